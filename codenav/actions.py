@@ -1,0 +1,267 @@
+"""What an agent can do, what it gets back, and the step that holds both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codenav.blocks import SearchResult
+from codenav.execution import CheckReport, Execution, Verdict
+from codenav.usage import Usage
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that the agent does. An environment answers the actions of one `type`.
+
+    A new kind of action is a subclass with a default `type` of its own.
+    """
+
+    content: str
+    thought: str = ""
+    type: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """The stored form, without the thought: that stands beside it in the step."""
+        return {"type": self.type, "content": self.content}
+
+
+@dataclass(frozen=True)
+class Search(Action):
+    """Look for blocks: one query a line."""
+
+    type: str = "search"
+
+
+@dataclass(frozen=True)
+class Code(Action):
+    """Run Python in the sandbox; the state of earlier steps is there."""
+
+    type: str = "code"
+
+
+@dataclass(frozen=True)
+class CodeSummary(Action):
+    """The steps that mattered as one script that runs by itself."""
+
+    type: str = "code_summary"
+
+
+@dataclass(frozen=True)
+class Ask(Action):
+    """A question to the person who made the request."""
+
+    type: str = "ask"
+
+
+@dataclass(frozen=True)
+class Done(Action):
+    """The answer to the request; ends the episode."""
+
+    type: str = "done"
+
+
+@dataclass(frozen=True)
+class Unreadable(Action):
+    """An answer of the model that holds no valid action; `content` is what it wrote."""
+
+    type: str = "invalid"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What comes back for an action. `text` is what the model is shown, already bounded."""
+
+    text: str
+
+    def to_data(self) -> Any:
+        """The stored form, without `text`: JSON types only."""
+        return {}
+
+    @property
+    def ok(self) -> bool:
+        """Whether the action did what it was meant to do."""
+        return True
+
+    @property
+    def ends(self) -> bool:
+        """Whether the episode is over."""
+        return False
+
+
+@dataclass(frozen=True)
+class SearchObservation(Observation):
+    """What a search showed: a result per query, holding just the hits that the model was shown."""
+
+    results: Sequence[SearchResult] = ()
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """A list of search documents."""
+        return [result.to_dict() for result in self.results]
+
+
+@dataclass(frozen=True)
+class CodeObservation(Observation):
+    """What a step of code did, and what the checkers say of it."""
+
+    execution: Execution = field(kw_only=True)
+    checks: Sequence[CheckReport] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code ran to its end."""
+        return self.execution.ok
+
+    def to_data(self) -> dict[str, Any]:
+        """The execution's document with `checks`."""
+        return {**self.execution.to_dict(), "checks": [report.to_dict() for report in self.checks]}
+
+
+@dataclass(frozen=True)
+class SummaryObservation(Observation):
+    """Whether a code summary replayed in a fresh sandbox."""
+
+    code: str = ""
+    verdict: Verdict = Verdict(False, "not replayed")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was verified."""
+        return self.verdict.verified
+
+    def to_data(self) -> dict[str, Any]:
+        """Code and verdict."""
+        return {"code": self.code, **self.verdict.to_dict()}
+
+
+@dataclass(frozen=True)
+class AskObservation(Observation):
+    """What the person answered; `answered` is False where nobody was there."""
+
+    answered: bool = False
+
+    def to_data(self) -> dict[str, Any]:
+        """Whether somebody answered; the answer itself is the text."""
+        return {"answered": self.answered}
+
+
+@dataclass(frozen=True)
+class DoneObservation(Observation):
+    """The end of an episode."""
+
+    @property
+    def ends(self) -> bool:
+        """Always."""
+        return True
+
+
+@dataclass(frozen=True)
+class InvalidAction(Observation):
+    """The model broke a rule of the action format: `text` names it and shows the right form."""
+
+    rule: str = ""
+    """One of a closed list: `no_action`, `unknown_type`, `empty_content`, `truncated`."""
+
+    @property
+    def ok(self) -> bool:
+        """Never."""
+        return False
+
+    def to_data(self) -> dict[str, str]:
+        """The rule that was broken."""
+        return {"rule": self.rule}
+
+
+@dataclass(frozen=True)
+class RecordedObservation(Observation):
+    """An observation read back from a record."""
+
+    data: Any = None
+
+    def to_data(self) -> Any:
+        """As recorded."""
+        return self.data
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What an agent decided: an action, or why there is none."""
+
+    action: Action
+    invalid: InvalidAction | None = None
+    """Set where the answer held no valid action; `action` is then `Unreadable`."""
+    usage: Usage = Usage()
+    response: str = ""
+    """What the model wrote, whole."""
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action with its observation."""
+
+    number: int
+    """1-based."""
+    action: Action
+    observation: Observation
+    seconds: float = 0.0
+    """Model call and action together."""
+    usage: Usage = Usage()
+    response: str = ""
+    reasoning: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "number": self.number,
+            "thought": self.action.thought,
+            "action": self.action.to_dict(),
+            "observation": self.observation.to_data(),
+            "shown": self.observation.text,
+            "seconds": round(self.seconds, 3),
+            "usage": self.usage.to_dict(),
+            "response": self.response,
+            "reasoning": self.reasoning,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Step:
+        """The inverse of `to_dict`: code steps get their `Execution` back, the rest a `RecordedObservation`."""
+        kind, content = data["action"]["type"], data["action"]["content"]
+        action_class = _BY_TYPE.get(kind, Action)
+        stored, shown = data["observation"], data["shown"]
+        observation: Observation
+        if kind == "code":
+            checks = tuple(CheckReport.from_dict(item) for item in stored["checks"])
+            observation = CodeObservation(shown, execution=Execution.from_dict(stored), checks=checks)
+        else:
+            observation = RecordedObservation(shown, stored)
+        return cls(
+            number=data["number"],
+            action=action_class(content, data["thought"], kind),
+            observation=observation,
+            seconds=data["seconds"],
+            usage=Usage.from_dict(data["usage"]),
+            response=data["response"],
+            reasoning=data["reasoning"],
+        )
+
+
+_BY_TYPE: dict[str, type[Action]] = {
+    item.type: item for item in (Search, Code, CodeSummary, Ask, Done, Unreadable)
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The code summary of an episode: kept as reusable only when `verified`."""
+
+    code: str = ""
+    verified: bool = False
+    reason: str = ""
+    """Why it is not verified; empty when it is."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {"code": self.code, "verified": self.verified, "reason": self.reason}

@@ -1,0 +1,275 @@
+"""What indexers make and search returns: blocks, hits, search results, changes of an index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class BlockKind(StrEnum):
+    """The kinds of blocks; read case-blind (`BlockKind("function")`)."""
+
+    FUNCTION = "FUNCTION"
+    METHOD = "METHOD"
+    CLASS = "CLASS"
+    ASSIGNMENT = "ASSIGNMENT"
+    IMPORT = "IMPORT"
+    CONDITIONAL = "CONDITIONAL"
+    DOCUMENT = "DOCUMENT"
+    TOOL = "TOOL"
+    EPISODE = "EPISODE"
+
+    @classmethod
+    def _missing_(cls, value: object) -> BlockKind | None:
+        wanted = value.upper() if isinstance(value, str) else None
+        return next((kind for kind in cls if kind.value == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LineSpan:
+    """A range of lines, 1-based, both ends included."""
+
+    start: int
+    end: int
+
+    def to_list(self) -> list[int]:
+        """`[start, end]`, as stored."""
+        return [self.start, self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """The unit of an index: a function, a method, a class, an assignment, a section of a document.
+
+    A class block shows the class with the signatures of its methods; every method is a block of its own.
+    """
+
+    id: str
+    """Stable hash of source, path, qualname, kind and text (`block_id`)."""
+    kind: BlockKind
+    name: str
+    """Last part of `qualname`. For a document section: its title."""
+    qualname: str
+    """Dotted name inside the file, as in `function.__qualname__` without `<locals>`."""
+    path: str
+    """Relative to the root of the source, with `/`."""
+    lines: LineSpan
+    text: str
+    """The source, decorators included. A class block: header, docstring and method signatures."""
+    signature: str = ""
+    """The prototype: `def f(x: int = 1) -> str`; of a class its header; of a section its title line."""
+    docstring: str = ""
+    language: str = ""
+    """`python`, `markdown`, `restructuredtext`, …"""
+    source: str = ""
+    """Which source the block is from: `pkg:stripe@12.1.0`, or an absolute path."""
+    import_line: str = ""
+    """What to write to use it: `from m3eval.travel_planner import find_flights`. Empty where nothing works."""
+    calls: tuple[str, ...] = ()
+    """Names that the block calls, as written (`np.mean`, `self.fit`), each once, in order."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form: JSON types only."""
+        return {
+            "id": self.id,
+            "kind": self.kind.value,
+            "name": self.name,
+            "qualname": self.qualname,
+            "path": self.path,
+            "lines": self.lines.to_list(),
+            "text": self.text,
+            "signature": self.signature,
+            "docstring": self.docstring,
+            "language": self.language,
+            "source": self.source,
+            "import_line": self.import_line,
+            "calls": list(self.calls),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CodeBlock:
+        """The inverse of `to_dict`; other keys are ignored."""
+        return cls(
+            **{key: data[key] for key in _PLAIN_FIELDS},
+            kind=BlockKind(data["kind"]),
+            lines=LineSpan(*data["lines"]),
+            calls=tuple(data["calls"]),
+        )
+
+
+_PLAIN_FIELDS = (
+    "id", "name", "qualname", "path", "text", "signature", "docstring", "language", "source", "import_line",
+)  # fmt: skip
+
+
+def block_id(source: str, path: str, qualname: str, kind: BlockKind, text: str, ordinal: int = 0) -> str:
+    """16 hexadecimal digits that stay the same while the block's own text does.
+
+    `ordinal` counts blocks that agree in everything else (the same overload twice in one file).
+    """
+    parts = "\0".join((source, path, qualname, kind.value, text, str(ordinal)))
+    return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+class Hit:
+    """One match: the fields of its block as attributes, with `score` and `why`.
+
+    The block is loaded on first access of a field that ranking does not need.
+    """
+
+    __slots__ = ("id", "kind", "path", "score", "why", "_block", "_load")
+
+    def __init__(
+        self, id: str, *, kind: BlockKind, path: str, score: float, why: str, load: Callable[[], CodeBlock]
+    ) -> None:
+        self.id, self.kind, self.path, self.score, self.why = id, kind, path, score, why
+        self._load = load
+        self._block: CodeBlock | None = None
+
+    @classmethod
+    def of(cls, block: CodeBlock, *, score: float = 0.0, why: str = "") -> Hit:
+        """A hit whose block is at hand."""
+        return cls(block.id, kind=block.kind, path=block.path, score=score, why=why, load=lambda: block)
+
+    @property
+    def block(self) -> CodeBlock:
+        """The whole block."""
+        if self._block is None:
+            self._block = self._load()
+        return self._block
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.block, name)
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.kind.value} {self.path} {self.id} score={self.score:.2f}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The block's stored form with `score` and `why`."""
+        return {**self.block.to_dict(), "score": round(self.score, 4), "why": self.why}
+
+
+@dataclass(frozen=True)
+class SearchResult(Sequence[Hit]):
+    """The hits of one query, best first: a sequence of `Hit`."""
+
+    query: str
+    """As it was asked."""
+    hits: Sequence[Hit] = ()
+    total: int = 0
+    """All matches, also those beyond `hits`."""
+    read_as: str = ""
+    """How the query was understood, in the query language."""
+    repairs: Sequence[str] = ()
+    """What was mended to understand it, one sentence each."""
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.hits[index]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `codenav search --json`."""
+        return {
+            "query": self.query,
+            "read_as": self.read_as,
+            "repairs": list(self.repairs),
+            "total": self.total,
+            "hits": [hit.to_dict() for hit in self.hits],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What an index remembers of a file, to know whether it changed."""
+
+    size: int
+    """Bytes."""
+    mtime_ns: int
+    digest: str
+    """Hash of the content; the size and time are only a short cut to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file is new or changed: `blocks` replace all that the index has of `path`.
+
+    `blocks` is None where only `state` changed (touched, same content).
+    """
+
+    path: str
+    state: FileState
+    blocks: Sequence[CodeBlock] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileRemoval:
+    """A file is gone: its blocks leave the index."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileSkip:
+    """A file that was left out of the index, and why (`binary`, `larger than 1 MB`, `index: false`)."""
+
+    path: str
+    reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The stored form."""
+        return {"path": self.path, "reason": self.reason}
+
+
+Change = FileChange | FileRemoval | FileSkip
+"""What `Index.apply` takes. The skips of one call replace all earlier ones."""
+
+
+@dataclass(frozen=True)
+class IndexStats:
+    """What an index holds, and how the last build went."""
+
+    source: str
+    store: str
+    """`embedded`."""
+    files: int = 0
+    """Files in the index."""
+    blocks: int = 0
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Version of each packaged source: `{"networkx": "3.6.1"}`."""
+    built: str = ""
+    """When the content last changed: ISO 8601, UTC."""
+    skipped: Sequence[FileSkip] = ()
+    reused_files: int = 0
+    """Files that the last build took over unparsed."""
+    seconds: float = 0.0
+    """Wall clock of the last build."""
+
+    def to_dict(self, *, details: bool = True) -> dict[str, Any]:
+        """The document of `codenav sources show --json`; without `details` that of `codenav index --json`."""
+        data: dict[str, Any] = {
+            "source": self.source,
+            "store": self.store,
+            "files": self.files,
+            "blocks": self.blocks,
+            "reused_files": self.reused_files,
+            "skipped": [skip.to_dict() for skip in self.skipped],
+            "seconds": round(self.seconds, 3),
+        }
+        if details:
+            data["kinds"] = dict(self.kinds)
+            data["languages"] = dict(self.languages)
+            data["versions"] = dict(self.versions)
+            data["built"] = self.built
+        return data

@@ -1,0 +1,112 @@
+"""Where codenav keeps its files, and the defaults that a user can set.
+
+An option of the command line wins over a CODENAV_* variable, that over the configuration file, that over the
+default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from codenav.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one user. Each field is a key of the configuration file, `config.toml`."""
+
+    model: str = ""
+    """Name of the model; `scripted:FILE` plays a file of actions. Environment: CODENAV_MODEL."""
+    base_url: str = ""
+    """Of an OpenAI-compatible server; empty is OpenAI's own. Environment: CODENAV_BASE_URL, OPENAI_BASE_URL."""
+    prompts: str = ""
+    """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
+    sandbox: str = "auto"
+    """`auto`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
+    python: str = ""
+    """Interpreter or virtual environment. Environment: CODENAV_PYTHON."""
+    code_timeout: float = 60.0
+    """Seconds of one code step. Environment: CODENAV_CODE_TIMEOUT."""
+    limit_steps: int = 20
+    """Environment: CODENAV_LIMIT_STEPS. See `Limits`."""
+    limit_seconds: float = 600.0
+    """Environment: CODENAV_LIMIT_SECONDS."""
+    limit_tokens: int = 0
+    """Environment: CODENAV_LIMIT_TOKENS."""
+
+
+def home(kind: str) -> Path:
+    """The folder for `cache` (indexes), `data` (records) or `config`; all under CODENAV_HOME where that is set."""
+    moved = os.environ.get("CODENAV_HOME")
+    if moved:
+        return Path(os.path.abspath(os.path.expanduser(moved)))
+    import platformdirs
+
+    places = {
+        "cache": platformdirs.user_cache_path,
+        "data": platformdirs.user_data_path,
+        "config": platformdirs.user_config_path,
+    }
+    return places[kind]("codenav")
+
+
+def indexes_dir() -> Path:
+    """Where the embedded indexes lie."""
+    return home("cache") / "indexes"
+
+
+def episodes_dir() -> Path:
+    """Where the records lie, a folder each."""
+    return home("data") / "episodes"
+
+
+def config_file() -> Path:
+    """The configuration file; it need not exist."""
+    return home("config") / "config.toml"
+
+
+def load_config() -> Config:
+    """The configuration file with the CODENAV_* variables over it.
+
+    Raises:
+        UsageError: the file is not TOML, holds an unknown key, or a value has the wrong type.
+    """
+    values: dict[str, Any] = {}
+    path = config_file()
+    if path.is_file():
+        try:
+            written = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise UsageError(f"cannot read {path}: {error}", hint="mend the file or move it away") from error
+        for key, value in written.items():
+            values[key] = _checked(key, value, where=str(path))
+    for item in fields(Config):
+        for variable in (f"CODENAV_{item.name.upper()}", *_ALSO.get(item.name, ())):
+            if os.environ.get(variable):
+                values[item.name] = _checked(item.name, os.environ[variable], where=variable)
+                break
+    return Config(**values)
+
+
+_ALSO: Mapping[str, tuple[str, ...]] = {"base_url": ("OPENAI_BASE_URL",)}
+
+
+def _checked(key: str, value: Any, *, where: str) -> Any:
+    known = {item.name: type(item.default) for item in fields(Config)}
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=1)
+        raise UsageError(
+            f"unknown key {key!r} in {where}", hint=f"did you mean {near[0]!r}?" if near else f"keys: {', '.join(known)}"
+        )
+    try:
+        if known[key] is str and not isinstance(value, str):
+            raise ValueError
+        return known[key](value)
+    except (TypeError, ValueError):
+        raise UsageError(f"{key} in {where} is not a {known[key].__name__}: {value!r}") from None

@@ -1,0 +1,132 @@
+"""The exception tree: what stops a command or a call, with the next thing to do.
+
+CodeNavError (exit code 1)
+├── UsageError (2)
+│   ├── NotFound            a named folder, package, episode, interpreter that is not there
+│   └── QueryTooLarge       a query of over 64 KB
+├── Unavailable (4)
+│   ├── ModelNotConfigured  no model was named
+│   ├── ModelUnreachable    nothing answers at the base URL
+│   ├── ModelRefused        401, 403, an exhausted quota
+│   ├── SandboxUnavailable  no backend can contain code here
+│   ├── IndexUnavailable    the index cannot be read, or is being built by another process
+│   ├── StorageFull         no space or no permission to write under CODENAV_HOME
+│   └── MissingExtra        an optional package is not installed
+├── LimitReached (3)        steps, seconds or tokens of an episode
+└── ModelFailed (1)         the model answered, but not with anything usable
+    └── ContextOverflow     the conversation no longer fits into the model's context
+
+What a *model* should see and react to is not here: that is an observation (`actions.py`).
+"""
+
+from __future__ import annotations
+
+
+class CodeNavError(Exception):
+    """Root of every error that codenav raises on purpose.
+
+    `hint` is the next command or action for the reader; `exit_code` is what the command line returns.
+    """
+
+    exit_code = 1
+    hint = ""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        if hint is not None:
+            self.hint = hint
+
+
+class UsageError(CodeNavError):
+    """Something that the caller named or passed is wrong."""
+
+    exit_code = 2
+
+
+class NotFound(UsageError):
+    """A named folder, package, episode or interpreter does not exist."""
+
+
+class QueryTooLarge(UsageError):
+    """A query of over 64 KB."""
+
+    hint = "split the query into several lines"
+
+
+class Unavailable(CodeNavError):
+    """Something outside codenav is missing or refuses us."""
+
+    exit_code = 4
+
+
+class ModelNotConfigured(Unavailable):
+    """No model was named; a key alone configures nothing."""
+
+    hint = "pass --model NAME, set CODENAV_MODEL, or write model = \"NAME\" into the configuration file"
+
+
+class ModelUnreachable(Unavailable):
+    """Nothing answers at the model's base URL."""
+
+    hint = "codenav doctor"
+
+
+class ModelRefused(Unavailable):
+    """The server understood us and said no: 401, 403 or an exhausted quota. Never retried."""
+
+    hint = "check OPENAI_API_KEY"
+
+
+class SandboxUnavailable(Unavailable):
+    """The sandbox that was asked for cannot run here."""
+
+    hint = "codenav doctor"
+
+
+class IndexUnavailable(Unavailable):
+    """The index cannot be opened, or another process is building it for the first time."""
+
+    hint = "codenav doctor"
+
+
+class StorageFull(Unavailable):
+    """codenav cannot write where it keeps its files."""
+
+    hint = "free some space, or point CODENAV_HOME at another disk"
+
+
+class MissingExtra(Unavailable):
+    """An optional package is needed for this and is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'"
+        )
+
+
+class LimitReached(CodeNavError):
+    """An episode spent what it was allowed to spend.
+
+    `kind` is "steps", "seconds" or "tokens"; `value` is what was used, `limit` what was allowed.
+    """
+
+    exit_code = 3
+
+    def __init__(self, kind: str, value: float, limit: float) -> None:
+        super().__init__(f"limit reached: {value:g} of {limit:g} {kind}", hint=f"raise it with --max-{kind}")
+        self.kind, self.value, self.limit = kind, value, limit
+
+
+class ModelFailed(CodeNavError):
+    """The model's server answered, but nothing that can be used came back."""
+
+
+class ContextOverflow(ModelFailed):
+    """The conversation no longer fits into the model's context.
+
+    `limit` is the server's context length in tokens, None where it did not say.
+    """
+
+    def __init__(self, message: str, *, limit: int | None = None) -> None:
+        super().__init__(message, hint="use a model with a longer context, or a shorter --description")
+        self.limit = limit

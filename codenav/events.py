@@ -1,0 +1,163 @@
+"""The typed events of a run. Display, record and `--stream` read the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from codenav.actions import Action, Step, Summary
+from codenav.limits import Limits
+from codenav.usage import Usage
+
+
+class Status(StrEnum):
+    """How an episode stands; a closed list."""
+
+    RUNNING = "running"
+    """Its owner lives. A record whose owner died reads as `interrupted`."""
+    DONE = "done"
+    FAILED = "failed"
+    """The agent gave up, or never gave a valid action."""
+    LIMIT = "limit"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+    """Something outside the conversation failed; `reason` says what."""
+
+    @property
+    def exit_code(self) -> int:
+        """What `codenav run` returns for it; an `error` may carry 4 instead (errors.Unavailable)."""
+        return {"done": 0, "limit": 3, "interrupted": 130}.get(self.value, 1)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened in a run."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record: JSON types only, with the event's name under `event`."""
+        return {"event": self.name}
+
+    @property
+    def name(self) -> str:
+        """`run_started`, `acted`, …"""
+        return _NAMES[type(self)]
+
+
+@dataclass(frozen=True)
+class RunStarted(Event):
+    """The head of a record."""
+
+    id: str
+    request: str
+    started: str
+    """ISO 8601, UTC."""
+    model: str
+    sources: Sequence[Mapping[str, Any]] = ()
+    """Per source: `source`, `files`, `blocks`, `versions`."""
+    description: str = ""
+    prompt: str = ""
+    """The system prompt, whole."""
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    """`SandboxInfo.to_dict()`."""
+    work_dir: str = ""
+    """On the host."""
+    limits: Limits = Limits()
+    codenav: str = ""
+    """Version that made the record."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {
+            "event": self.name,
+            "id": self.id,
+            "request": self.request,
+            "started": self.started,
+            "model": self.model,
+            "sources": [dict(source) for source in self.sources],
+            "description": self.description,
+            "prompt": self.prompt,
+            "sandbox": dict(self.sandbox),
+            "work_dir": self.work_dir,
+            "limits": self.limits.to_dict(),
+            "codenav": self.codenav,
+        }
+
+
+@dataclass(frozen=True)
+class Acted(Event):
+    """The agent chose an action; it is about to be carried out."""
+
+    number: int
+    action: Action
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {
+            "event": self.name,
+            "number": self.number,
+            "thought": self.action.thought,
+            "action": self.action.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Observed(Event):
+    """A step is complete."""
+
+    step: Step
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {"event": self.name, "step": self.step.to_dict()}
+
+
+@dataclass(frozen=True)
+class Noticed(Event):
+    """Something that a person should know and the agent need not: a retry, a dropped parameter."""
+
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {"event": self.name, "text": self.text}
+
+
+@dataclass(frozen=True)
+class RunEnded(Event):
+    """The last line of a record."""
+
+    status: Status
+    answer: str = ""
+    summary: Summary = Summary()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    """Wall clock of the run."""
+    reason: str = ""
+    """Why it is not `done`: one sentence."""
+    hint: str = ""
+    exit_code: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {
+            "event": self.name,
+            "status": self.status.value,
+            "answer": self.answer,
+            "summary": self.summary.to_dict(),
+            "usage": self.usage.to_dict(),
+            "seconds": round(self.seconds, 3),
+            "reason": self.reason,
+            "hint": self.hint,
+            "exit_code": self.exit_code,
+        }
+
+
+_NAMES: dict[type[Event], str] = {
+    RunStarted: "run_started",
+    Acted: "acted",
+    Observed: "observed",
+    Noticed: "noticed",
+    RunEnded: "run_ended",
+}

@@ -1,0 +1,260 @@
+"""What one step of code did: the result that a sandbox returns and that checkers add to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from codenav.interpreter import Interpreter
+
+
+class Outcome(StrEnum):
+    """How a step ended; a closed list."""
+
+    OK = "ok"
+    ERROR = "error"
+    """The code raised."""
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+    """The process that ran the code is gone: a signal, `os._exit`, a segmentation fault."""
+    PROTOCOL_VIOLATION = "protocol_violation"
+    """What came out of the sandbox was not a valid frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name in the sandbox, described by a bounded repr."""
+
+    name: str
+    type: str
+    repr: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The stored form."""
+        return {"name": self.name, "type": self.type, "repr": self.repr}
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionError:
+    """What a step raised, and where in the step's own code."""
+
+    type: str
+    """`ZeroDivisionError`; dotted where it is not a builtin."""
+    message: str
+    line: str = ""
+    """The offending line of the step's code, stripped. Empty where none is known."""
+    line_number: int | None = None
+    """1-based, in the step's code."""
+    traceback: str = ""
+    """As Python prints it, without the frames of the sandbox itself."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "type": self.type,
+            "message": self.message,
+            "line": self.line,
+            "line_number": self.line_number,
+            "traceback": self.traceback,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """A picture or a rich representation; inert bytes on the host."""
+
+    mime: str
+    """`image/png`, `image/svg+xml` or `text/html`."""
+    data: bytes
+
+    def to_dict(self) -> dict[str, str]:
+        """The stored form; `data` in base64."""
+        return {"mime": self.mime, "data": base64.b64encode(self.data).decode("ascii")}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The result of one step in a sandbox."""
+
+    outcome: Outcome
+    stdout: str = ""
+    """Head, "… N bytes left out …", tail; terminal escapes neutralised."""
+    stderr: str = ""
+    stdout_bytes: int = 0
+    """Bytes that the step wrote, also those left out."""
+    late_output: str = ""
+    """What threads and children of earlier steps wrote after their step had ended."""
+    changed: Sequence[Variable] = ()
+    """Names that the step bound, and names that its code mentions whose bounded repr differs."""
+    error: ExecutionError | None = None
+    displays: Sequence[Display] = ()
+    seconds: float = 0.0
+    notice: str = ""
+    """What happened to the state: begins with `state kept`, `state rebuilt` or `state lost`; else empty."""
+    files: Sequence[str] = ()
+    """Files of the work folder that the step wrote, relative; they lie in the host's work folder."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code ran to its end."""
+        return self.outcome is Outcome.OK
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of a code step: JSON types only."""
+        return {
+            "outcome": self.outcome.value,
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "stdout_bytes": self.stdout_bytes,
+            "late_output": self.late_output,
+            "changed": [variable.to_dict() for variable in self.changed],
+            "error": self.error.to_dict() if self.error else None,
+            "displays": [display.to_dict() for display in self.displays],
+            "seconds": round(self.seconds, 4),
+            "notice": self.notice,
+            "files": list(self.files),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Execution:
+        """The inverse of `to_dict`; other keys are ignored."""
+        error = data["error"]
+        return cls(
+            outcome=Outcome(data["outcome"]),
+            stdout=data["stdout"],
+            stderr=data["stderr"],
+            stdout_bytes=data["stdout_bytes"],
+            late_output=data["late_output"],
+            changed=tuple(Variable(**item) for item in data["changed"]),
+            error=ExecutionError(**error) if error else None,
+            displays=tuple(Display(item["mime"], base64.b64decode(item["data"])) for item in data["displays"]),
+            seconds=data["seconds"],
+            notice=data["notice"],
+            files=tuple(data["files"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark of a checker about the code of a step."""
+
+    code: str
+    """The tool's own code: `F821`, `name-defined`."""
+    message: str
+    line_number: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {"code": self.code, "message": self.message, "line_number": self.line_number}
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What one checker says of one step. `failure` set means: not checked, which is not clean."""
+
+    tool: str
+    """`black`, `flake8` or `mypy`."""
+    findings: Sequence[Finding] = ()
+    failure: str = ""
+    """Why the tool itself gave no verdict; empty when it did."""
+    formatted: str | None = None
+    """The code as a formatter would write it; None where it would change nothing."""
+    seconds: float = 0.0
+
+    @property
+    def clean(self) -> bool:
+        """The tool ran and had nothing to say."""
+        return not self.failure and not self.findings and self.formatted is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "tool": self.tool,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "failure": self.failure,
+            "formatted": self.formatted,
+            "seconds": round(self.seconds, 4),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CheckReport:
+        """The inverse of `to_dict`."""
+        return cls(**{**data, "findings": tuple(Finding(**item) for item in data["findings"])})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a code summary replayed in a fresh sandbox with the same result."""
+
+    verified: bool
+    reason: str = ""
+    """Why not; empty when verified."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {"verified": self.verified, "reason": self.reason}
+
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What sandboxed code may use; the defaults are the promise of docs/concepts.md, "Sandbox"."""
+
+    memory_bytes: int = 2 * GIB
+    """Resident memory of everything inside, together."""
+    cpus: float = 2.0
+    processes: int = 256
+    work_bytes: int = 256 * MIB
+    """Size of the work folder inside, a tmpfs."""
+    file_bytes: int = 256 * MIB
+    """Largest single file."""
+    output_bytes: int = 64 * KIB
+    """Kept of stdout and of stderr, each, per step."""
+    step_seconds: float = 60.0
+    """Of a step without a timeout of its own. Environment: CODENAV_CODE_TIMEOUT."""
+    display_bytes: int = 4 * MIB
+    """Kept of the displays of one step, together."""
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """What a sandbox is started with."""
+
+    python: Interpreter
+    """The interpreter that runs the code, with the packages that it sees."""
+    import_paths: Sequence[Path] = ()
+    """Folders or single files of the host that become importable inside, read-only, first ones first."""
+    work_dir: Path | None = None
+    """Copied into the work folder at the start; None starts with an empty one."""
+    copy_out: bool = True
+    """Whether files that a step changed are copied back into `work_dir`."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The whole environment of the code; it travels over the protocol, never in a process's environment."""
+    network: str = "none"
+    """`none`, or `host` for the host's own network."""
+    resources: Resources = Resources()
+
+
+@dataclass(frozen=True)
+class SandboxInfo:
+    """What a running sandbox is: for the prompt, the record and the doctor."""
+
+    backend: str
+    """`bubblewrap` or `process`."""
+    isolated: bool
+    """False where the code can reach the host."""
+    python_version: str
+    work_dir: str
+    """The work folder as the code sees it; the current directory of every step."""
+    network: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return asdict(self)

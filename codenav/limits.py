@@ -1,0 +1,41 @@
+"""What an episode may spend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from codenav.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Reaching one ends the episode with status `limit` and exit code 3.
+
+    Raises:
+        UsageError: a limit is negative.
+    """
+
+    steps: int = 20
+    """Actions of the agent. 0 means no limit. The default of the released CodeNav (codenav_run.py, --max_steps)."""
+    seconds: float = 600.0
+    """Wall clock, from the first prompt. 0 means no limit. Environment: CODENAV_LIMIT_SECONDS."""
+    tokens: int = 0
+    """Input and output tokens of all model calls together. 0 means no limit."""
+    invalid_actions: int = 5
+    """Answers in a row that hold no valid action; then the episode has failed. 0 means no limit."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if getattr(self, item.name) < 0:
+                raise UsageError(f"the limit on {item.name} is negative: {getattr(self, item.name)}", hint="0 means no limit")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Limits:
+        """The inverse of `to_dict`."""
+        return cls(**data)

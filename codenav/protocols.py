@@ -1,0 +1,179 @@
+"""The contracts between the parts. A part receives another one as an argument and never imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from codenav.actions import Action, Observation, Step, Turn
+from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, SearchResult
+from codenav.events import Event
+from codenav.execution import CheckReport, Execution, SandboxInfo, Variable, Verdict
+from codenav.messages import Completion, Message
+
+
+class Index(Protocol):
+    """Blocks of one or several sources, searchable."""
+
+    def search(
+        self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100
+    ) -> SearchResult:
+        """Blocks that match a query, best first. Never refreshes the index.
+
+        A query that is not well formed is repaired, never refused: see `SearchResult.repairs`.
+
+        Raises:
+            QueryTooLarge: the query has over 64 KB.
+            IndexUnavailable: the store cannot be read.
+        """
+        ...
+
+    def get(self, id: str) -> CodeBlock | None:
+        """The block with that id."""
+        ...
+
+    def stats(self) -> IndexStats:
+        """What the index holds."""
+        ...
+
+    def close(self) -> None:
+        """Release files; safe to call twice."""
+        ...
+
+
+class WritableIndex(Index, Protocol):
+    """An index that a build can change."""
+
+    def files(self) -> Mapping[str, FileState]:
+        """What the index remembers of each file that it holds."""
+        ...
+
+    def apply(
+        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, seconds: float | None = None
+    ) -> None:
+        """Replace and remove blocks per file, atomically: readers see the old or the new state, never a mix.
+
+        `changes` is consumed as a stream; if it raises, or the process dies, the old state stays.
+
+        Raises:
+            StorageFull: the new state could not be written; the old one stays.
+        """
+        ...
+
+
+class Sandbox(Protocol):
+    """Runs Python steps statefully and contains them."""
+
+    @property
+    def info(self) -> SandboxInfo:
+        """What this sandbox is."""
+        ...
+
+    def run(self, code: str, *, timeout: float | None = None) -> Execution:
+        """Run one step; returns within `timeout` + 1 seconds whatever runs inside.
+
+        `timeout` in seconds; None takes `Resources.step_seconds`. A step that fails leaves the state from
+        before it or, where it ended by an exception, the state that it had reached.
+
+        Raises:
+            SandboxUnavailable: the sandbox is closed, or could not be started again.
+        """
+        ...
+
+    def variables(self) -> Mapping[str, Variable]:
+        """The names that steps have bound and that still are, with bounded reprs; modules and `_names` left out."""
+        ...
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the running step; callable from another thread."""
+        ...
+
+    def close(self) -> None:
+        """End every process inside; safe to call twice."""
+        ...
+
+
+class Checker(Protocol):
+    """Reads the code of each step beside its run: black, flake8, mypy."""
+
+    def check(self, code: str) -> Sequence[CheckReport]:
+        """A report per tool that is switched on. Never raises: a tool that fails says so in its report."""
+        ...
+
+    def remember(self, code: str) -> None:
+        """A step ran: later steps may use what it defined."""
+        ...
+
+    def close(self) -> None:
+        """End the tools' processes; safe to call twice."""
+        ...
+
+
+class Model(Protocol):
+    """A language model, or something that plays one."""
+
+    @property
+    def name(self) -> str:
+        """For the record."""
+        ...
+
+    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+        """The next answer in a conversation. Retries inside; `timeout` in seconds bounds all of it.
+
+        Raises:
+            ModelUnreachable, ModelRefused, ModelFailed, ContextOverflow.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release connections; safe to call twice."""
+        ...
+
+
+class Environment(Protocol):
+    """Answers one kind of action."""
+
+    @property
+    def action(self) -> type[Action]:
+        """The class of the actions that it answers; its default `type` also names the prompt file."""
+        ...
+
+    def facts(self) -> Mapping[str, str]:
+        """Values for the `${names}` in its prompt file."""
+        ...
+
+    def respond(self, action: Action) -> Observation:
+        """Carry out one action. What the model can mend is in the observation, never an exception."""
+        ...
+
+
+class Agent(Protocol):
+    """Chooses the next action."""
+
+    @property
+    def name(self) -> str:
+        """For the record: the model's name."""
+        ...
+
+    def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
+        """Take up a request; returns the system prompt."""
+        ...
+
+    def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
+        """The next action, given all steps so far. `timeout` in seconds bounds the model call.
+
+        Raises:
+            ModelUnreachable, ModelRefused, ModelFailed.
+        """
+        ...
+
+
+Listener = Callable[[Event], None]
+"""Reads the events of a run: a display, a recorder."""
+
+Verifier = Callable[[str], Verdict]
+"""Replays a script in a fresh sandbox and says whether the result is the same."""
+
+StartSandbox = Callable[[Path | None], Sandbox]
+"""Starts a fresh sandbox like another one, on a work folder that is only read (None: an empty one)."""
