@@ -248,9 +248,7 @@ class Step:
         )
 
 
-_BY_TYPE: dict[str, type[Action]] = {
-    item.type: item for item in (Search, Code, CodeSummary, Ask, Done, Unreadable)
-}
+_BY_TYPE: dict[str, type[Action]] = {item.type: item for item in (Search, Code, CodeSummary, Ask, Done, Unreadable)}
 
 
 @dataclass(frozen=True)

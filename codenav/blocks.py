@@ -120,7 +120,7 @@ class Hit:
     The block is loaded on first access of a field that ranking does not need.
     """
 
-    __slots__ = ("id", "kind", "path", "score", "why", "_block", "_load")
+    __slots__ = ("_block", "_load", "id", "kind", "path", "score", "why")
 
     def __init__(
         self, id: str, *, kind: BlockKind, path: str, score: float, why: str, load: Callable[[], CodeBlock]

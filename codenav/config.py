@@ -98,11 +98,12 @@ _ALSO: Mapping[str, tuple[str, ...]] = {"base_url": ("OPENAI_BASE_URL",)}
 
 
 def _checked(key: str, value: Any, *, where: str) -> Any:
-    known = {item.name: type(item.default) for item in fields(Config)}
+    known: dict[str, type] = {item.name: type(getattr(Config, item.name)) for item in fields(Config)}
     if key not in known:
         near = difflib.get_close_matches(key, known, n=1)
         raise UsageError(
-            f"unknown key {key!r} in {where}", hint=f"did you mean {near[0]!r}?" if near else f"keys: {', '.join(known)}"
+            f"unknown key {key!r} in {where}",
+            hint=f"did you mean {near[0]!r}?" if near else f"keys: {', '.join(known)}",
         )
     try:
         if known[key] is str and not isinstance(value, str):

@@ -62,7 +62,7 @@ class Unavailable(CodeNavError):
 class ModelNotConfigured(Unavailable):
     """No model was named; a key alone configures nothing."""
 
-    hint = "pass --model NAME, set CODENAV_MODEL, or write model = \"NAME\" into the configuration file"
+    hint = 'pass --model NAME, set CODENAV_MODEL, or write model = "NAME" into the configuration file'
 
 
 class ModelUnreachable(Unavailable):
@@ -99,9 +99,7 @@ class MissingExtra(Unavailable):
     """An optional package is needed for this and is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'"
-        )
+        super().__init__(f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'")
 
 
 class LimitReached(CodeNavError):

@@ -29,7 +29,8 @@ class Limits:
     def __post_init__(self) -> None:
         for item in fields(self):
             if getattr(self, item.name) < 0:
-                raise UsageError(f"the limit on {item.name} is negative: {getattr(self, item.name)}", hint="0 means no limit")
+                value = getattr(self, item.name)
+                raise UsageError(f"the limit on {item.name} is negative: {value}", hint="0 means no limit")
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""

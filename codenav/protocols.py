@@ -16,9 +16,7 @@ from codenav.messages import Completion, Message
 class Index(Protocol):
     """Blocks of one or several sources, searchable."""
 
-    def search(
-        self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100
-    ) -> SearchResult:
+    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. Never refreshes the index.
 
         A query that is not well formed is repaired, never refused: see `SearchResult.repairs`.
