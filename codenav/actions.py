@@ -26,6 +26,11 @@ class Action:
         """The stored form, without the thought: that stands beside it in the step."""
         return {"type": self.type, "content": self.content}
 
+    def to_xml(self) -> str:
+        """The action as a model writes it: the form that prompts show and that the history keeps."""
+        thought = f"<thought>{self.thought}</thought>\n" if self.thought else ""
+        return f"{thought}<type>{self.type}</type>\n<content>\n{self.content}\n</content>"
+
 
 @dataclass(frozen=True)
 class Search(Action):
