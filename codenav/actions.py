@@ -153,12 +153,24 @@ class AskObservation(Observation):
 
 @dataclass(frozen=True)
 class DoneObservation(Observation):
-    """The end of an episode."""
+    """The end of an episode; `text` is the answer."""
+
+    gave_up: bool = False
+    """The agent says that it could not do it; `text` is then why."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the agent says that the request is answered."""
+        return not self.gave_up
 
     @property
     def ends(self) -> bool:
         """Always."""
         return True
+
+    def to_data(self) -> dict[str, bool]:
+        """Whether the agent gave up; the answer itself is the text."""
+        return {"gave_up": self.gave_up}
 
 
 @dataclass(frozen=True)

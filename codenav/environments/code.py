@@ -1,0 +1,62 @@
+"""Answers `code` actions: runs the step in a sandbox while checkers read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from codenav.actions import Action, Code, CodeObservation
+from codenav.environments import formatting
+from codenav.execution import CheckReport, Outcome
+from codenav.protocols import Checker, Sandbox
+
+
+class CodeEnvironment:
+    """One sandbox, one interpreter state, through all its steps.
+
+    `timeout` is in seconds per step. `packages` (name and version) and `imports` (what of the code base can be
+    imported, in a sentence) are told to the model.
+    """
+
+    action: type[Action] = Code
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        *,
+        checker: Checker | None = None,
+        timeout: float = 60.0,
+        packages: Sequence[tuple[str, str]] = (),
+        imports: str = "",
+    ) -> None:
+        self.sandbox = sandbox
+        self.timeout = timeout
+        self._checker = checker
+        self._packages = packages
+        self._imports = imports
+
+    def facts(self) -> Mapping[str, str]:
+        """The facts of this sandbox."""
+        info = self.sandbox.info
+        network = "There is no network." if info.network == "none" else "The network can be reached."
+        named = [f"{name} {version}" for name, version in self._packages]
+        return {
+            "python": info.python_version,
+            "packages": ", ".join(named) if named else "the standard library",
+            "work_dir": info.work_dir,
+            "network": network,
+            "timeout": f"{self.timeout:g}",
+            "imports": self._imports,
+            "checks": "Checkers read each step; their remarks stand below the result." if self._checker else "",
+        }
+
+    def respond(self, action: Action) -> CodeObservation:
+        """Run one step. The checkers read it at the same time, so they add nothing to a slow step."""
+        with ThreadPoolExecutor(1, thread_name_prefix="codenav-checks") as pool:
+            reading = pool.submit(self._checker.check, action.content) if self._checker else None
+            execution = self.sandbox.run(action.content, timeout=self.timeout)
+            reports: Sequence[CheckReport] = reading.result() if reading else ()
+        # An exception leaves what the step bound until then; a crash or a timeout takes the step back.
+        if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
+            self._checker.remember(action.content)
+        return CodeObservation(formatting.executed(execution, reports), execution=execution, checks=reports)

@@ -1,0 +1,151 @@
+"""The only place where results become text for the model. Every text is bounded in tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codenav.blocks import BlockKind, CodeBlock, SearchResult
+from codenav.execution import CheckReport, Execution, Outcome, Verdict
+from codenav.usage import estimate_tokens
+
+FULL_TOKENS = 1200
+"""Largest block shown in full; the median docstring of scientific packages with examples is half of that."""
+SOURCE_TOKENS = 300
+"""Up to here a block's whole source is shown even where signature and docstring would be shorter."""
+OUTPUT_TOKENS = 2000
+"""Kept of what a step printed, head and tail. The sandbox has cut it already, at a bound for people."""
+VARIABLES = 20
+"""Changed variables that are described; the rest is counted."""
+
+
+def cut_middle(text: str, tokens: int) -> str:
+    """The text, or its head and tail around a line that counts what is left out."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    keep = max(tokens * 4 // 2, 1)
+    left_out = len(text) - 2 * keep
+    if left_out <= 0:
+        # Few characters, many bytes: scripts with three or four bytes a character.
+        keep = max(len(text) // 4, 1)
+        left_out = len(text) - 2 * keep
+    return f"{text[:keep]}\n… {left_out} characters left out …\n{text[-keep:]}"
+
+
+def block_in_full(block: CodeBlock) -> str:
+    """Heading, import line and source; signature and docstring instead where that is shorter."""
+    heading = f"{block.kind.value} {block.qualname or block.name}  ({block.path}:{block.lines.start}-{block.lines.end})"
+    body, language = block.text, block.language
+    described = f'{block.signature}\n    """{block.docstring}"""' if block.docstring else ""
+    if described and estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body):
+        body = described
+    body = cut_middle(body.rstrip(), FULL_TOKENS)
+    lines = [heading]
+    if block.import_line:
+        lines.append(block.import_line)
+    fence = "`" * max(3, _longest_run(body, "`") + 1)
+    lines += [f"{fence}{language}", body, fence]
+    return "\n".join(lines)
+
+
+def block_in_short(block: CodeBlock) -> str:
+    """One line: kind, signature and place."""
+    signature = " ".join((block.signature or block.name).split())
+    if len(signature) > 160:
+        signature = signature[:157] + "…"
+    where = f"{block.path}:{block.lines.start}"
+    owner = block.qualname.rpartition(".")[0]
+    inside = f" in {owner}" if owner and block.kind is not BlockKind.DOCUMENT else ""
+    return f"- {block.kind.value} {signature}{inside}  ({where})"
+
+
+def searched(result: SearchResult, *, full: Sequence[CodeBlock], short: Sequence[CodeBlock], seen: int) -> str:
+    """What one query found. `seen` counts the matches that were shown in full before."""
+    parts = [f"Query: {result.query}"]
+    if result.repairs:
+        parts.append(f"Read as: {result.read_as} ({'; '.join(result.repairs)})")
+    if not result.total:
+        parts.append("No match. Try other words, fewer conditions, or a prefix such as resiz*.")
+        return "\n".join(parts)
+    if not full:
+        parts.append(f"All {result.total} matches have been shown in full before.")
+        return "\n".join(parts)
+    counts = f"{result.total} matches" if result.total != 1 else "1 match"
+    before = f", {seen} shown before" if seen else ""
+    rest = result.total - seen - len(full) - len(short)
+    shown = f"{len(full)} in full" + (f", {len(short)} as signatures" if short else "")
+    more = f", {rest} not shown; the same query again shows the next ones" if rest > 0 else ""
+    parts.append(f"{counts}{before}: {shown}{more}.")
+    parts += [block_in_full(block) for block in full]
+    if short:
+        parts.append("\n".join(["Also:", *(block_in_short(block) for block in short)]))
+    return "\n\n".join(parts)
+
+
+def executed(execution: Execution, checks: Sequence[CheckReport]) -> str:
+    """What a step of code did, and what the checkers say of it."""
+    parts = [f"Outcome: {execution.outcome.value} ({execution.seconds:.2f} s)"]
+    if execution.notice:
+        parts.append(f"Note: {execution.notice}")
+    for name, text in (("stdout", execution.stdout), ("stderr", execution.stderr), ("late", execution.late_output)):
+        if text.strip():
+            label = "Output of earlier threads" if name == "late" else name
+            parts.append(f"{label}:\n{cut_middle(text.rstrip(), OUTPUT_TOKENS)}")
+    if execution.error:
+        parts.append(_error(execution))
+    if execution.changed:
+        rows = [f"- {item.name}: {item.type} = {item.repr}" for item in execution.changed[:VARIABLES]]
+        if len(execution.changed) > VARIABLES:
+            rows.append(f"- and {len(execution.changed) - VARIABLES} more")
+        parts.append("\n".join(["Changed variables:", *rows]))
+    if execution.displays:
+        kinds = ", ".join(display.mime for display in execution.displays)
+        parts.append(f"Displayed to the user: {kinds}")
+    if execution.files:
+        parts.append(f"Files written: {', '.join(execution.files)}")
+    parts += [text for text in map(_check, checks) if text]
+    if execution.outcome is Outcome.OK and len(parts) == 1:
+        parts.append("Nothing was printed and no variable changed.")
+    return "\n".join(parts)
+
+
+def summarised(verdict: Verdict) -> str:
+    """Whether the code summary replayed."""
+    if verdict.verified:
+        return "The summary replayed in a fresh sandbox with the same result. Now give your answer with done."
+    return (
+        f"The summary is not verified: {verdict.reason}. "
+        "Send a corrected code_summary, or give your answer with done if it cannot be made to replay."
+    )
+
+
+def _error(execution: Execution) -> str:
+    error = execution.error
+    if error is None:
+        return ""
+    where = f"\n  line {error.line_number}: {error.line}" if error.line_number else ""
+    message = cut_middle(error.message, 500)
+    trace = cut_middle(error.traceback.strip(), 800)
+    # A traceback through library code tells where the library gave up; one of a single frame says nothing new.
+    inner = f"\n{trace}" if trace.count("  File ") > 1 else ""
+    return f"Error: {error.type}: {message}{where}{inner}"
+
+
+def _check(report: CheckReport) -> str:
+    if report.failure:
+        return f"{report.tool} could not check this step: {report.failure}"
+    if report.findings:
+        rows = [f"- line {item.line_number}: {item.message} [{item.code}]" for item in report.findings[:10]]
+        if len(report.findings) > 10:
+            rows.append(f"- and {len(report.findings) - 10} more")
+        return "\n".join([f"{report.tool} remarks:", *rows])
+    if report.formatted is not None:
+        return f"{report.tool} would write it as:\n{cut_middle(report.formatted.rstrip(), 500)}"
+    return ""
+
+
+def _longest_run(text: str, character: str) -> int:
+    longest = run = 0
+    for one in text:
+        run = run + 1 if one == character else 0
+        longest = max(longest, run)
+    return longest

@@ -1,0 +1,70 @@
+"""Answers `search` actions: pages through an index and never shows the same block in full twice."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from codenav.actions import Action, Search, SearchObservation
+from codenav.blocks import BlockKind, SearchResult
+from codenav.environments import formatting
+from codenav.errors import QueryTooLarge
+from codenav.protocols import Index
+from codenav.usage import estimate_tokens
+
+FULL = 3
+"""Blocks shown in full per query (CodeNav paper, section 3.4: K = 3)."""
+MORE = 10
+"""Further blocks shown as signatures (CodeNav paper, section 3.4: P = 10)."""
+WINDOW = 100
+"""Unseen matches that are ranked per query (CodeNav paper, section 3.4: M = 100)."""
+QUERIES = 5
+"""Queries of one action that are answered; the paper's prompts use one to three."""
+TOKENS = 6000
+"""Largest observation; three blocks of `formatting.FULL_TOKENS` and ten signatures fit well inside."""
+
+
+class SearchEnvironment:
+    """Remembers what it showed in full: the same query again shows the next matches."""
+
+    action: type[Action] = Search
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._seen: set[str] = set()
+
+    def facts(self) -> Mapping[str, str]:
+        """How many blocks are shown, and which kinds there are."""
+        kinds = [kind.value for kind in BlockKind if kind not in (BlockKind.TOOL, BlockKind.EPISODE)]
+        return {"full": str(FULL), "more": str(MORE), "kinds": ", ".join(kinds)}
+
+    def respond(self, action: Action) -> SearchObservation:
+        """Run each line of the action as a query."""
+        queries = [line.strip() for line in action.content.splitlines() if line.strip()]
+        texts, results, left = [], [], TOKENS
+        for query in queries[:QUERIES]:
+            try:
+                text, result = self._show(query, tokens=left)
+            except QueryTooLarge as error:
+                text, result = f"{error}; {error.hint}", SearchResult(query[:200])
+            texts.append(text)
+            results.append(result)
+            left -= estimate_tokens(text)
+        if len(queries) > QUERIES:
+            texts.append(f"{len(queries) - QUERIES} more queries were not run: at most {QUERIES} in one action.")
+        return SearchObservation("\n\n".join(texts), results=results)
+
+    def _show(self, query: str, *, tokens: int) -> tuple[str, SearchResult]:
+        found = self.index.search(query, limit=WINDOW + len(self._seen))
+        unseen = [hit for hit in found if hit.id not in self._seen][:WINDOW]
+        seen = sum(hit.id in self._seen for hit in found)
+        full, short = unseen[:FULL], unseen[FULL : FULL + MORE]
+        while True:
+            text = formatting.searched(
+                found, full=[hit.block for hit in full], short=[hit.block for hit in short], seen=seen
+            )
+            if estimate_tokens(text) <= tokens or len(full) <= 1:
+                break
+            full, short = full[:-1], [full[-1], *short][:MORE]
+        self._seen.update(hit.id for hit in full)
+        return text, dataclasses.replace(found, hits=[*full, *short])
