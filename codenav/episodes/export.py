@@ -1,0 +1,119 @@
+"""An episode for other tools: JSON, a script, a notebook, a pandas frame. Works on the document of an episode."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from codenav.actions import Step
+from codenav.errors import MissingExtra, NotFound, StorageFull, UsageError
+
+_COLUMNS = (
+    "number", "thought", "action", "content", "outcome", "shown", "seconds", "input_tokens", "output_tokens",
+)  # fmt: skip
+
+
+def write_json(document: Mapping[str, Any], path: Path) -> Path:
+    """Write the document of an episode; returns the path."""
+    return _write(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+
+def write_notebook(document: Mapping[str, Any], path: Path) -> Path:
+    """Write an episode as a Jupyter notebook; returns the path."""
+    from codenav.episodes.notebook import notebook
+
+    nbformat: Any = import_module("nbformat")
+    return _write(path, nbformat.writes(notebook(document)) + "\n")
+
+
+def write_script(document: Mapping[str, Any], code: str, path: Path) -> Path:
+    """Write `code` under a header that says which episode it is from; returns the path."""
+    return _write(path, script_header(document) + "\n" + code.rstrip("\n") + "\n")
+
+
+def script_header(document: Mapping[str, Any]) -> str:
+    """Comment lines: the request, the episode, whether it was verified, Python and packages with their versions."""
+    summary, python = document["summary"], document["sandbox"].get("python_version", "")
+    versions = {name: version for source in document["sources"] for name, version in source["versions"].items()}
+    lines = [
+        *document["request"].splitlines(),
+        "",
+        f"From episode {document['id']} of codenav {document['codenav']}, {document['started']}.",
+        "Verified: it ran in a fresh sandbox with the same result."
+        if summary["verified"]
+        else f"Not verified: {summary['reason'] or 'it was not replayed'}.",
+    ]
+    if python:
+        lines.append(f"Python {python}")
+    lines += [f"{name}=={version}" for name, version in sorted(versions.items())]
+    return "".join(f"# {line}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
+
+
+def frame(steps: Sequence[Step]) -> Any:
+    """A `pandas.DataFrame` with one row per step.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise MissingExtra("pandas", "pandas") from error
+    rows = [
+        (
+            step.number,
+            step.action.thought,
+            step.action.type,
+            step.action.content,
+            outcome(step.to_dict()),
+            step.observation.text,
+            step.seconds,
+            step.usage.input_tokens,
+            step.usage.output_tokens,
+        )
+        for step in steps
+    ]
+    return pandas.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def outcome(step: Mapping[str, Any]) -> str:
+    """How a step of the document went, in a word or two: `ok`, `error`, `timeout`, `3 hits`, `verified`, …"""
+    kind, data = step["action"]["type"], step["observation"]
+    if kind == "code":
+        return str(data["outcome"])
+    if kind == "search":
+        shown = sum(len(result["hits"]) for result in data)
+        return f"{shown} hit" + ("" if shown == 1 else "s")
+    if kind == "code_summary":
+        return "verified" if data["verified"] else "not verified"
+    return "invalid" if kind == "invalid" else "ok"
+
+
+def _write(path: Path, text: str) -> Path:
+    """Write a file beside its place and move it there: the old content or the new, never a part."""
+    if not path.parent.is_dir():
+        raise NotFound(f"no such folder: {path.parent}", hint=f"mkdir -p {path.parent}")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not a regular file", hint="name a file")
+    target = path.resolve()
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.write(text)
+                if target.exists():
+                    os.fchmod(handle, target.stat().st_mode & 0o777)
+            os.replace(beside, target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        hint = "free some space or name another place"
+        raise StorageFull(f"cannot write {path}: {error.strerror}", hint=hint) from error
+    return path

@@ -1,0 +1,167 @@
+"""An episode as a Jupyter notebook (nbformat 4.5): what was asked, thought, found and run, with the real outputs.
+
+All text that a model, a user or a source wrote stands in fences, so that no markup in it comes alive. Displays are
+stored as they are; Jupyter shows HTML and SVG of a notebook that it does not trust sanitised or not at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters without tab, line feed and carriage return, and those that turn the direction of writing."""
+
+_ENDINGS = {
+    "timeout": "the step did not end in time",
+    "out_of_memory": "the step used more memory than it may",
+    "crashed": "the process that ran the step is gone",
+    "protocol_violation": "what came out of the sandbox was not valid",
+}
+
+_SUMMARY_CELL = "summary-code"
+
+
+def notebook(document: Mapping[str, Any]) -> Any:
+    """The `nbformat.NotebookNode` of the document of an episode; cell ids depend on the episode alone."""
+    v4: Any = import_module("nbformat.v4")
+    cells = [
+        v4.new_markdown_cell(_head(document), id="request"),
+        *(cell for step in document["steps"] for cell in _step_cells(v4, step)),
+        *_end_cells(v4, document),
+    ]
+    ran = (cell for cell in cells if cell["cell_type"] == "code" and cell["id"] != _SUMMARY_CELL)
+    for count, cell in enumerate(ran, start=1):
+        cell["execution_count"] = count
+    language = {"name": "python", "version": document["sandbox"].get("python_version", "")}
+    metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {key: value for key, value in language.items() if value},
+        "codenav": {"id": document["id"], "status": document["status"], "format": document["format"]},
+    }
+    return v4.new_notebook(cells=cells, metadata=metadata)
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Text in a Markdown fence that nothing inside can close; control characters are made visible."""
+    text = visible(text.replace("\r\n", "\n").replace("\r", "\n"))
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def visible(text: str) -> str:
+    """Text whose control characters, terminal escapes for instance, are written as `\\x1b`."""
+    return _CONTROLS.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def _head(document: Mapping[str, Any]) -> str:
+    sources = "\n".join(str(source["source"]) for source in document["sources"])
+    facts = {"episode": document["id"], "started": document["started"], "model": document["model"]}
+    told = "\n".join(f"{name}: {value}" for name, value in facts.items() if value)
+    parts = ["# Request", fenced(document["request"]), fenced(told)]
+    return "\n\n".join(parts + (["Sources", fenced(sources)] if sources else []))
+
+
+def _step_cells(v4: Any, step: Mapping[str, Any]) -> Iterator[Any]:
+    number, kind = step["number"], step["action"]["type"]
+    metadata = {"codenav": {"step": number, "seconds": step["seconds"]}}
+    if kind == "code":
+        text = [f"## Step {number}: code", *_thought(step)]
+        yield v4.new_markdown_cell("\n\n".join(text), id=f"step-{number}", metadata=metadata)
+        yield v4.new_code_cell(
+            step["action"]["content"], id=f"step-{number}-code", outputs=_outputs(v4, step["observation"])
+        )
+        return
+    body = {"search": _search, "code_summary": _summary, "ask": _ask, "done": _done}.get(kind, _other)(step)
+    yield v4.new_markdown_cell(
+        "\n\n".join([*body[:1], *_thought(step), *body[1:]]), id=f"step-{number}", metadata=metadata
+    )
+
+
+def _thought(step: Mapping[str, Any]) -> list[str]:
+    return [fenced(step["thought"])] if step["thought"].strip() else []
+
+
+def _search(step: Mapping[str, Any]) -> list[str]:
+    parts = [f"## Step {step['number']}: search"]
+    for result in step["observation"]:
+        parts += ["Query", fenced(result["query"])]
+        if result["repairs"]:
+            parts.append(fenced("\n".join([*result["repairs"], f"read as: {result['read_as']}"])))
+        parts.append(f"{len(result['hits'])} shown of {result['total']}")
+        if result["hits"]:
+            parts.append(fenced("\n".join(map(_hit, result["hits"]))))
+    return parts
+
+
+def _hit(hit: Mapping[str, Any]) -> str:
+    start, end = hit["lines"]
+    return f"{hit['kind']} {hit['path']}:{start}-{end}  {' '.join((hit['signature'] or hit['name']).split())}"
+
+
+def _summary(step: Mapping[str, Any]) -> list[str]:
+    verdict = _verdict(step["observation"])
+    return [f"## Step {step['number']}: code summary", fenced(step["action"]["content"], "python"), verdict]
+
+
+def _ask(step: Mapping[str, Any]) -> list[str]:
+    question = ["Question", fenced(step["action"]["content"])]
+    return [f"## Step {step['number']}: ask", *question, "Answer", fenced(step["shown"])]
+
+
+def _done(step: Mapping[str, Any]) -> list[str]:
+    return [f"## Step {step['number']}: done", fenced(step["action"]["content"])]
+
+
+def _other(step: Mapping[str, Any]) -> list[str]:
+    kind = step["action"]["type"]
+    title = "no valid action" if kind == "invalid" else "other action"
+    return [f"## Step {step['number']}: {title}", fenced(step["action"]["content"]), fenced(step["shown"])]
+
+
+def _verdict(summary: Mapping[str, Any]) -> str:
+    if summary["verified"]:
+        return "Verified: it ran in a fresh sandbox with the same result."
+    return "Not verified:\n\n" + fenced(summary["reason"] or "it was not replayed")
+
+
+def _outputs(v4: Any, execution: Mapping[str, Any]) -> list[Any]:
+    outputs = []
+    if execution["late_output"]:
+        text = "[from threads of earlier steps]\n" + visible(execution["late_output"])
+        outputs.append(v4.new_output("stream", name="stdout", text=text))
+    for name in ("stdout", "stderr"):
+        if execution[name]:
+            outputs.append(v4.new_output("stream", name=name, text=visible(execution[name])))
+    outputs += [v4.new_output("display_data", data=_display(item)) for item in execution["displays"]]
+    error, outcome = execution["error"], execution["outcome"]
+    if error:
+        trace = error["traceback"] or f"{error['type']}: {error['message']}"
+        lines = visible(trace).splitlines()
+        outputs.append(v4.new_output("error", ename=error["type"], evalue=visible(error["message"]), traceback=lines))
+    elif outcome != "ok":
+        told = _ENDINGS.get(outcome, outcome)
+        outputs.append(v4.new_output("error", ename=outcome, evalue=told, traceback=[f"{outcome}: {told}"]))
+    if execution["notice"]:
+        outputs.append(v4.new_output("stream", name="stderr", text=f"[{visible(execution['notice'])}]\n"))
+    return outputs
+
+
+def _display(item: Mapping[str, str]) -> dict[str, str]:
+    if item["mime"] == "image/png":
+        return {item["mime"]: item["data"]}
+    return {item["mime"]: base64.b64decode(item["data"]).decode("utf-8", "replace")}
+
+
+def _end_cells(v4: Any, document: Mapping[str, Any]) -> Iterator[Any]:
+    ended = ["# Answer", fenced(document["answer"])] if document["answer"] else [f"# Ended: {document['status']}"]
+    if document["reason"]:
+        ended.append(fenced(document["reason"]))
+    yield v4.new_markdown_cell("\n\n".join(ended), id="answer")
+    summary = document["summary"]
+    if summary["code"]:
+        yield v4.new_markdown_cell(f"# Code summary\n\n{_verdict(summary)}", id="summary")
+        yield v4.new_code_cell(summary["code"].rstrip("\n"), id=_SUMMARY_CELL)

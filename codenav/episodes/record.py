@@ -1,0 +1,242 @@
+"""What an episode was: what `codenav.run` returns, what a record reads back as, and what `--json` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from codenav.actions import Step, Summary
+from codenav.episodes import export
+from codenav.episodes.verify import script_from_steps
+from codenav.errors import CodeNavError
+from codenav.events import Status
+from codenav.limits import Limits
+from codenav.usage import Usage
+
+FORMAT = 1
+"""Of records and of the document. It changes only with a named migration (docs/record-format.md)."""
+
+
+@dataclass(frozen=True, repr=False)
+class EpisodeResult:
+    """One episode, whole: the request, every step, how it ended."""
+
+    id: str
+    request: str
+    status: Status
+    answer: str = ""
+    summary: Summary = Summary()
+    steps: Sequence[Step] = ()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    """Wall clock of the run; of one that never ended, the sum of its steps."""
+    reason: str = ""
+    """Why it is not `done`: one sentence."""
+    hint: str = ""
+    exit_code: int = 0
+    """What `codenav run` returns for it."""
+    sources: Sequence[Mapping[str, Any]] = ()
+    """Per source: `source`, `files`, `blocks`, `versions`."""
+    description: str = ""
+    prompt: str = ""
+    """The system prompt, whole."""
+    model: str = ""
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    """`SandboxInfo.to_dict()`."""
+    work_dir: str = ""
+    """On the host."""
+    limits: Limits = Limits()
+    started: str = ""
+    """ISO 8601, UTC."""
+    codenav: str = ""
+    """Version that made the record."""
+    notices: Sequence[str] = ()
+    """What a person should know and the agent need not: a retry, a damaged line of the record."""
+    folder: Path | None = None
+    """Where the record lies; None where nothing was recorded. Not part of the document."""
+    format: int = FORMAT
+
+    def __repr__(self) -> str:
+        steps = f"{len(self.steps)} step" + ("" if len(self.steps) == 1 else "s")
+        verified = ", summary verified" if self.summary.verified else ""
+        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{verified}: {_shortened(self.request)!r}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `codenav run --json` and `codenav episodes show --json` (docs/record-format.md)."""
+        return {
+            "format": self.format,
+            "id": self.id,
+            "request": self.request,
+            "status": self.status.value,
+            "answer": self.answer,
+            "summary": self.summary.to_dict(),
+            "steps": [step.to_dict() for step in self.steps],
+            "usage": self.usage.to_dict(),
+            "sources": [dict(source) for source in self.sources],
+            "limits": self.limits.to_dict(),
+            "model": self.model,
+            "sandbox": dict(self.sandbox),
+            "work_dir": self.work_dir,
+            "started": self.started,
+            "seconds": round(self.seconds, 3),
+            "reason": self.reason,
+            "hint": self.hint,
+            "exit_code": self.exit_code,
+            "description": self.description,
+            "prompt": self.prompt,
+            "codenav": self.codenav,
+            "notices": list(self.notices),
+        }
+
+    @classmethod
+    def from_events(
+        cls, lines: Iterable[bytes | str], *, alive: bool = False, folder: Path | None = None
+    ) -> EpisodeResult:
+        """The episode that the lines of a record tell, as far as they go.
+
+        `alive` says whether its owner lives: without a last line it is then `running`, else `interrupted`. A torn
+        last line is ignored, a damaged line in the middle is left out and noticed.
+
+        Raises:
+            CodeNavError: the first line is not the head of a record, or a newer codenav wrote it.
+        """
+        events, notices = _read(lines)
+        if not events or events[0].get("event") != "run_started":
+            raise CodeNavError("the record has no readable first line", hint="codenav episodes list")
+        if events[0].get("format") != FORMAT:
+            raise CodeNavError(
+                f"the record has format {events[0].get('format')!r}; this codenav reads format {FORMAT}",
+                hint="pip install --upgrade codenav-agent",
+            )
+        result = _begun(events[0], folder)
+        steps, acted, end = [], None, None
+        for number, event in enumerate(events[1:], start=2):
+            match event.get("event"):
+                case "observed":
+                    try:
+                        steps.append(Step.from_dict(event["step"]))
+                    except (KeyError, TypeError, ValueError) as error:
+                        notices.append(
+                            f"a step of the record cannot be read and is left out: {error!r} (event {number})"
+                        )
+                    acted = None
+                case "acted":
+                    acted = event
+                case "noticed":
+                    notices.append(str(event.get("text", "")))
+                case "run_ended":
+                    end = event
+        result = replace(result, steps=tuple(steps), notices=tuple(notices))
+        return _ended(result, end) if end else _unended(result, acted, alive)
+
+    def to_notebook(self, path: str | Path) -> Path:
+        """Write a Jupyter notebook with the steps, their real outputs and pictures; returns its path.
+
+        Raises:
+            NotFound: the folder does not exist.
+            UsageError: the path is taken by something that is not a regular file.
+            StorageFull: it could not be written; what was there stays.
+        """
+        return export.write_notebook(self.to_dict(), Path(path))
+
+    def to_script(self, path: str | Path) -> Path:
+        """Write the code summary as a script, with a header that says where it is from; returns its path.
+
+        Raises: as `to_notebook`.
+        """
+        code = self.summary.code or script_from_steps(self.steps)
+        return export.write_script(self.to_dict(), code, Path(path))
+
+    def to_json(self, path: str | Path) -> Path:
+        """Write the document; returns its path.
+
+        Raises: as `to_notebook`.
+        """
+        return export.write_json(self.to_dict(), Path(path))
+
+    def to_frame(self) -> Any:
+        """A `pandas.DataFrame`, one row per step.
+
+        Columns: number, thought, action, content, outcome, shown, seconds, input_tokens, output_tokens.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return export.frame(self.steps)
+
+
+def _read(lines: Iterable[bytes | str]) -> tuple[list[dict[str, Any]], list[str]]:
+    events, notices, bad = [], [], 0
+    for number, line in enumerate(lines, start=1):
+        if bad:
+            notices.append(f"line {bad} of the record is damaged and left out")
+            bad = 0
+        event = read_line(line)
+        if event is None:
+            bad = number
+        else:
+            events.append(event)
+    return events, notices
+
+
+def read_line(line: bytes | str) -> dict[str, Any] | None:
+    """The event of one line; None where the line is torn or not an event."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+def _begun(head: Mapping[str, Any], folder: Path | None) -> EpisodeResult:
+    return EpisodeResult(
+        id=head["id"],
+        request=head["request"],
+        status=Status.RUNNING,
+        started=head["started"],
+        model=head["model"],
+        sources=tuple(head["sources"]),
+        description=head["description"],
+        prompt=head["prompt"],
+        sandbox=head["sandbox"],
+        work_dir=head["work_dir"],
+        limits=Limits.from_dict(head["limits"]),
+        codenav=head["codenav"],
+        folder=folder,
+    )
+
+
+def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
+    return replace(
+        result,
+        status=Status(end["status"]),
+        answer=end["answer"],
+        summary=Summary(**end["summary"]),
+        usage=Usage.from_dict(end["usage"]),
+        seconds=end["seconds"],
+        reason=end["reason"],
+        hint=end["hint"],
+        exit_code=end["exit_code"],
+    )
+
+
+def _unended(result: EpisodeResult, acted: Mapping[str, Any] | None, alive: bool) -> EpisodeResult:
+    status = Status.RUNNING if alive else Status.INTERRUPTED
+    under_way = f"; step {acted['number']} ({acted['action']['type']}) was under way" if acted else ""
+    return replace(
+        result,
+        status=status,
+        summary=Summary(script_from_steps(result.steps), False, "the episode has not ended"),
+        usage=sum((step.usage for step in result.steps), Usage()),
+        seconds=sum(step.seconds for step in result.steps),
+        reason="" if alive else f"the process that ran it is gone{under_way}",
+        exit_code=status.exit_code,
+    )
+
+
+def _shortened(text: str, width: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,218 @@
+"""Where episodes lie: a folder each, named by its id."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import secrets as randomness
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from codenav.episodes.owner import lives
+from codenav.episodes.record import EpisodeResult, read_line
+from codenav.episodes.recorder import EVENTS_FILE, Recorder
+from codenav.errors import CodeNavError, NotFound, StorageFull, UsageError
+from codenav.events import Status
+
+_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
+_TAIL = 64 * 1024
+"""Bytes read from the end of a record at first: a last line is rarely longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRow:
+    """One line of `codenav episodes list`."""
+
+    id: str
+    started: str
+    """ISO 8601, UTC."""
+    status: Status
+    request: str
+    model: str
+    steps: int
+    """Steps that are complete."""
+    verified: bool
+    """Whether its code summary replayed with the same result."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of one row."""
+        return {
+            "id": self.id,
+            "started": self.started,
+            "status": self.status.value,
+            "request": self.request,
+            "model": self.model,
+            "steps": self.steps,
+            "verified": self.verified,
+        }
+
+
+@dataclass(frozen=True)
+class EpisodeList(Sequence[EpisodeRow]):
+    """Rows, newest first, and what lies beside them and is no readable record."""
+
+    rows: Sequence[EpisodeRow] = ()
+    damaged: Sequence[str] = ()
+    """Names of folders and files without a readable record."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[EpisodeRow]:
+        return iter(self.rows)
+
+
+class EpisodeStore:
+    """The episodes under one folder, which is made when the first one is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"<EpisodeStore {self.folder}>"
+
+    def create(self) -> tuple[str, Path]:
+        """A new id and its empty folder. Ids sort by time; two processes never get the same one.
+
+        Raises:
+            StorageFull: the folder cannot be made.
+        """
+        while True:
+            id = _new_id()
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                (self.folder / id).mkdir(mode=0o700)
+            except FileExistsError as error:
+                if not self.folder.is_dir():
+                    raise StorageFull(f"{self.folder} is not a folder") from error
+            except OSError as error:
+                raise StorageFull(f"cannot make a folder in {self.folder}: {error.strerror}") from error
+            else:
+                return id, self.folder / id
+
+    def recorder(self, id: str, *, secrets: Sequence[str] = ()) -> Recorder:
+        """The recorder of an episode that `create` made; `secrets` are masked in what it writes.
+
+        Raises:
+            StorageFull: the record cannot be written.
+        """
+        return Recorder(self.folder / id, secrets=secrets)
+
+    def load(self, name: str) -> EpisodeResult:
+        """The episode of an id, of the beginning of an id that fits one only, or the `last` one.
+
+        Raises:
+            NotFound: there is none.
+            UsageError: several ids begin like that.
+            CodeNavError: its record cannot be read.
+        """
+        id = self._resolve(name)
+        folder = self.folder / id
+        try:
+            with open(folder / EVENTS_FILE, "rb") as file:
+                head = read_line(file.readline()) or {}
+                file.seek(0)
+                return EpisodeResult.from_events(file, alive=lives(head.get("owner") or {}), folder=folder)
+        except FileNotFoundError as error:
+            raise CodeNavError(f"{id} has no record yet", hint=f"ls -l {folder}") from error
+        except OSError as error:
+            raise CodeNavError(
+                f"the record of {id} cannot be read: {error.strerror}", hint=f"ls -l {folder}"
+            ) from error
+        except (CodeNavError, KeyError, TypeError, ValueError) as error:
+            hint = error.hint if isinstance(error, CodeNavError) else ""
+            raise CodeNavError(f"the record of {id} cannot be read: {error}", hint=hint or f"ls -l {folder}") from error
+
+    def list(self, limit: int | None = None) -> EpisodeList:
+        """The newest `limit` episodes (None: all), newest first. Reads the two ends of each record only."""
+        rows: list[EpisodeRow] = []
+        names = self._names()
+        damaged = [name for name in names if not _ID.fullmatch(name)]
+        for name in names:
+            if limit is not None and len(rows) >= limit:
+                break
+            if _ID.fullmatch(name):
+                row = self._row(name)
+                if row is None:
+                    damaged.append(name)
+                else:
+                    rows.append(row)
+        return EpisodeList(tuple(rows), tuple(damaged))
+
+    def _names(self) -> Sequence[str]:
+        try:
+            return sorted(os.listdir(self.folder), reverse=True)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise NotFound(f"{self.folder} cannot be read: {error.strerror}", hint="codenav doctor") from error
+
+    def _resolve(self, name: str) -> str:
+        if name == "last":
+            newest = self.list(limit=1)
+            if not newest:
+                raise NotFound("there is no episode yet", hint='codenav run "…" --on SOURCE')
+            return str(newest[0].id)
+        ids = [id for id in self._names() if _ID.fullmatch(id)]
+        found = [id for id in ids if name and id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+            raise UsageError(f"{len(found)} episodes begin with {name!r}: {shown}", hint="name more of it")
+        near = difflib.get_close_matches(name, [*ids, "last"], n=1)
+        raise NotFound(f"no episode {name!r}", hint=f"did you mean {near[0]}?" if near else "codenav episodes list")
+
+    def _row(self, id: str) -> EpisodeRow | None:
+        try:
+            with open(self.folder / id / EVENTS_FILE, "rb") as file:
+                head = read_line(file.readline())
+                if head is None:
+                    return None
+                end = read_line(_last_line(file)) or {}
+                ended = end.get("event") == "run_ended"
+                if ended:
+                    status, steps = Status(end["status"]), int(end["steps"])
+                else:
+                    file.seek(0)
+                    steps = sum(line.startswith(b'{"event":"observed"') and line.endswith(b"}\n") for line in file)
+                    status = Status.RUNNING if lives(head.get("owner") or {}) else Status.INTERRUPTED
+            return EpisodeRow(
+                id=id,
+                started=str(head["started"]),
+                status=status,
+                request=str(head["request"]),
+                model=str(head["model"]),
+                steps=steps,
+                verified=bool(end["summary"]["verified"]) if ended else False,
+            )
+        except (OSError, KeyError, TypeError, ValueError):
+            return None
+
+
+def _new_id() -> str:
+    """`YYYYMMDD-HHMMSS-` in UTC, then four digits of the fraction of the second and two that are random."""
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond * 65536 // 1_000_000:04x}{randomness.token_hex(1)}"
+
+
+def _last_line(file: Any) -> bytes:
+    """The last line that ends, of a file that is open for reading bytes."""
+    size = file.seek(0, os.SEEK_END)
+    length = _TAIL
+    while True:
+        start = max(0, size - length)
+        file.seek(start)
+        tail = file.read(size - start)
+        end = tail.rfind(b"\n")
+        begin = tail.rfind(b"\n", 0, end) if end > 0 else -1
+        if begin >= 0 or start == 0:
+            return bytes(tail[begin + 1 : end + 1])
+        length *= 4

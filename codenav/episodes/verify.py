@@ -1,0 +1,162 @@
+"""Whether a code summary gives the same result again, in a fresh sandbox."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from codenav.actions import Step
+from codenav.errors import CodeNavError
+from codenav.execution import Execution, Outcome, Variable, Verdict
+from codenav.protocols import StartSandbox
+
+_ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
+"""As CPython prints it (`<… at 0x7f…>`), or any hexadecimal number of the length of a user-space address."""
+
+_NOT_DATA_TYPES = {"function", "type", "module", "method", "builtin_function_or_method", "method-wrapper"}
+_NOT_DATA_REPR = re.compile(r"<(class|function|module|bound method|built-in|enum|flag) |<[^<>'\"]* object at 0x…>\Z")
+
+_SHOWN = 80
+"""Characters of a value in a reason: two of them and the sentence fit in three lines of a terminal."""
+
+
+def script_from_steps(steps: Sequence[Step]) -> str:
+    """The code of the code steps that ran to their end, in order, as one script."""
+    parts = [step.action.content.strip("\n") for step in steps if step.action.type == "code" and step.observation.ok]
+    return "\n\n".join(part for part in parts if part.strip()) + "\n" if parts else ""
+
+
+def verify(
+    script: str,
+    *,
+    start: StartSandbox,
+    inputs: Path | None,
+    expected: Mapping[str, Variable],
+    stdout: str,
+    timeout: float,
+) -> Verdict:
+    """Run a script to its end in a fresh sandbox and compare what it leaves with what the episode left.
+
+    Each variable that both hold must have the same type and the same bounded repr, addresses masked. Only data
+    counts: not functions, classes, modules, nor objects whose repr is nothing but a type and an address. With no
+    such variable in common, both must have printed the same (addresses masked, white space at line ends ignored).
+
+    Args:
+        start: starts the sandbox; its work folder begins as a copy of `inputs`.
+        inputs: the work folder as it was when the episode began; None: it was empty.
+        expected: the variables at the end of the episode.
+        stdout: what the episode's successful steps printed.
+        timeout: seconds that the script may take.
+
+    A sandbox that does not start is a verdict too, never an exception: the reason says so.
+    """
+    if not script.strip():
+        return Verdict(False, "there is no code")
+    try:
+        sandbox = start(inputs)
+        try:
+            execution = sandbox.run(script, timeout=timeout)
+            left = sandbox.variables() if execution.ok else {}
+        finally:
+            sandbox.close()
+    except CodeNavError as error:
+        return Verdict(False, f"it could not be replayed: {error}")
+    if not execution.ok:
+        return Verdict(False, _failure(execution, timeout))
+    reason = _difference(expected, left, stdout, execution.stdout)
+    return Verdict(not reason, reason)
+
+
+def _failure(execution: Execution, timeout: float) -> str:
+    error = execution.error
+    if execution.outcome is Outcome.ERROR and error is not None:
+        where = f" (line {error.line_number}: {_cut(error.line)})" if error.line_number is not None else ""
+        message = f": {_cut(error.message)}" if error.message else ""
+        return f"the script raised {error.type}{message}{where}"
+    return {
+        Outcome.TIMEOUT: f"the script did not end within {timeout:g} seconds",
+        Outcome.OUT_OF_MEMORY: "the script used more memory than it may",
+        Outcome.CRASHED: "the script ended its process",
+    }.get(execution.outcome, "the script broke the sandbox's protocol")
+
+
+def _difference(
+    expected: Mapping[str, Variable], left: Mapping[str, Variable], stdout: str, replayed_stdout: str
+) -> str:
+    common = [name for name in expected if name in left and (_is_data(expected[name]) or _is_data(left[name]))]
+    for name in common:
+        reason = _variable_difference(left[name], expected[name])
+        if reason:
+            return reason
+    if common:
+        return ""
+    here, there = _comparable(replayed_stdout), _comparable(stdout)
+    if here != there:
+        return _stdout_difference(here, there)
+    if not here and any(map(_is_data, expected.values())):
+        return "the script sets none of the episode's variables and prints nothing"
+    return ""
+
+
+def _variable_difference(replayed: Variable, recorded: Variable) -> str:
+    if replayed.type != recorded.type:
+        return f"{replayed.name} is a {replayed.type} in the replay and a {recorded.type} in the episode"
+    here, there = _masked(replayed.repr), _masked(recorded.repr)
+    if here == there or _same_in_another_order(here, there):
+        return ""
+    here, there = _cut_pair(here, there)
+    return f"{replayed.name} is {here} in the replay and {there} in the episode"
+
+
+def _stdout_difference(here: str, there: str) -> str:
+    here_lines, there_lines = here.split("\n"), there.split("\n")
+    number = next(
+        (at for at, pair in enumerate(zip(here_lines, there_lines, strict=False)) if pair[0] != pair[1]),
+        min(len(here_lines), len(there_lines)),
+    )
+    shown = [repr(lines[number]) if number < len(lines) else "missing" for lines in (here_lines, there_lines)]
+    here, there = _cut_pair(*shown)
+    return f"line {number + 1} of the output is {here} in the replay and {there} in the episode"
+
+
+def _is_data(variable: Variable) -> bool:
+    return variable.type not in _NOT_DATA_TYPES and not _NOT_DATA_REPR.match(_masked(variable.repr))
+
+
+def _masked(text: str) -> str:
+    return _ADDRESS.sub("0x…", text)
+
+
+def _comparable(stdout: str) -> str:
+    return "\n".join(line.rstrip() for line in _masked(stdout).rstrip().splitlines())
+
+
+def _same_in_another_order(here: str, there: str) -> bool:
+    """Whether two reprs are of equal data and differ only in the order in which sets list their members.
+
+    That order depends on the hash seed of the process.
+    """
+    if "{" not in here or sorted(here) != sorted(there):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return bool(ast.literal_eval(here) == ast.literal_eval(there))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+def _cut_pair(here: str, there: str) -> tuple[str, str]:
+    """Both values short enough to read, cut so that the first difference can be seen."""
+    same = next((at for at, pair in enumerate(zip(here, there, strict=False)) if pair[0] != pair[1]), 0)
+    skip = max(0, same - _SHOWN // 2) if max(len(here), len(there)) > _SHOWN else 0
+    lead = "…" if skip else ""
+    return lead + _cut(here[skip:]), lead + _cut(there[skip:])
