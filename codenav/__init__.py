@@ -1,3 +1,97 @@
-"""An LLM agent that uses real code instead of registered tools."""
+"""An LLM agent that uses real code instead of registered tools.
+
+    import codenav
+
+    repo = codenav.index("path/to/repo")
+    result = codenav.run("Who calls parse_config?", on=repo, model="gpt-5")
+
+Names are loaded on first use, so that `import codenav` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search, Step
+    from codenav.api import index, load_episode, run, sandbox, search
+    from codenav.blocks import BlockKind, CodeBlock, Hit, SearchResult
+    from codenav.episode import Episode
+    from codenav.episodes.record import EpisodeResult
+    from codenav.errors import CodeNavError
+    from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
+    from codenav.execution import Execution, Outcome, Resources
+    from codenav.limits import Limits
+    from codenav.models.scripted import FunctionModel, ScriptedModel
+    from codenav.session import CheckOptions, SandboxOptions, Session
+    from codenav.usage import Usage
+
+__all__ = [
+    "Acted",
+    "Action",
+    "Ask",
+    "BlockKind",
+    "CheckOptions",
+    "Code",
+    "CodeBlock",
+    "CodeNavError",
+    "CodeSummary",
+    "Done",
+    "Episode",
+    "EpisodeResult",
+    "Event",
+    "Execution",
+    "FunctionModel",
+    "Hit",
+    "Limits",
+    "Noticed",
+    "Observed",
+    "Outcome",
+    "Resources",
+    "RunEnded",
+    "RunStarted",
+    "SandboxOptions",
+    "ScriptedModel",
+    "Search",
+    "SearchResult",
+    "Session",
+    "Status",
+    "Step",
+    "Usage",
+    "index",
+    "load_episode",
+    "run",
+    "sandbox",
+    "search",
+]
+
+_HOME = {
+    "codenav.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
+    "codenav.api": ("index", "load_episode", "run", "sandbox", "search"),
+    "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
+    "codenav.episode": ("Episode",),
+    "codenav.episodes.record": ("EpisodeResult",),
+    "codenav.errors": ("CodeNavError",),
+    "codenav.events": ("Acted", "Event", "Noticed", "Observed", "RunEnded", "RunStarted", "Status"),
+    "codenav.execution": ("Execution", "Outcome", "Resources"),
+    "codenav.limits": ("Limits",),
+    "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
+    "codenav.session": ("CheckOptions", "SandboxOptions", "Session"),
+    "codenav.usage": ("Usage",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'codenav' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -141,8 +141,11 @@ class Environment(Protocol):
         """Values for the `${names}` in its prompt file."""
         ...
 
-    def respond(self, action: Action) -> Observation:
-        """Carry out one action. What the model can mend is in the observation, never an exception."""
+    def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
+        """Carry out one action. What the model can mend is in the observation, never an exception.
+
+        `timeout` is what the episode has left, in seconds; None is no limit.
+        """
         ...
 
 

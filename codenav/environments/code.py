@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from codenav.actions import Action, Code, CodeObservation
 from codenav.environments import formatting
@@ -50,12 +50,19 @@ class CodeEnvironment:
             "checks": "Checkers read each step; their remarks stand below the result." if self._checker else "",
         }
 
-    def respond(self, action: Action) -> CodeObservation:
+    def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
         """Run one step. The checkers read it at the same time, so they add nothing to a slow step."""
-        with ThreadPoolExecutor(1, thread_name_prefix="codenav-checks") as pool:
-            reading = pool.submit(self._checker.check, action.content) if self._checker else None
-            execution = self.sandbox.run(action.content, timeout=self.timeout)
-            reports: Sequence[CheckReport] = reading.result() if reading else ()
+        reports: list[CheckReport] = []
+        checker = self._checker
+        reading = threading.Thread(
+            target=lambda: reports.extend(checker.check(action.content)) if checker else None,
+            name="codenav-checks",
+            # A run that is interrupted does not wait for its checkers.
+            daemon=True,
+        )
+        reading.start()
+        execution = self.sandbox.run(action.content, timeout=min(self.timeout, timeout or self.timeout))
+        reading.join()
         # An exception leaves what the step bound until then; a crash or a timeout takes the step back.
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
             self._checker.remember(action.content)

@@ -20,6 +20,8 @@ from codenav.protocols import Verifier
 GAVE_UP = "FAILED:"
 """An answer that begins with it says that the agent could not do what was asked, and why."""
 
+NOBODY = "Nobody is there to answer. Decide for yourself, and say in your answer what you assumed."
+
 
 class CodeSummaryEnvironment:
     """Replays each summary at once, so that the agent can mend one that does not hold."""
@@ -33,7 +35,7 @@ class CodeSummaryEnvironment:
         """None."""
         return {}
 
-    def respond(self, action: Action) -> SummaryObservation:
+    def respond(self, action: Action, *, timeout: float | None = None) -> SummaryObservation:
         """Replay the script in a fresh sandbox."""
         verdict = self._verify(action.content) if self._verify else Verdict(False, "no sandbox to replay it in")
         return SummaryObservation(formatting.summarised(verdict), code=action.content, verdict=verdict)
@@ -51,13 +53,11 @@ class AskEnvironment:
         """None."""
         return {}
 
-    def respond(self, action: Action) -> AskObservation:
+    def respond(self, action: Action, *, timeout: float | None = None) -> AskObservation:
         """The person's answer."""
         answer = self._ask(action.content) if self._ask else None
         if answer is None:
-            return AskObservation(
-                "Nobody is there to answer. Decide for yourself, and say in your answer what you assumed."
-            )
+            return AskObservation(NOBODY)
         return AskObservation(f"Answer: {answer}", answered=True)
 
 
@@ -70,7 +70,7 @@ class DoneEnvironment:
         """None."""
         return {}
 
-    def respond(self, action: Action) -> DoneObservation:
+    def respond(self, action: Action, *, timeout: float | None = None) -> DoneObservation:
         """End the episode."""
         answer = action.content.strip()
         if answer.upper().startswith(GAVE_UP):

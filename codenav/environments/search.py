@@ -38,7 +38,7 @@ class SearchEnvironment:
         kinds = [kind.value for kind in BlockKind if kind not in (BlockKind.TOOL, BlockKind.EPISODE)]
         return {"full": str(FULL), "more": str(MORE), "kinds": ", ".join(kinds)}
 
-    def respond(self, action: Action) -> SearchObservation:
+    def respond(self, action: Action, *, timeout: float | None = None) -> SearchObservation:
         """Run each line of the action as a query."""
         queries = [line.strip() for line in action.content.splitlines() if line.strip()]
         texts, results, left = [], [], TOKENS

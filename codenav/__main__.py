@@ -1,0 +1,6 @@
+"""`python -m codenav`."""
+
+from codenav.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""One request, from the first action to the answer: the loop that joins an agent and its environments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codenav import __version__
+from codenav.actions import (
+    CodeObservation,
+    DoneObservation,
+    InvalidAction,
+    Observation,
+    Step,
+    Summary,
+    SummaryObservation,
+    Turn,
+    Unreadable,
+)
+from codenav.episodes.record import EpisodeResult
+from codenav.episodes.verify import script_from_steps
+from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
+from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Status
+from codenav.execution import Execution
+from codenav.limits import Limits
+from codenav.protocols import Agent, Environment, Listener, Verifier
+from codenav.usage import Usage
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Episode:
+    """An agent and environments joined for one request.
+
+    Every ending (done, a limit, a failure, Ctrl-C) takes one path: a `RunEnded` event to every listener.
+    """
+
+    def __init__(
+        self,
+        request: str,
+        *,
+        agent: Agent,
+        environments: Sequence[Environment],
+        description: str = "",
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        verify: Verifier | None = None,
+        earlier: Sequence[Step] = (),
+        head: RunStarted | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """Join the parts; nothing runs yet.
+
+        `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that
+        ran before in the same sandbox: a summary made of steps begins with them. `head` brings what only the
+        caller knows (id, sources, sandbox, work folder) into the record, `folder` says where that lies.
+
+        Raises:
+            UsageError: the request is empty, or two environments answer the same action.
+        """
+        if not request.strip():
+            raise UsageError("the request is empty", hint="say what you want in one sentence")
+        self.request = request
+        self.limits = limits or Limits()
+        self.steps: list[Step] = []
+        self.usage = Usage()
+        self._agent = agent
+        self._environments = {environment.action.type: environment for environment in environments}
+        if len(self._environments) != len(environments):
+            raise UsageError("two environments answer the same action")
+        self._listeners = list(listeners)
+        self._verify = verify
+        self._earlier = list(earlier)
+        self._folder = folder
+        self._ended: RunEnded | None = None
+        self._began = time.monotonic()
+        prompt = agent.brief(request, description=description, environments=environments)
+        head = head or RunStarted(id="", request=request, started="", model="")
+        self._head = replace(
+            head,
+            request=request,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=agent.name,
+            description=description,
+            prompt=prompt,
+            limits=self.limits,
+            codenav=__version__,
+        )
+
+    def stream(self) -> Iterator[Event]:
+        """Run to the end, yielding each event as it happens.
+
+        A caller that stops reading ends the episode as interrupted. Errors of codenav's own are in the last event,
+        not raised; Ctrl-C is raised again once the last event is out.
+        """
+        ending: RunEnded | None = None
+        try:
+            if not self.steps:
+                self._began = time.monotonic()
+                yield self._emit(self._head)
+            while not self.ended:
+                for event in self._events_of_a_step():
+                    yield event
+                    if isinstance(event, RunEnded):
+                        return
+        except CodeNavError as error:
+            ending = self._failed(error)
+        except (KeyboardInterrupt, GeneratorExit):
+            # An answer that is out is not lost when its replay is interrupted.
+            answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
+            self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason="interrupted", exit_code=130))
+            raise
+        except BaseException as error:
+            self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
+            raise
+        if ending:
+            yield self._end(ending)
+
+    def step(self) -> Step:
+        """Take one step; for those who drive the loop themselves.
+
+        Raises:
+            LimitReached: before the step, when a limit has been reached.
+            UsageError: the episode is over.
+            ModelUnreachable, ModelRefused, ModelFailed: as the agent raises them.
+        """
+        if self.ended:
+            raise UsageError("the episode is over", hint="start a new one")
+        if not self.steps:
+            self._emit(self._head)
+        before = len(self.steps)
+        for _ in self._events_of_a_step():
+            pass
+        if len(self.steps) == before:
+            raise UsageError("the episode is over", hint="start a new one")
+        return self.steps[-1]
+
+    def run(self) -> EpisodeResult:
+        """Run to the end."""
+        for _ in self.stream():
+            pass
+        return self.result
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer, or the reason why there is none, is out."""
+        return self._ended is not None
+
+    @property
+    def result(self) -> EpisodeResult:
+        """How the episode stands now; final once `ended`."""
+        head, end = self._head, self._ended or RunEnded(Status.RUNNING)
+        return EpisodeResult(
+            id=head.id,
+            request=self.request,
+            status=end.status,
+            answer=end.answer,
+            summary=end.summary,
+            steps=tuple(self.steps),
+            usage=self.usage,
+            seconds=end.seconds,
+            reason=end.reason,
+            hint=end.hint,
+            exit_code=end.exit_code,
+            sources=head.sources,
+            description=head.description,
+            prompt=head.prompt,
+            model=head.model,
+            sandbox=head.sandbox,
+            work_dir=head.work_dir,
+            limits=head.limits,
+            started=head.started,
+            codenav=head.codenav,
+            folder=self._folder,
+        )
+
+    @property
+    def code_steps(self) -> list[Execution]:
+        """What ran in the sandbox, earlier steps of the same sandbox first."""
+        steps = (step.observation for step in [*self._earlier, *self.steps])
+        return [observation.execution for observation in steps if isinstance(observation, CodeObservation)]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per step: thought, action, outcome, what was shown, seconds, tokens.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return self.result.to_frame()
+
+    def to_notebook(self, path: str | Path) -> Path:
+        """Write the episode as a notebook with its outputs and pictures."""
+        return self.result.to_notebook(path)
+
+    def __repr__(self) -> str:
+        state = self._ended.status.value if self._ended else "running"
+        return f"<Episode {self._head.id} {state}, {len(self.steps)} steps: {self.request[:60]!r}>"
+
+    def _events_of_a_step(self) -> Iterator[Event]:
+        began = time.monotonic()
+        self._check_limits()
+        turn = self._agent.act(self.steps, timeout=self._seconds_left())
+        self.usage += turn.usage
+        yield self._emit(Acted(len(self.steps) + 1, turn.action))
+        step = self._carry_out(turn, began)
+        self.steps.append(step)
+        yield self._emit(Observed(step))
+        if step.observation.ends:
+            yield self._end(self._answered(step))
+        elif self._too_many_invalid():
+            reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
+            hint = "try another model; codenav episodes show last tells what it wrote"
+            yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
+
+    def _carry_out(self, turn: Turn, began: float) -> Step:
+        environment = self._environments.get(turn.action.type)
+        observation: Observation
+        if turn.invalid or environment is None:
+            observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
+        else:
+            observation = environment.respond(turn.action, timeout=self._seconds_left())
+        return Step(
+            number=len(self.steps) + 1,
+            action=turn.action,
+            observation=observation,
+            seconds=time.monotonic() - began,
+            usage=turn.usage,
+            response=turn.response,
+            reasoning=turn.reasoning,
+        )
+
+    def _answered(self, step: Step) -> RunEnded:
+        gave_up = isinstance(step.observation, DoneObservation) and step.observation.gave_up
+        if gave_up:
+            return RunEnded(Status.FAILED, reason=step.observation.text or "the agent gave up", exit_code=1)
+        return RunEnded(Status.DONE, answer=step.observation.text, summary=self._summary())
+
+    def _summary(self) -> Summary:
+        """The agent's last code summary, else the steps that ended ok, replayed."""
+        for step in reversed(self.steps):
+            observation = step.observation
+            if isinstance(observation, SummaryObservation):
+                return Summary(observation.code, observation.verdict.verified, observation.verdict.reason)
+        code = script_from_steps([*self._earlier, *self.steps])
+        if not code or self._verify is None:
+            return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
+        verdict = self._verify(code)
+        return Summary(code, verdict.verified, verdict.reason)
+
+    def _check_limits(self) -> None:
+        limits, seconds = self.limits, time.monotonic() - self._began
+        if limits.steps and len(self.steps) >= limits.steps:
+            raise LimitReached("steps", len(self.steps), limits.steps)
+        if limits.seconds and seconds >= limits.seconds:
+            raise LimitReached("seconds", round(seconds, 1), limits.seconds)
+        if limits.tokens and self.usage.tokens >= limits.tokens:
+            raise LimitReached("tokens", self.usage.tokens, limits.tokens)
+
+    def _seconds_left(self) -> float | None:
+        if not self.limits.seconds:
+            return None
+        return max(self.limits.seconds - (time.monotonic() - self._began), 0.1)
+
+    def _too_many_invalid(self) -> bool:
+        bound = self.limits.invalid_actions
+        last = self.steps[-bound:] if bound else []
+        return bool(bound) and len(last) == bound and all(isinstance(step.action, Unreadable) for step in last)
+
+    def _failed(self, error: CodeNavError) -> RunEnded:
+        status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
+        return RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code)
+
+    def _end(self, ending: RunEnded) -> RunEnded:
+        if self._ended is None:
+            summary = (
+                ending.summary if ending.summary.code else Summary(script_from_steps(self.steps), False, ending.reason)
+            )
+            self._ended = replace(ending, usage=self.usage, seconds=time.monotonic() - self._began, summary=summary)
+            for listener in self._listeners:
+                try:
+                    listener(self._ended)
+                except StorageFull:
+                    # It has said so already, or the run is over anyway: the answer must still come out.
+                    self._ended = replace(self._ended, reason=self._ended.reason or "the record is incomplete")
+        return self._ended
+
+    def _emit(self, event: Event) -> Event:
+        for listener in self._listeners:
+            listener(event)
+        return event

@@ -1,0 +1,96 @@
+"""Joins a source, the build and the store: what `codenav.index` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
+from codenav.config import indexes_dir
+from codenav.errors import NotFound
+from codenav.indexers.build import BuildReport, Progress, build
+from codenav.indexers.sources import Source, resolve
+from codenav.interpreter import Interpreter
+from codenav.retrieval.embedded import EmbeddedIndex, build_lock
+
+Notice = Callable[[str], None]
+
+
+class SourceIndex:
+    """The open index of one source. Satisfies `protocols.Index`."""
+
+    def __init__(self, source: Source, store: EmbeddedIndex, python: Interpreter) -> None:
+        self.source = source
+        self.python = python
+        self.report: BuildReport | None = None
+        """How the last build went; None where the index was only opened."""
+        self._store = store
+
+    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
+        """Blocks that match a query, best first. See `protocols.Index.search`."""
+        return self._store.search(query, kinds=kinds, limit=limit)
+
+    def get(self, id: str) -> CodeBlock | None:
+        """The block with that id."""
+        return self._store.get(id)
+
+    def stats(self) -> IndexStats:
+        """What the index holds."""
+        return self._store.stats()
+
+    def close(self) -> None:
+        """Release files; safe to call twice."""
+        self._store.close()
+
+    def __enter__(self) -> SourceIndex:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        stats = self.stats()
+        return f"<SourceIndex {self.source.name}: {stats.files} files, {stats.blocks} blocks>"
+
+
+def open_index(
+    spec: str | Path,
+    *,
+    python: Interpreter,
+    refresh: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+    wait: bool = False,
+) -> SourceIndex:
+    """The index of a source, built on first use and brought up to date where `refresh` is set.
+
+    A build of the same index that runs in another process is waited for where `wait` is set or where there is no
+    state to answer from; else the old state answers, and `notice` is told so.
+
+    Raises:
+        NotFound: no such source, or not `refresh` and never indexed.
+        UsageError: the source holds nothing that can be indexed.
+        StorageFull: the index cannot be written; an older state stays.
+    """
+    tell = notice or (lambda text: None)
+    source = resolve(str(spec), python)
+    folder = indexes_dir() / source.key
+    store = EmbeddedIndex(folder, source=source.name)
+    index = SourceIndex(source, store, python)
+    if not refresh:
+        if not store.exists:
+            raise NotFound(f"{spec} has not been indexed", hint=f"codenav index {spec}")
+        return index
+    if store.notice:
+        tell(store.notice)
+    with build_lock(folder, wait=False) as free:
+        if free:
+            index.report = build(source, store, progress=progress)
+            return index
+    if store.exists and not wait:
+        tell(f"another process is building the index of {source.name}: answering from the state before it")
+        return index
+    tell(f"another process is building the index of {source.name}: waiting for it")
+    with build_lock(folder, wait=True):
+        index.report = build(source, store, progress=progress)
+    return index
