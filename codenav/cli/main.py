@@ -1,0 +1,106 @@
+"""The entry point: the group of commands, and the one place where an error becomes an exit code."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from codenav import __version__
+from codenav.errors import CodeNavError
+
+COMMANDS = {
+    "index": "index",
+    "search": "search",
+    "run": "run",
+    "sources": "sources",
+    "episodes": "episodes",
+    "prompt": "prompt",
+    "doctor": "doctor",
+    "schema": "schema",
+    "completion": "completion",
+}
+"""Command name to module of this package; the command itself is its attribute `command`."""
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is looked at, and suggests a near one for a typo."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of `COMMANDS`: what a new user needs first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"codenav.cli.{COMMANDS[cmd_name]}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion in the error."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            raise click.UsageError(f"no command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="codenav")
+def cli() -> None:
+    """An LLM agent that uses real code instead of registered tools.
+
+    \b
+    Examples:
+      codenav index pkg:networkx
+      codenav search 'shortest path' --on pkg:networkx
+      codenav run "Which node of the karate club graph has the highest betweenness?" --on pkg:networkx
+      codenav episodes show last
+
+    Everything that codenav writes lies under CODENAV_HOME, where that is set.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line and leave with its exit code (docs/errors.md)."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        sys.exit(_run(arguments))
+    except BrokenPipeError:
+        # The reader of our output has left (`codenav … | head`); Python would complain again at shutdown.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = cli.main(args=arguments, prog_name="codenav", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except CodeNavError as error:
+        click.echo(f"Error: {error}", err=True)
+        if error.hint:
+            click.echo(f"Try: {error.hint}", err=True)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return 130
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """SIGTERM ends a command the way Ctrl-C does: the record is closed, no process stays."""
+    raise KeyboardInterrupt
