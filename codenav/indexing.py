@@ -94,3 +94,14 @@ def open_index(
     with build_lock(folder, wait=True):
         index.report = build(source, store, progress=progress)
     return index
+
+
+def remove_index(spec: str | Path, *, python: str | Path | None = None) -> str:
+    """Remove the index of a source; returns the source's name.
+
+    A source that is gone itself (a deleted folder, an uninstalled package) is found by the name that
+    `codenav sources list` shows.
+
+    Raises:
+        NotFound: there is no such index.
+    """

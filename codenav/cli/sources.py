@@ -17,3 +17,63 @@ def command() -> None:
       codenav sources show pkg:networkx
       codenav sources remove pkg:networkx
     """
+
+
+@command.command("list")
+@json_option
+def list_sources(as_json: bool) -> None:
+    """List the indexes, one a line."""
+    from codenav.config import indexes_dir
+    from codenav.retrieval.catalog import list_indexes
+
+    entries = list_indexes(indexes_dir())
+    if as_json:
+        print_json([stats.to_dict() for stats in entries])
+        return
+    for stats in entries:
+        click.echo(f"{stats.source}  {stats.files} files, {stats.blocks} blocks, built {stats.built}")
+    if not entries:
+        click.echo("No index yet. Try: codenav index .", err=True)
+
+
+@command.command("show")
+@click.argument("source")
+@python_option
+@json_option
+def show(source: str, python: str | None, as_json: bool) -> None:
+    """Show what the index of SOURCE holds, and which files were skipped and why."""
+    from codenav import api
+
+    with api.index(source, python=python, refresh=False) as index:
+        stats = index.stats()
+    if as_json:
+        print_json(stats.to_dict())
+        return
+    click.echo(f"{stats.source}: {stats.files} files, {stats.blocks} blocks, built {stats.built}")
+    for title, counts in (("Kinds", stats.kinds), ("Languages", stats.languages), ("Versions", stats.versions)):
+        if counts:
+            click.echo(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+    if stats.skipped:
+        click.echo("Skipped:")
+        for skip in stats.skipped:
+            click.echo(f"  {printable(skip.path)}: {skip.reason}")
+
+
+@command.command("remove")
+@click.argument("source")
+@python_option
+@json_option
+def remove(source: str, python: str | None, as_json: bool) -> None:
+    """Remove the index of SOURCE. The source itself is not touched."""
+    from codenav.indexing import remove_index
+
+    name = remove_index(source, python=python)
+    if as_json:
+        print_json({"source": name, "removed": True})
+        return
+    click.echo(f"removed the index of {name}")
+
+
+def printable(name: str) -> str:
+    """A file name on one line: control characters and bytes that are no text as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)

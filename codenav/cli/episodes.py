@@ -1,0 +1,87 @@
+"""`codenav episodes`: what was run, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codenav.cli.options import json_option, print_json
+
+FilePath = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group("episodes")
+def command() -> None:
+    """List, show and export the records of runs.
+
+    \b
+    Examples:
+      codenav episodes list
+      codenav episodes show last
+      codenav episodes export last --notebook run.ipynb --script run.py
+    """
+
+
+@command.command("list")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Newest ones; 0 lists all.")
+@json_option
+def list_episodes(limit: int, as_json: bool) -> None:
+    """List the newest episodes first."""
+    from codenav.config import episodes_dir
+    from codenav.episodes.store import EpisodeStore
+
+    rows = EpisodeStore(episodes_dir()).list(limit or None)
+    if as_json:
+        print_json([row.to_dict() for row in rows])
+        return
+    for row in rows:
+        request = " ".join(row.request.split())
+        mark = "verified" if row.verified else ""
+        click.echo(f"{row.id}  {row.status.value:<11} {row.steps:>3} steps  {mark:<8}  {request[:70]}")
+    if rows.damaged:
+        click.echo(f"{len(rows.damaged)} without a readable record: {', '.join(rows.damaged[:5])}", err=True)
+    if not rows:
+        click.echo('No episode yet. Try: codenav run "…" --on .', err=True)
+
+
+@command.command("show")
+@click.argument("episode", default="last")
+@json_option
+def show(episode: str, as_json: bool) -> None:
+    """Show an episode: its id, the beginning of one, or last."""
+    from codenav.api import load_episode
+    from codenav.cli.display import print_episode
+
+    result = load_episode(episode)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_episode(result)
+
+
+@command.command("export")
+@click.argument("episode", default="last")
+@click.option("--notebook", type=FilePath, metavar="FILE.ipynb", help="Steps with their outputs and pictures.")
+@click.option("--script", type=FilePath, metavar="FILE.py", help="The code summary.")
+@click.option("--record", type=FilePath, metavar="FILE.json", help="The whole record as one JSON document.")
+@json_option
+def export(episode: str, notebook: Path | None, script: Path | None, record: Path | None, as_json: bool) -> None:
+    """Write an episode as a notebook, a script or JSON."""
+    if not (notebook or script or record):
+        raise click.UsageError("name at least one of --notebook, --script, --record.")
+    from codenav.api import load_episode
+
+    result = load_episode(episode)
+    written = {}
+    if notebook:
+        written["notebook"] = str(result.to_notebook(notebook))
+    if script:
+        written["script"] = str(result.to_script(script))
+    if record:
+        written["record"] = str(result.to_json(record))
+    if as_json:
+        print_json(written)
+        return
+    for path in written.values():
+        click.echo(f"wrote {path}")

@@ -1,0 +1,151 @@
+"""`codenav run`: a request, done with real code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codenav.cli.options import json_option, on_option, print_json, python_option
+
+if TYPE_CHECKING:
+    from codenav.episodes.record import EpisodeResult
+    from codenav.session import Session
+
+
+@click.command("run")
+@click.argument("request")
+@on_option
+@click.option("--description", metavar="TEXT|FILE", help="What the code base is for. [default: made from its metadata]")
+@click.option("--model", metavar="NAME", help="Model name, or scripted:FILE to play a file of actions.")
+@click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY.")
+@click.option(
+    "--work-dir", metavar="DIR", help="Copied in; gets the files that the code writes. [default: a fresh one]"
+)
+@click.option("--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary there.")
+@click.option("--max-steps", type=click.IntRange(min=0), help="Actions of the agent; 0 is no limit. [default: 20]")
+@click.option("--max-seconds", type=click.FloatRange(min=0), help="Wall clock; 0 is no limit. [default: 600]")
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Of all model calls; 0 is no limit. [default: 0]")
+@click.option("--code-timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "bubblewrap", "process"]),
+    help="What contains the code; process contains nothing. [default: auto]",
+)
+@click.option("--network", type=click.Choice(["none", "host"]), default="none", show_default=True)
+@click.option("--env", metavar="NAME", multiple=True, help="A variable that the code may see. Repeatable.")
+@click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy.")
+@click.option("--format/--no-format", "formatting", default=False, help="black on each step. [default: no]")
+@click.option("--lint/--no-lint", default=True, help="flake8 on each step. [default: yes]")
+@click.option("--types/--no-types", default=True, help="mypy on each step. [default: yes]")
+@click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing but the answer.")
+@python_option
+@json_option
+def command(request: str, **options: Any) -> int:
+    """Do what REQUEST asks, with the code of the named sources.
+
+    The answer is on stdout, with a line that says whether the code summary replayed with the same result. What
+    happens meanwhile is on stderr. The record stays: codenav episodes show last.
+
+    \b
+    Examples:
+      codenav run "Which node of the karate club graph has the highest betweenness?" --on pkg:networkx \\
+          --model gpt-5 --base-url http://localhost:8000/v1
+      codenav run "Count the loans per city" --on ./my-repo --work-dir data --save-summary count.py
+
+    \b
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something is missing, 130 interrupted.
+    """
+    if options["stream"] and not options["as_json"]:
+        raise click.UsageError("--stream goes with --json.")
+    from codenav.cli import display
+
+    with _session(options) as session:
+        running = session.episode(request)
+        shown = None if options["quiet"] or options["as_json"] else display.RunDisplay()
+        try:
+            for event in running.stream():
+                if shown:
+                    shown(event)
+                if options["stream"]:
+                    click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
+        finally:
+            if running.ended:
+                _finish(running.result, options)
+    return running.result.exit_code if running.ended else 1
+
+
+def _session(options: dict[str, Any]) -> Session:
+    from codenav.cli import display
+    from codenav.config import load_config
+    from codenav.limits import Limits
+    from codenav.session import CheckOptions, SandboxOptions, Session
+
+    config = load_config()
+    chosen = {
+        "steps": options["max_steps"],
+        "seconds": options["max_seconds"],
+        "tokens": options["max_tokens"],
+    }
+    defaults = {"steps": config.limit_steps, "seconds": config.limit_seconds, "tokens": config.limit_tokens}
+    limits = Limits(**{**defaults, **{key: value for key, value in chosen.items() if value is not None}})
+    terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    with display.indexing(", ".join(options["sources"])) as progress:
+        return Session(
+            on=options["sources"],
+            model=options["model"],
+            base_url=options["base_url"],
+            description=options["description"],
+            python=options["python"],
+            work_dir=options["work_dir"],
+            limits=limits,
+            code_timeout=options["code_timeout"],
+            sandbox=SandboxOptions(
+                backend=options["sandbox"] or "",
+                network=options["network"],
+                env=options["env"],
+                confirm=_confirm if terminal else None,
+            ),
+            checks=CheckOptions(options["formatting"], options["lint"], options["types"]),
+            prompts=options["prompts"],
+            ask=_ask if terminal else None,
+            progress=progress,
+            notice=(lambda text: None) if options["quiet"] else display.notice,
+        )
+
+
+def _confirm(question: str) -> bool:
+    return click.confirm(question, default=False, err=True)
+
+
+def _ask(question: str) -> str | None:
+    try:
+        return str(click.prompt(question, err=True))
+    except click.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _finish(result: EpisodeResult, options: dict[str, Any]) -> None:
+    """Print how a run ended, whatever the ending."""
+    saved = options["save_summary"]
+    if saved and result.summary.code:
+        result.to_script(saved)
+    if options["as_json"]:
+        if not options["stream"]:
+            print_json(result.to_dict())
+        return
+    if result.answer:
+        click.echo(result.answer)
+    if result.summary.code and result.answer:
+        verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
+        click.echo(f"summary: {verdict}")
+    if result.exit_code:
+        click.echo(f"Error: {result.status.value}: {result.reason}", err=True)
+        if result.hint:
+            click.echo(f"Try: {result.hint}", err=True)
+    if result.id and not options["quiet"]:
+        click.echo(f"Record: codenav episodes show {result.id}", err=True)

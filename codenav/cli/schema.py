@@ -1,0 +1,25 @@
+"""`codenav schema`: the JSON Schemas of what `--json` prints."""
+
+from __future__ import annotations
+
+import click
+
+from codenav.cli.options import print_json
+
+
+@click.command("schema")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """Print the JSON Schema NAME of what --json prints; without NAME, the names.
+
+    \b
+    Examples:
+      codenav schema
+      codenav schema episode
+    """
+    from codenav import schemas
+
+    if name is None:
+        click.echo("\n".join(schemas.names()))
+    else:
+        print_json(schemas.load(name))
