@@ -249,7 +249,7 @@ class Step:
         action_class = _BY_TYPE.get(kind, Action)
         stored, shown = data["observation"], data["shown"]
         observation: Observation
-        if kind == "code":
+        if kind == "code" and "outcome" in stored:
             checks = tuple(CheckReport.from_dict(item) for item in stored["checks"])
             observation = CodeObservation(shown, execution=Execution.from_dict(stored), checks=checks)
         else:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codenav.actions import Step
+from codenav.episodes.notebook import notebook, visible
 from codenav.errors import MissingExtra, NotFound, StorageFull, UsageError
 
 _COLUMNS = (
@@ -25,8 +26,6 @@ def write_json(document: Mapping[str, Any], path: Path) -> Path:
 
 def write_notebook(document: Mapping[str, Any], path: Path) -> Path:
     """Write an episode as a Jupyter notebook; returns the path."""
-    from codenav.episodes.notebook import notebook
-
     nbformat: Any = import_module("nbformat")
     return _write(path, nbformat.writes(notebook(document)) + "\n")
 
@@ -37,21 +36,23 @@ def write_script(document: Mapping[str, Any], code: str, path: Path) -> Path:
 
 
 def script_header(document: Mapping[str, Any]) -> str:
-    """Comment lines: the request, the episode, whether it was verified, Python and packages with their versions."""
+    """Comment lines: the episode, whether it was verified, Python and packages with their versions, the request."""
     summary, python = document["summary"], document["sandbox"].get("python_version", "")
     versions = {name: version for source in document["sources"] for name, version in source["versions"].items()}
+    verified = "it ran in a fresh sandbox with the same result"
     lines = [
-        *document["request"].splitlines(),
+        # Python looks for an encoding in the first two lines: no foreign text there.
+        f"Code summary of episode {document['id']}.",
         "",
-        f"From episode {document['id']} of codenav {document['codenav']}, {document['started']}.",
-        "Verified: it ran in a fresh sandbox with the same result."
-        if summary["verified"]
-        else f"Not verified: {summary['reason'] or 'it was not replayed'}.",
+        f"Made by codenav {document['codenav']}, {document['started']}.",
+        f"Verified: {verified}." if summary["verified"] else f"Not verified: {summary['reason'] or 'not replayed'}.",
+        *([f"Python {python}"] if python else []),
+        *(f"{name}=={version}" for name, version in sorted(versions.items())),
+        "",
+        "Request:",
+        *document["request"].splitlines(),
     ]
-    if python:
-        lines.append(f"Python {python}")
-    lines += [f"{name}=={version}" for name, version in sorted(versions.items())]
-    return "".join(f"# {line}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
+    return "".join(f"# {visible(line)}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
 
 
 def frame(steps: Sequence[Step]) -> Any:
@@ -84,6 +85,8 @@ def frame(steps: Sequence[Step]) -> Any:
 def outcome(step: Mapping[str, Any]) -> str:
     """How a step of the document went, in a word or two: `ok`, `error`, `timeout`, `3 hits`, `verified`, …"""
     kind, data = step["action"]["type"], step["observation"]
+    if "rule" in data:
+        return "invalid"
     if kind == "code":
         return str(data["outcome"])
     if kind == "search":
@@ -91,7 +94,7 @@ def outcome(step: Mapping[str, Any]) -> str:
         return f"{shown} hit" + ("" if shown == 1 else "s")
     if kind == "code_summary":
         return "verified" if data["verified"] else "not verified"
-    return "invalid" if kind == "invalid" else "ok"
+    return "ok"
 
 
 def _write(path: Path, text: str) -> Path:

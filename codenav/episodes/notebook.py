@@ -68,6 +68,8 @@ def _head(document: Mapping[str, Any]) -> str:
 def _step_cells(v4: Any, step: Mapping[str, Any]) -> Iterator[Any]:
     number, kind = step["number"], step["action"]["type"]
     metadata = {"codenav": {"step": number, "seconds": step["seconds"]}}
+    if "rule" in step["observation"]:
+        kind = "invalid"
     if kind == "code":
         text = [f"## Step {number}: code", *_thought(step)]
         yield v4.new_markdown_cell("\n\n".join(text), id=f"step-{number}", metadata=metadata)

@@ -104,33 +104,36 @@ class EpisodeResult:
             CodeNavError: the first line is not the head of a record, or a newer codenav wrote it.
         """
         events, notices = _read(lines)
-        if not events or events[0].get("event") != "run_started":
+        if not events or events[0]["event"] != "run_started":
             raise CodeNavError("the record has no readable first line", hint="codenav episodes list")
         if events[0].get("format") != FORMAT:
             raise CodeNavError(
                 f"the record has format {events[0].get('format')!r}; this codenav reads format {FORMAT}",
                 hint="pip install --upgrade codenav-agent",
             )
-        result = _begun(events[0], folder)
-        steps, acted, end = [], None, None
-        for number, event in enumerate(events[1:], start=2):
-            match event.get("event"):
-                case "observed":
-                    try:
+        try:
+            result = _begun(events[0], folder)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
+        steps: list[Step] = []
+        acted: Mapping[str, Any] | None = None
+        end: EpisodeResult | None = None
+        for event in events[1:]:
+            try:
+                match event["event"]:
+                    case "acted":
+                        acted = event
+                    case "observed":
+                        acted = None
                         steps.append(Step.from_dict(event["step"]))
-                    except (KeyError, TypeError, ValueError) as error:
-                        notices.append(
-                            f"a step of the record cannot be read and is left out: {error!r} (event {number})"
-                        )
-                    acted = None
-                case "acted":
-                    acted = event
-                case "noticed":
-                    notices.append(str(event.get("text", "")))
-                case "run_ended":
-                    end = event
-        result = replace(result, steps=tuple(steps), notices=tuple(notices))
-        return _ended(result, end) if end else _unended(result, acted, alive)
+                    case "noticed":
+                        notices.append(event["text"])
+                    case "run_ended":
+                        end = _ended(result, event)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                notices.append(f"an event of the record ({event['event']}) is damaged and left out: {error!r}")
+        result = replace(end or result, steps=tuple(steps), notices=tuple(notices))
+        return result if end else _unended(result, acted, alive)
 
     def to_notebook(self, path: str | Path) -> Path:
         """Write a Jupyter notebook with the steps, their real outputs and pictures; returns its path.
@@ -188,7 +191,7 @@ def read_line(line: bytes | str) -> dict[str, Any] | None:
         event = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) and "event" in event else None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
 def _begun(head: Mapping[str, Any], folder: Path | None) -> EpisodeResult:
@@ -225,16 +228,24 @@ def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
 
 def _unended(result: EpisodeResult, acted: Mapping[str, Any] | None, alive: bool) -> EpisodeResult:
     status = Status.RUNNING if alive else Status.INTERRUPTED
-    under_way = f"; step {acted['number']} ({acted['action']['type']}) was under way" if acted else ""
+    under_way = f"; step {acted.get('number')} was under way" if acted else ""
     return replace(
         result,
         status=status,
-        summary=Summary(script_from_steps(result.steps), False, "the episode has not ended"),
+        summary=_summary_so_far(result.steps),
         usage=sum((step.usage for step in result.steps), Usage()),
         seconds=sum(step.seconds for step in result.steps),
         reason="" if alive else f"the process that ran it is gone{under_way}",
         exit_code=status.exit_code,
     )
+
+
+def _summary_so_far(steps: Sequence[Step]) -> Summary:
+    for step in reversed(steps):
+        if step.action.type == "code_summary":
+            stored = step.observation.to_data()
+            return Summary(stored["code"], stored["verified"], stored["reason"])
+    return Summary(script_from_steps(steps), False, "the episode has not ended")
 
 
 def _shortened(text: str, width: int = 60) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from codenav.episodes.masking import masker
 from codenav.episodes.owner import owner
@@ -18,32 +18,53 @@ from codenav.events import Event, Observed, RunEnded, RunStarted
 
 EVENTS_FILE = "events.jsonl"
 
+RESERVE_FILE = "reserve"
+RESERVE_BYTES = 16 * 1024
+"""Held while an episode runs and given up for its last line, so that a full disk does not leave the record without
+the reason why it ended. A last line is as long as the answer and the code summary, seldom over a few KB."""
+
+
+class _State(NamedTuple):
+    """One value, so that an interrupt finds the old state or the new one."""
+
+    size: int = 0
+    """Of the file, as far as it is surely on the disk."""
+    steps: int = 0
+    """Number of the last step within `size`."""
+    pending: bytes = b""
+    """What comes next in the file, and may be there already in part."""
+    pending_steps: int = 0
+
 
 class Recorder:
     """A listener that appends each event to a new `events.jsonl` and waits until it is on the disk.
 
-    Whenever the process is killed, the record is complete up to the last event that the recorder returned from.
-
-    Args:
-        folder: the episode's folder; it exists.
-        secrets: values that are masked in everything that is written, if they have 6 characters or more.
-
-    Raises:
-        StorageFull: the file cannot be made, or exists already: a record is never written over.
+    Whenever the process is killed, the record is complete up to the last event for which the recorder returned. An
+    event whose writing was interrupted (Ctrl-C) is written with the next one, or at `close`.
     """
 
-    def __init__(self, folder: Path, *, secrets: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, *, secrets: Mapping[str, str] | None = None) -> None:
+        """Make the record in the episode's folder.
+
+        `secrets` (name to value) are masked in everything that is written, where they have 6 characters or more.
+
+        Raises:
+            StorageFull: the file cannot be made, or exists already: a record is never written over.
+        """
         self.path = folder / EVENTS_FILE
-        self._mask = masker(secrets)
-        self._steps = 0
-        self._state = (0, b"")
-        """Length of the good part of the file, and what comes behind it. One attribute, so that an interrupt
-        finds the old state or the new one, and the next write repeats what may not have been written."""
+        self._reserve = folder / RESERVE_FILE
+        self._mask = masker(secrets or {})
+        self._state = _State()
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._full(error) from error
+        try:
+            self._reserve.write_bytes(bytes(RESERVE_BYTES))
             _sync_folder(folder)
         except OSError as error:
-            raise StorageFull(f"the record {self.path} cannot be written: {error.strerror}") from error
+            os.close(self._file)
+            raise self._full(error) from error
 
     def __call__(self, event: Event) -> None:
         """Write one event down.
@@ -51,39 +72,18 @@ class Recorder:
         Raises:
             StorageFull: it could not be written; the record still ends with the last whole event.
         """
-        line = json.dumps(self._mask(self._data(event)), ensure_ascii=False, separators=(",", ":"))
-        self._state = (self._state[0], self._state[1] + line.encode("utf-8", "backslashreplace") + b"\n")
-        self._write()
-        if isinstance(event, Observed):
-            self._steps = event.step.number
-
-    def _data(self, event: Event) -> dict[str, Any]:
-        data = event.to_dict()
-        if isinstance(event, RunStarted):
-            return {"event": data.pop("event"), "format": FORMAT, "owner": owner(), **data}
+        state = self._state
+        steps = event.step.number if isinstance(event, Observed) else max(state.steps, state.pending_steps)
+        data = self._mask(self._data(event, steps))
+        line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+        self._state = state._replace(pending=state.pending + line + b"\n", pending_steps=steps)
         if isinstance(event, RunEnded):
-            return {**data, "steps": self._steps}
-        return data
-
-    def _write(self) -> None:
-        good, pending = self._state
-        try:
-            written = 0
-            while written < len(pending):
-                written += os.pwrite(self._file, pending[written:], good + written)
-            os.fsync(self._file)
-        except OSError as error:
-            self._state = (good, b"")
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, good)
-            upto = f"complete up to step {self._steps}" if self._steps else "without any step"
-            raise StorageFull(
-                f"cannot write the record: {error.strerror}; it is {upto}, in {self.path.parent}"
-            ) from error
-        self._state = (good + len(pending), b"")
+            self._write_last()
+        else:
+            self._write()
 
     def close(self) -> None:
-        """Close the file; safe to call twice.
+        """Write what an interrupt left and close the file; safe to call twice.
 
         Raises:
             StorageFull: an event whose writing was interrupted could not be written now either.
@@ -91,19 +91,59 @@ class Recorder:
         if self._file < 0:
             return
         try:
-            if self._state[1]:
+            if self._state.pending:
                 self._write()
         finally:
             file, self._file = self._file, -1
             os.close(file)
+            self._reserve.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _data(self, event: Event, steps: int) -> dict[str, Any]:
+        data = event.to_dict()
+        if isinstance(event, RunStarted):
+            return {"event": data.pop("event"), "format": FORMAT, "owner": owner(), **data}
+        if isinstance(event, RunEnded):
+            return {**data, "steps": steps}
+        return data
+
+    def _write_last(self) -> None:
+        """Write; where there is no room, give up the reserve and try once more."""
+        state = self._state
+        try:
+            self._write()
+        except StorageFull as error:
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._reserve.unlink(missing_ok=True)
+            self._state = state
+            self._write()
+        self._reserve.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        size, steps, pending, pending_steps = self._state
+        try:
+            written = 0
+            while written < len(pending):
+                # At a place, not at the end: after an interrupt the same bytes go to the same place again.
+                written += os.pwrite(self._file, pending[written:], size + written)
+            os.fsync(self._file)
+        except OSError as error:
+            self._state = _State(size, steps)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, size)
+            raise self._full(error) from error
+        self._state = _State(size + len(pending), pending_steps)
+
+    def _full(self, error: OSError) -> StorageFull:
+        steps = self._state.steps
+        upto = f"complete up to step {steps}" if steps else "without any step"
+        return StorageFull(f"cannot write the record: {error.strerror}; it is {upto}, in {self.path.parent}")
 
 
 def _sync_folder(folder: Path) -> None:

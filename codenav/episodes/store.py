@@ -6,11 +6,11 @@ import difflib
 import os
 import re
 import secrets as randomness
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from codenav.episodes.owner import lives
 from codenav.episodes.record import EpisodeResult, read_line
@@ -97,8 +97,8 @@ class EpisodeStore:
             else:
                 return id, self.folder / id
 
-    def recorder(self, id: str, *, secrets: Sequence[str] = ()) -> Recorder:
-        """The recorder of an episode that `create` made; `secrets` are masked in what it writes.
+    def recorder(self, id: str, *, secrets: Mapping[str, str] | None = None) -> Recorder:
+        """The recorder of an episode that `create` made; `secrets` (name to value) are masked in it.
 
         Raises:
             StorageFull: the record cannot be written.
@@ -173,27 +173,21 @@ class EpisodeStore:
     def _row(self, id: str) -> EpisodeRow | None:
         try:
             with open(self.folder / id / EVENTS_FILE, "rb") as file:
-                head = read_line(file.readline())
-                if head is None:
-                    return None
-                end = read_line(_last_line(file)) or {}
+                head = read_line(file.readline()) or {}
+                # Before the rest is read: a run that ends in between is then found with its last line.
+                alive = lives(head.get("owner") or {})
+                end = _last_event(file)
                 ended = end.get("event") == "run_ended"
-                if ended:
-                    status, steps = Status(end["status"]), int(end["steps"])
-                else:
-                    file.seek(0)
-                    steps = sum(line.startswith(b'{"event":"observed"') and line.endswith(b"}\n") for line in file)
-                    status = Status.RUNNING if lives(head.get("owner") or {}) else Status.INTERRUPTED
-            return EpisodeRow(
-                id=id,
-                started=str(head["started"]),
-                status=status,
-                request=str(head["request"]),
-                model=str(head["model"]),
-                steps=steps,
-                verified=bool(end["summary"]["verified"]) if ended else False,
-            )
-        except (OSError, KeyError, TypeError, ValueError):
+                return EpisodeRow(
+                    id=id,
+                    started=str(head["started"]),
+                    status=Status(end["status"]) if ended else Status.RUNNING if alive else Status.INTERRUPTED,
+                    request=str(head["request"]),
+                    model=str(head["model"]),
+                    steps=int(end["steps"]) if ended else _count_steps(file),
+                    verified=bool(end["summary"]["verified"]) if ended else False,
+                )
+        except (OSError, KeyError, TypeError, ValueError, AttributeError):
             return None
 
 
@@ -203,16 +197,25 @@ def _new_id() -> str:
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond * 65536 // 1_000_000:04x}{randomness.token_hex(1)}"
 
 
-def _last_line(file: Any) -> bytes:
-    """The last line that ends, of a file that is open for reading bytes."""
+def _last_event(file: BinaryIO) -> Mapping[str, Any]:
+    """The event of the last line that can be read; a torn line behind it is passed over."""
     size = file.seek(0, os.SEEK_END)
     length = _TAIL
     while True:
         start = max(0, size - length)
         file.seek(start)
-        tail = file.read(size - start)
-        end = tail.rfind(b"\n")
-        begin = tail.rfind(b"\n", 0, end) if end > 0 else -1
-        if begin >= 0 or start == 0:
-            return bytes(tail[begin + 1 : end + 1])
+        lines = file.read(size - start).split(b"\n")
+        # What precedes the first line feed may be the end of a longer line.
+        for line in reversed(lines[1:] if start else lines):
+            event = read_line(line)
+            if event is not None:
+                return event
+        if not start:
+            return {}
         length *= 4
+
+
+def _count_steps(file: BinaryIO) -> int:
+    """Steps in a record, without parsing it; a torn last line does not count."""
+    file.seek(0)
+    return sum(b'"observed"' in line[:32] and (line.endswith(b"\n") or read_line(line) is not None) for line in file)

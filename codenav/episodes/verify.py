@@ -24,9 +24,36 @@ _SHOWN = 80
 
 
 def script_from_steps(steps: Sequence[Step]) -> str:
-    """The code of the code steps that ran to their end, in order, as one script."""
-    parts = [step.action.content.strip("\n") for step in steps if step.action.type == "code" and step.observation.ok]
-    return "\n\n".join(part for part in parts if part.strip()) + "\n" if parts else ""
+    """The code of the code steps that ran to their end, in order, as one script.
+
+    `from __future__` lines, which Python wants first, are moved to the top.
+    """
+    codes = [step.action.content for step in steps if step.action.type == "code" and step.observation.ok]
+    futures: list[str] = []
+    parts = [part for part in (_without_futures(code, futures).strip("\n") for code in codes) if part.strip()]
+    script = "\n\n".join(["\n".join(dict.fromkeys(futures)), *parts] if futures else parts)
+    return script + "\n" if script else ""
+
+
+def _without_futures(code: str, found: list[str]) -> str:
+    """The code without its `from __future__` lines, which go to `found`. Code of a newer Python stays as it is."""
+    if "__future__" not in code:
+        return code
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(code).body
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return code
+    # As Python counts lines: `str.splitlines` also splits at form feeds.
+    lines: list[str | None] = [*code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        alone = following is None or following.lineno > (node.end_lineno or node.lineno)
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__" and alone:
+            found.append(ast.unparse(node))
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = None
+    return "\n".join(line for line in lines if line is not None)
 
 
 def verify(
