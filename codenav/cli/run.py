@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 @click.option("--description", metavar="TEXT|FILE", help="What the code base is for. [default: made from its metadata]")
 @click.option("--model", metavar="NAME", help="Model name, or scripted:FILE to play a file of actions.")
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY.")
-@click.option(
-    "--work-dir", metavar="DIR", help="Copied in; gets the files that the code writes. [default: a fresh one]"
-)
+@click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes. [default: a fresh one]")
 @click.option("--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary there.")
 @click.option("--max-steps", type=click.IntRange(min=0), help="Actions of the agent; 0 is no limit. [default: 20]")
 @click.option("--max-seconds", type=click.FloatRange(min=0), help="Wall clock; 0 is no limit. [default: 600]")

@@ -1,0 +1,41 @@
+# make demo: the main job on a real package, with no key and no server
+# make test: installs what the tests need and runs all of them
+# make lint: ruff and mypy
+PYTHON ?= python3
+BIN := .venv/bin
+REQUEST := Which node of the karate club graph has the highest betweenness?
+
+.PHONY: demo test lint bubblewrap clean
+
+demo: .venv/installed bubblewrap
+	@sandbox=auto; \
+	if ! $(BIN)/codenav doctor --json | $(BIN)/python -c 'import json, sys; \
+	    sys.exit(not next(row["ok"] for row in json.load(sys.stdin) if row["name"] == "bubblewrap"))'; then \
+	    echo "bubblewrap does not work here: the demo runs its own code without isolation (--sandbox process)" >&2; \
+	    sandbox=process; \
+	fi; \
+	$(BIN)/codenav run "$(REQUEST)" --on pkg:networkx --python .venv --sandbox $$sandbox \
+	    --model scripted:examples/karate_club.actions
+
+test: .venv/installed bubblewrap
+	$(BIN)/python -m pytest
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[all,test]'
+	touch $@
+
+# Where it cannot be installed, the tests that need it fail and the demo says what it does instead.
+bubblewrap:
+	@command -v bwrap >/dev/null || { \
+	    if [ "$$(id -u)" = 0 ]; then as=; else as="sudo -n"; fi; \
+	    $$as apt-get update -qq && $$as apt-get install -y -qq bubblewrap; \
+	} >/dev/null 2>&1 || echo "cannot install bubblewrap here: apt-get install bubblewrap" >&2
+
+clean:
+	rm -rf .venv
