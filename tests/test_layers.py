@@ -12,7 +12,7 @@ BASE = {
     "errors", "blocks", "execution", "actions", "events", "messages", "limits", "usage", "config", "interpreter",
     "protocols",
 }  # fmt: skip
-PARTS = {"indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes"}
+PARTS = {"indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{part: {"base"} for part in PARTS},
     "environments": {"base"},

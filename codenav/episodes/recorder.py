@@ -40,7 +40,7 @@ class Recorder:
     """A listener that appends each event to a new `events.jsonl` and waits until it is on the disk.
 
     Whenever the process is killed, the record is complete up to the last event for which the recorder returned. An
-    event whose writing was interrupted (Ctrl-C) is written with the next one, or at `close`.
+    event whose writing was interrupted (Ctrl-C) is written with the next one, or at `close`. `RunEnded` closes it.
     """
 
     def __init__(self, folder: Path, *, secrets: Mapping[str, str] | None = None) -> None:
@@ -77,10 +77,13 @@ class Recorder:
         data = self._mask(self._data(event, steps))
         line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
         self._state = state._replace(pending=state.pending + line + b"\n", pending_steps=steps)
-        if isinstance(event, RunEnded):
-            self._write_last()
-        else:
+        if not isinstance(event, RunEnded):
             self._write()
+            return
+        try:
+            self._write_last()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Write what an interrupt left and close the file; safe to call twice.
