@@ -1,0 +1,119 @@
+"""Text analysis, the same for every store: lower-cased tokens joined by white space.
+
+A store indexes the result with a plain white space tokenizer, so no engine's own analysis can differ.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_TOKEN = 255
+"""Characters of a token that are kept: Lucene's white space analyzer splits longer ones."""
+SENTINEL = "\u2205"
+"""The token of an empty field: Lucene's average length counts only documents that have the field, tantivy's all.
+No text gives this token (it is no letter), so no query finds it by chance."""
+SPACE = "\u2423"
+"""Stands for white space inside a path."""
+MIN_PREFIX, MAX_PREFIX = 3, 32
+"""Lengths of the beginnings of a name that are tokens of their own, in characters."""
+
+_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f"
+_WORD = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
+_IS_CJK = re.compile(rf"[{_CJK}]")
+_PART = re.compile(r"A+(?!a)|A?a+|0+")
+
+
+class _Cache(dict[str, tuple[str, str]]):
+    """Identifier → (whole, parts joined by blanks). Code repeats its identifiers: 9 of 10 look-ups are answered."""
+
+    def __missing__(self, word: str) -> tuple[str, str]:
+        if len(self) > 200_000:
+            self.clear()
+        value = (" ".join(_wholes(word)), " ".join(_parts(word)))
+        if len(word) <= MAX_TOKEN:
+            self[word] = value
+        return value
+
+
+_cache = _Cache()
+
+
+def words(text: str) -> list[str]:
+    """The identifiers of a text as written: runs of letters, digits and `_`; runs of Chinese, Japanese, Korean."""
+    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+def whole_tokens(word: str) -> list[str]:
+    """One identifier as tokens: itself in lower case, or the bigrams of a Chinese, Japanese or Korean run."""
+    return _cache[word][0].split()
+
+
+def part_tokens(word: str) -> list[str]:
+    """The parts of one identifier: `loadHTTPModel_v2` → load, http, model, v, 2."""
+    return _cache[word][1].split()
+
+
+def analysed(text: str) -> tuple[str, str]:
+    """Two fields of a text: its whole identifiers, and their parts. Neither is ever empty."""
+    pairs = [_cache[word] for word in words(text)]
+    wholes = " ".join(whole for whole, _ in pairs if whole)
+    parts = " ".join(part for _, part in pairs if part)
+    return wholes or SENTINEL, parts or SENTINEL
+
+
+def prefixes(text: str) -> str:
+    """The beginnings of each identifier of a name, the whole one included; never empty."""
+    tokens = [
+        token[:length]
+        for word in words(text)
+        for token in whole_tokens(word)
+        for length in range(min(MIN_PREFIX, len(token)), min(len(token), MAX_PREFIX) + 1)
+    ]
+    return " ".join(tokens) or SENTINEL
+
+
+def path_token(path: str) -> str:
+    """A path as one lower-cased token without white space."""
+    return re.sub(r"\s", SPACE, unicodedata.normalize("NFKC", encodable(path))).lower() or SENTINEL
+
+
+def path_parts(path: str) -> str:
+    """The components of a path as tokens, and last its file name without the suffix."""
+    parts = [part[:MAX_TOKEN] for part in path_token(path).split("/") if part]
+    stem = parts[-1].rpartition(".")[0] if parts else ""
+    return " ".join([*parts, stem] if stem else parts) or SENTINEL
+
+
+def keyword(value: str) -> str:
+    """A literal value as one lower-cased token."""
+    return path_token(value)[:MAX_TOKEN]
+
+
+def encodable(text: str) -> str:
+    """A text without lone surrogates, which no engine stores."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _wholes(word: str) -> list[str]:
+    if _IS_CJK.match(word):
+        return _bigrams(word)
+    return [word.lower()[:MAX_TOKEN]]
+
+
+def _parts(word: str) -> list[str]:
+    if _IS_CJK.match(word):
+        return _bigrams(word)
+    word = word[: 4 * MAX_TOKEN]
+    shape = "".join(map(_shape, word))
+    return [word[match.start() : match.end()].lower()[:MAX_TOKEN] for match in _PART.finditer(shape)]
+
+
+def _shape(char: str) -> str:
+    if char.isupper():
+        return "A"
+    return "_" if char == "_" else "0" if char.isdigit() else "a"
+
+
+def _bigrams(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]

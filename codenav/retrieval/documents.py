@@ -1,0 +1,70 @@
+"""A block as the fields that every store indexes, and what a block is worth before any query."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.retrieval import analysis
+
+KIND_WORTH = {
+    BlockKind.CONDITIONAL: 0.8,
+    BlockKind.ASSIGNMENT: 0.7,
+    BlockKind.IMPORT: 0.5,
+}
+"""Factor of the score; 1 for the other kinds. The order is that of the CodeNav paper, section 3.4; the factors are
+mild, so that a name that was asked for comes first whatever its kind."""
+TEST_WORTH = 0.6
+"""Factor of the score of blocks in tests and in vendored code."""
+_ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|_?vendor(?:ed)?|third_party|node_modules)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+
+
+def worth(block: CodeBlock) -> float:
+    """The factor of a block's score, from its kind and its path; at most 1."""
+    return KIND_WORTH.get(block.kind, 1.0) * (TEST_WORTH if _ASIDE.search(block.path.lower()) else 1.0)
+
+
+def weight(block: CodeBlock) -> float:
+    """`worth` as the number w whose log2(2 + w) it is: what tantivy multiplies by, and Elasticsearch's `ln2p`."""
+    return math.exp2(worth(block)) - 2.0
+
+
+def text_fields(block: CodeBlock) -> dict[str, str]:
+    """The scored fields, each as tokens joined by white space, none empty."""
+    name, name_parts = analysis.analysed(block.name)
+    signature, signature_parts = analysis.analysed(block.signature)
+    text, text_parts = analysis.analysed(f"{block.qualname}\n{block.text}")
+    doc, doc_parts = analysis.analysed(block.docstring)
+    return {
+        "name": name,
+        "name_parts": name_parts,
+        "name_prefixes": analysis.prefixes(block.name),
+        "signature": signature,
+        "signature_parts": signature_parts,
+        "text": text,
+        "text_parts": text_parts,
+        "doc": doc,
+        "doc_parts": doc_parts,
+        "path_parts": analysis.path_parts(block.path),
+        "source": _source(block.source),
+    }
+
+
+def keyword_fields(block: CodeBlock) -> dict[str, str]:
+    """The fields that hold one token each, never scored."""
+    return {
+        "id": analysis.encodable(block.id),
+        "path": analysis.encodable(block.path),
+        "file_path": analysis.path_token(block.path),
+        "type": block.kind.value,
+        "language": analysis.keyword(block.language),
+    }
+
+
+def _source(source: str) -> str:
+    """A source can be named whole, without its version, or by its bare name."""
+    whole = analysis.keyword(source)
+    versionless = whole.rpartition("@")[0] or whole
+    bare = versionless.rpartition("/")[2].rpartition(":")[2] or versionless
+    return " ".join(dict.fromkeys((whole, versionless, bare)))
