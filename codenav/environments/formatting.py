@@ -20,15 +20,12 @@ VARIABLES = 20
 
 def cut_middle(text: str, tokens: int) -> str:
     """The text, or its head and tail around a line that counts what is left out."""
-    if estimate_tokens(text) <= tokens:
+    whole = estimate_tokens(text)
+    if whole <= tokens:
         return text
-    keep = max(tokens * 4 // 2, 1)
-    left_out = len(text) - 2 * keep
-    if left_out <= 0:
-        # Few characters, many bytes: scripts with three or four bytes a character.
-        keep = max(len(text) // 4, 1)
-        left_out = len(text) - 2 * keep
-    return f"{text[:keep]}\n… {left_out} characters left out …\n{text[-keep:]}"
+    # In proportion, because a character has up to four bytes.
+    keep = max(len(text) * tokens // whole // 2, 1)
+    return f"{text[:keep]}\n… {len(text) - 2 * keep} characters left out …\n{text[-keep:]}"
 
 
 def block_in_full(block: CodeBlock) -> str:
