@@ -1,0 +1,220 @@
+"""The `bubblewrap` backend: user, mount, pid, network, ipc and uts namespaces of its own, made without root.
+
+As real root the user id is dropped first: started as uid 0, bubblewrap leaves /proc/sys writable inside.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codenav.errors import SandboxUnavailable
+from codenav.execution import SandboxSpec
+from codenav.sandboxes import seccomp
+from codenav.sandboxes.binds import NOBODY, Binds, stage
+from codenav.sandboxes.launch import GUEST, Launched, launch, limits_of
+from codenav.sandboxes.spec import environment, import_folders
+
+OLDEST = (0, 8)
+"""The first version with --disable-userns."""
+SCRATCH_BYTES = 64 << 20
+"""Of /tmp and of /dev/shm, each."""
+INSIDE_GUEST = "/run/codenav"
+INSIDE_UID = 1000
+WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
+"""The first one that no bound folder lies in or under."""
+
+_PASSWD = f"root:x:0:0:root:/:/bin/sh\nuser:x:{INSIDE_UID}:{INSIDE_UID}:user:/tmp:/bin/sh\n"
+_GROUP = f"root:x:0:\nuser:x:{INSIDE_UID}:\n"
+_HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
+_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types",
+        "ssl/certs", "ssl/openssl.cnf", "fonts", "nsswitch.conf", "protocols", "services")  # fmt: skip
+_ETC_NETWORK = ("resolv.conf", "hosts", "gai.conf", "ca-certificates", "pki")
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why bubblewrap does not work here, and what to do."""
+
+    detail: str
+    hint: str
+
+
+def version() -> str:
+    """`0.8.0`; empty where it is not installed."""
+    found = shutil.which("bwrap")
+    if found is None:
+        return ""
+    done = subprocess.run([found, "--version"], capture_output=True, text=True, env={}, check=False)
+    match = re.search(r"\d+(\.\d+)+", done.stdout)
+    return match.group() if match else ""
+
+
+@functools.cache
+def trouble() -> Trouble | None:
+    """What stands in the way of bubblewrap, found out by starting `true` in it; None where nothing does."""
+    install = "apt-get install bubblewrap"
+    if shutil.which("bwrap") is None:
+        return Trouble("bubblewrap (bwrap) is not installed", install)
+    number = version()
+    if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
+        return Trouble(f"bubblewrap {number or '?'} is too old; 0.8 or later is needed", install)
+    missing = [tool for tool in _ROOT_TOOLS if os.geteuid() == 0 and shutil.which(tool) is None]
+    if missing:
+        return Trouble(f"as root, {', '.join(missing)} is needed to give up root", "apt-get install util-linux mount")
+    flags = ["--ro-bind", "/usr", "/usr", *_system_links(), *_isolation("none")]
+    command = dropped([_bwrap(), *flags, "--", "/usr/bin/env", "true"], [])
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env={}, cwd="/", timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Trouble(f"bubblewrap does not start: {error}", "--sandbox process runs code without isolation")
+    if done.returncode == 0:
+        return None
+    reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    return Trouble(f"bubblewrap cannot make a namespace: {reason[0]}", _way_out())
+
+
+def _way_out() -> str:
+    """What to do where unprivileged user namespaces are off."""
+    ways = (
+        (
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        ("/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
+    )
+    for path, value, setting in ways:
+        try:
+            if Path(path).read_text().strip() == value:
+                return f"sudo sysctl -w {setting}"
+        except OSError:
+            continue
+    return "allow user namespaces (in a container: --security-opt seccomp=unconfined), or use --sandbox process"
+
+
+_ROOT_TOOLS = ("unshare", "mount", "setpriv", "sh")
+
+
+def _bwrap() -> str:
+    return shutil.which("bwrap") or "/usr/bin/bwrap"
+
+
+def dropped(command: Sequence[str], prelude: Sequence[str]) -> list[str]:
+    """The command as it is started: directly, or, as root, after `prelude` in a private mount namespace and as nobody."""
+    if os.geteuid() != 0:
+        return list(command)
+    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+    script = "\n".join(
+        ["set -e", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *prelude, "exec " + shlex.join([*drop, *command])]
+    )
+    unshare = shutil.which("unshare") or "/usr/bin/unshare"
+    return [unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", script]
+
+
+def _isolation(network: str) -> list[str]:
+    """The flags that contain."""
+    return [
+        "--unshare-all", "--unshare-user", *(["--share-net"] if network == "host" else []), "--disable-userns",
+        "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--hostname", "sandbox",
+        "--uid", str(INSIDE_UID), "--gid", str(INSIDE_UID),
+    ]  # fmt: skip
+
+
+def _system_links() -> list[str]:
+    """/bin, /lib and so on: links into /usr on a merged system, else folders of their own."""
+    flags: list[str] = []
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/", name)
+        if path.is_symlink():
+            flags += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            flags += ["--ro-bind", str(path), str(path)]
+    return flags
+
+
+def launch_bubblewrap(spec: SandboxSpec) -> Launched:
+    """Start the guest in bubblewrap.
+
+    Raises:
+        SandboxUnavailable: bubblewrap does not work here; the hint says what to do.
+        UsageError: a folder that is to be bound would open the whole host.
+    """
+    problem = trouble()
+    if problem is not None:
+        raise SandboxUnavailable(problem.detail, hint=problem.hint)
+    binds = Binds.of(spec)
+    work = next((path for path in WORK_FOLDERS if not binds.touches(path)), "/codenav-work-folder")
+    staged, prelude = stage([(str(GUEST), INSIDE_GUEST), *binds.pairs()])
+    files = _files(spec)
+    try:
+        flags = [*_file_system(spec, work, staged, binds.masks()), *_isolation(spec.network)]
+        for descriptor, target in files:
+            flags += ["--ro-bind-data", str(descriptor), target]
+        flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
+        if seccomp.supported():
+            fixed = spec.resources.cpus < len(os.sched_getaffinity(0))
+            descriptor = _memory_file(seccomp.program(fixed_processors=fixed))
+            files.append((descriptor, ""))
+            flags += ["--seccomp", str(descriptor)]
+        guest = [str(spec.python.executable), "-I", "-S", "-B", f"{INSIDE_GUEST}/guest_main.py"]
+        command = dropped([_bwrap(), *flags, "--", *guest], prelude)
+        process, errors = launch(command, descriptors=[one for one, _ in files], cpus=spec.resources.cpus)
+    finally:
+        for descriptor, _ in files:
+            os.close(descriptor)
+    config: dict[str, object] = {
+        "work": work,
+        "remove": [],
+        "counted": [work, "/tmp", "/dev/shm"],
+        "env": environment(spec, home="/tmp", temporary="/tmp"),
+        "import_first": import_folders(spec),
+        "import_then": [str(path) for path in spec.python.paths],
+        "limits": limits_of(spec.resources, processes=spec.resources.processes),
+    }
+    return Launched(process, errors, config)
+
+
+def _file_system(
+    spec: SandboxSpec, work: str, staged: Sequence[tuple[str, str]], masks: Sequence[tuple[str, bool]]
+) -> list[str]:
+    """A read-only system, private /tmp and work folder, then what is bound; later flags cover earlier ones."""
+    flags = ["--ro-bind", "/usr", "/usr", *_system_links(), "--proc", "/proc", "--dev", "/dev"]
+    for name in (*_ETC, *(_ETC_NETWORK if spec.network == "host" else ())):
+        flags += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    for size, path in (
+        (SCRATCH_BYTES, "/tmp"),
+        (SCRATCH_BYTES, "/dev/shm"),
+        (spec.resources.work_bytes, work),
+    ):
+        flags += ["--perms", "0755", "--size", str(size), "--tmpfs", path]
+    for source, target in staged:
+        flags += ["--ro-bind", source, target]
+    for path, folder in masks:
+        flags += (
+            ["--perms", "0000", "--tmpfs", path, "--remount-ro", path] if folder else ["--ro-bind", "/dev/null", path]
+        )
+    return flags
+
+
+def _files(spec: SandboxSpec) -> list[tuple[int, str]]:
+    """Small files made for the sandbox: descriptor and path inside."""
+    made = {"/etc/passwd": _PASSWD, "/etc/group": _GROUP}
+    if spec.network != "host":
+        made["/etc/hosts"] = _HOSTS
+    return [(_memory_file(text.encode()), path) for path, text in made.items()]
+
+
+def _memory_file(data: bytes) -> int:
+    descriptor = os.memfd_create("codenav", 0)
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

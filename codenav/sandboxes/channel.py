@@ -1,0 +1,114 @@
+"""Frames between the host and the supervisor, with deadlines. The counterpart of `guest/guest_frames.py`."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import struct
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from codenav.sandboxes.replies import Malformed
+
+HEADER = struct.Struct(">II")
+JSON_BYTES = 8 << 20
+"""Largest JSON part of a frame, both ways."""
+BLOB_BYTES = 64 << 20
+"""Largest blob of a frame, both ways."""
+
+
+class Closed(Exception):
+    """The other end is gone."""
+
+
+class TooLate(Exception):
+    """The deadline passed before a whole frame had come or gone."""
+
+
+class Channel:
+    """A pair of descriptors to a supervisor. One reader; any thread may send."""
+
+    def __init__(self, sink: int, source: int) -> None:
+        self._sink, self._source = sink, source
+        os.set_blocking(sink, False)
+        os.set_blocking(source, False)
+        self._buffer = bytearray()
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any], blob: bytes = b"", *, deadline: float) -> None:
+        """Send one frame; `deadline` on the clock of `time.monotonic`.
+
+        Raises:
+            Closed, TooLate: part of the frame may have gone; the channel is of no more use.
+        """
+        body = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+        with self._lock:
+            view = memoryview(HEADER.pack(len(body), len(blob)) + body + blob)
+            while view:
+                try:
+                    view = view[os.write(self._sink, view) :]
+                except BlockingIOError:
+                    _wait(self._sink, select.POLLOUT, deadline)
+                except OSError as error:
+                    raise Closed(str(error)) from None
+
+    def receive(self, *, deadline: float) -> tuple[Mapping[str, Any], bytes]:
+        """The next frame.
+
+        Raises:
+            Malformed: it is over a limit or not a JSON object.
+            Closed, TooLate
+        """
+        while True:
+            frame = self._complete()
+            if frame is not None:
+                return frame
+            try:
+                data = os.read(self._source, 1 << 20)
+            except BlockingIOError:
+                _wait(self._source, select.POLLIN, deadline)
+                continue
+            except OSError as error:
+                raise Closed(str(error)) from None
+            if not data:
+                raise Closed("end of file")
+            self._buffer += data
+
+    def _complete(self) -> tuple[Mapping[str, Any], bytes] | None:
+        if len(self._buffer) < HEADER.size:
+            return None
+        body, blob = HEADER.unpack_from(self._buffer)
+        if body > JSON_BYTES or blob > BLOB_BYTES:
+            raise Malformed(f"a frame of {body + blob} bytes")
+        middle, end = HEADER.size + body, HEADER.size + body + blob
+        if len(self._buffer) < end:
+            return None
+        message = _object(bytes(self._buffer[HEADER.size : middle]))
+        attached = bytes(self._buffer[middle:end])
+        del self._buffer[:end]
+        return message, attached
+
+
+def _object(text: bytes) -> Mapping[str, Any]:
+    try:
+        message = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"not JSON: {type(error).__name__}") from None
+    if not isinstance(message, dict):
+        raise Malformed("not an object")
+    return message
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    poll = select.poll()
+    poll.register(descriptor, event)
+    if left <= 0 or not poll.poll(left * 1000):
+        raise TooLate

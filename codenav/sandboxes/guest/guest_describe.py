@@ -1,0 +1,138 @@
+"""Bounded reprs of whatever user code made: bounded in length, depth and, where Python allows it, in time."""
+
+from __future__ import annotations
+
+import reprlib
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from types import FrameType, ModuleType
+from typing import Any
+
+REPR_CHARACTERS = 1000
+ALL_CHARACTERS = 20000
+"""Of one variable, and of all variables of one answer together: beyond it reprs are cut to `FEW_CHARACTERS`."""
+FEW_CHARACTERS = 80
+NAMES = 200
+"""Variables in one answer."""
+REPR_SECONDS = 0.25
+ALL_SECONDS = 1.0
+"""A repr that takes longer is cut off, unless it sits in C code: then the limit of the step ends it."""
+
+Described = tuple[str, str, str]
+
+_ATOMS = (int, float, complex, bool, str, bytes, type(None), type, ModuleType, type(len), type(lambda: 0))
+
+
+class _TooSlow(BaseException):
+    pass
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = self.maxdeque = 40
+        self.maxarray = 40
+        self.maxstring = self.maxother = REPR_CHARACTERS
+        self.maxlong = 200
+
+    def repr1(self, x: Any, level: int) -> str:
+        if type(x) is int and x.bit_length() > 1000:
+            return "<int of about %d digits>" % int(x.bit_length() * 0.30103 + 1)
+        if type(x) in (list, tuple, dict, set, frozenset, str):
+            return super().repr1(x, level)
+        if type(x) in (bytes, bytearray):
+            return repr(x) if len(x) <= REPR_CHARACTERS else "%r…" % bytes(x[:REPR_CHARACTERS])
+        return repr(x)
+
+
+_short = _Short().repr
+
+
+def cut(text: str, characters: int) -> str:
+    """At most so many characters, head and tail kept."""
+    if len(text) <= characters:
+        return text
+    half = max((characters - 3) // 2, 1)
+    return text[:half] + " … " + text[-half:]
+
+
+def _on_alarm(signum: int, frame: FrameType | None) -> None:
+    raise _TooSlow
+
+
+class Describer:
+    """Makes bounded reprs within one budget of time."""
+
+    def __init__(self, seconds: float = ALL_SECONDS) -> None:
+        import time
+
+        self._clock = time.monotonic
+        self._until = self._clock() + seconds
+
+    def repr(self, value: Any) -> str:
+        """The repr of a value, or in angle brackets why there is none."""
+        left = min(REPR_SECONDS, self._until - self._clock())
+        if left <= 0 and not isinstance(value, _ATOMS):
+            return "<%s>" % type(value).__name__
+        try:
+            theirs = signal.signal(signal.SIGALRM, _on_alarm)
+            signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
+            try:
+                return cut(str(_short(value)), REPR_CHARACTERS)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
+        except _TooSlow:
+            return "<%s: its repr takes too long>" % type(value).__name__
+        except BaseException as error:
+            return "<%s: its repr raises %s>" % (type(value).__name__, type(error).__name__)
+
+
+def variables(space: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Described]:
+    """Name, type and bounded repr: of all names, or of the given ones; modules and `_names` left out."""
+    describer = Describer()
+    found: list[Described] = []
+    total = 0
+    for name in list(space) if names is None else names:
+        value = space.get(name)
+        if not isinstance(name, str) or name.startswith("_") or isinstance(value, ModuleType) or name not in space:
+            continue
+        if len(found) == NAMES:
+            break
+        text = describer.repr(value)
+        if total > ALL_CHARACTERS:
+            text = cut(text, FEW_CHARACTERS)
+        total += len(text)
+        found.append((name[:200], type(value).__name__[:200], text))
+    return found
+
+
+class Before:
+    """What the names were before a step, so that what it changed can be told."""
+
+    def __init__(self, space: Mapping[str, Any], mentions: set[str]) -> None:
+        self._bound: dict[str, Any] = dict(space)
+        describer = Describer(0.3)
+        self._reprs = {
+            name: describer.repr(space[name])
+            for name in mentions
+            if name in space and not isinstance(space[name], _ATOMS)
+        }
+
+    def changed(self, space: Mapping[str, Any], binds: set[str]) -> list[Described]:
+        """Names that the step bound, and names that it mentions whose repr differs."""
+        missing: Any = object()
+        names = [name for name in list(space) if name in binds or self._bound.get(name, missing) is not space.get(name)]
+        same = set(self._reprs).difference(names)
+        describer = Describer(0.3)
+        names += sorted(name for name in same if name in space and describer.repr(space[name]) != self._reprs[name])
+        return variables(space, names)
+
+
+def guarded(make: Callable[[], Any]) -> Any:
+    """The result of user code that may do anything; None where it raises."""
+    try:
+        return make()
+    except BaseException:
+        return None

@@ -1,0 +1,122 @@
+"""The work folder: files in from the host, changed regular files out to it. Runs in the supervisor."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+
+CHUNK = 1 << 20
+SKIPPED = frozenset({"__pycache__"})
+MOST_FILES = 100_000
+"""Looked at in one scan; further ones are not copied out."""
+
+Stamp = tuple[int, int, int]
+
+
+class Refused(Exception):
+    """A file that is not taken, and why."""
+
+
+class WorkFolder:
+    """Never follows a link, never blocks on a FIFO, opens every component by itself."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._known: dict[str, Stamp] = {}
+
+    def put(self, name: str, data: bytes, first: bool) -> None:
+        """Append to a file, or begin it. Raises OSError."""
+        path = os.path.join(self._path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if first else os.O_APPEND)
+        descriptor = os.open(path, flags, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+
+    def remember(self) -> None:
+        """What is there now came from the host and need not go back."""
+        self._known = {name: stamp for name, _, stamp in self._scan([])}
+
+    def changes(self) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+        """Regular files that are new or changed, with their size; and what was refused, with the reason.
+
+        A file stays in the list until `sent`.
+        """
+        refused: list[tuple[str, str]] = []
+        found = [(name, size) for name, size, stamp in self._scan(refused) if self._known.get(name) != stamp]
+        return found, refused
+
+    def read(self, name: str, offset: int) -> tuple[bytes, bool]:
+        """A piece of a file, and whether it is the last. Raises OSError, Refused."""
+        descriptor = self._open(name)
+        try:
+            before = os.fstat(descriptor)
+            if not stat.S_ISREG(before.st_mode):
+                raise Refused("not a regular file")
+            data = os.pread(descriptor, CHUNK, offset)
+            last = offset + len(data) >= before.st_size or not data
+            if last:
+                self._known[name] = _stamp(before)
+            return data, last
+        finally:
+            os.close(descriptor)
+
+    def _open(self, name: str) -> int:
+        at = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+        parts = name.split("/")
+        for part in parts[:-1]:
+            try:
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            finally:
+                os.close(at)
+            at = below
+        try:
+            return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+        finally:
+            os.close(at)
+
+    def _scan(self, refused: list[tuple[str, str]]) -> Iterator[tuple[str, int, Stamp]]:
+        until = time.monotonic() + 2.0
+        folders, seen = [""], 0
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = list(os.scandir(os.path.join(self._path, folder)))
+            except OSError:
+                continue
+            for entry in entries:
+                seen += 1
+                if seen > MOST_FILES or time.monotonic() > until:
+                    refused.append((folder or ".", "too many files to copy out"))
+                    return
+                name = os.path.join(folder, entry.name)
+                kind = _kind(entry)
+                if kind == "folder":
+                    folders += [] if entry.name in SKIPPED else [name]
+                elif kind == "file":
+                    info = entry.stat(follow_symlinks=False)
+                    yield name, info.st_size, _stamp(info)
+                elif kind:
+                    refused.append((name, kind))
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError:
+        return ""
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISREG(mode):
+        return "file"
+    return "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
+
+
+def _stamp(info: os.stat_result) -> Stamp:
+    return info.st_mtime_ns, info.st_size, info.st_ino

@@ -1,0 +1,79 @@
+"""Frames: two big-endian lengths, a JSON object, a blob. No pickle, no trust: sizes are checked before memory is taken."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any
+
+HEADER = struct.Struct(">II")
+JSON_BYTES = 8 << 20
+"""Largest JSON part of a frame."""
+BLOB_BYTES = 64 << 20
+"""Largest blob of a frame."""
+
+Message = dict[str, Any]
+Frame = tuple[Message, bytes]
+
+
+class Violation(Exception):
+    """What came in is not a frame."""
+
+
+def encode(message: Message, blob: bytes = b"") -> bytes:
+    """One frame. Lone surrogates travel as escapes."""
+    body = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    return HEADER.pack(len(body), len(blob)) + body + blob
+
+
+class Frames:
+    """Cuts a stream of bytes into frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete with `data`.
+
+        Raises:
+            Violation: a length is over its limit, or the JSON part is not an object.
+        """
+        self._buffer += data
+        found = []
+        while True:
+            frame = self._next()
+            if frame is None:
+                return found
+            found.append(frame)
+
+    def _next(self) -> Frame | None:
+        if len(self._buffer) < HEADER.size:
+            return None
+        body, blob = HEADER.unpack_from(self._buffer)
+        if body > JSON_BYTES or blob > BLOB_BYTES:
+            raise Violation("a frame of %d bytes" % (body + blob))
+        end = HEADER.size + body + blob
+        if len(self._buffer) < end:
+            return None
+        text = bytes(self._buffer[HEADER.size : HEADER.size + body])
+        attached = bytes(self._buffer[HEADER.size + body : end])
+        del self._buffer[:end]
+        return _object(text), attached
+
+
+def _object(text: bytes) -> Message:
+    try:
+        message = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Violation("not JSON: %s" % type(error).__name__) from None
+    if not isinstance(message, dict):
+        raise Violation("not an object")
+    return message
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write everything to a blocking descriptor."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,303 @@
+"""The state of the steps: which process holds it, and what happens to it when a step ends that process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any, NamedTuple
+
+import guest_linux
+import guest_worker
+from guest_frames import Message
+from guest_output import Kept, Pipe
+from guest_step import Request, Twin, Worker
+
+CHEAP_SECONDS = 0.010
+"""A fork up to this long is made before every step."""
+TIMES_COST = 20
+"""A slower one only when the steps since the last one took so many times as long: 5 % of the time at most."""
+HISTORY_BYTES = 32 << 20
+"""Source of earlier steps that is kept, to run them again where there is no snapshot."""
+MOST_LATE_PIPES = 64
+"""Pipes of earlier steps that are still read because a process holds their other end."""
+
+_GONE = "threads, child processes and connections that earlier steps had opened are gone"
+
+
+class Done(NamedTuple):
+    """A step that ended and left its traces in the state."""
+
+    number: int
+    code: str
+    seconds: float
+
+
+class State:
+    """Runs steps in a worker; replaces it, with its state, when a step ends it."""
+
+    def __init__(self, loop: Any, config: Message) -> None:
+        self._loop, self._config = loop, config
+        self._limits: Message = config["limits"]
+        self._late = Kept(self._limits["output_bytes"])
+        self._late_pipe = Pipe(0)
+        self._late_pipe.kept = self._late
+        self._late_pipes: list[Pipe] = []
+        loop.watch(self._late_pipe.reader, self._late_pipe.drain)
+        self._twin: Twin | None = None
+        self._since: list[Done] = []
+        self._history: list[Done] = []
+        self._history_bytes = 0
+        self._whole_history = True
+        self._cost = 0.0
+        self._to_replay: list[Done] = []
+        self._news = ""
+        self._worker = self._spawn()
+
+    def run(self, message: Message) -> None:
+        """One step; the answer goes to the host."""
+        started = time.monotonic()
+        deadline = started + message["timeout"]
+        self._prepare(deadline)
+        news, self._news = self._news, ""
+        late = self._take_late()
+        pipes = [Pipe(self._limits["output_bytes"]), Pipe(self._limits["output_bytes"])]
+        for pipe in pipes:
+            self._watch(pipe)
+        request = Request(self._loop, self._worker, self._over_memory)
+        twin = Twin() if self._want_snapshot() else None
+        asked = {"op": "run", "number": message["number"], "code": message["code"]}
+        request.go(asked, pipes, twin, max(deadline - time.monotonic(), 0.05))
+        result = self._conclude(request, message, time.monotonic() - started)
+        for pipe in pipes:
+            pipe.drain()
+        result.update(
+            op="result",
+            number=message["number"],
+            stdout=pipes[0].kept.text(),
+            stderr=pipes[1].kept.text(),
+            stdout_bytes=pipes[0].kept.total,
+            late=late,
+            notice=" ".join(filter(None, (news, result["notice"]))),
+        )
+        for pipe in pipes:
+            self._keep_late(pipe)
+        self._loop.send(result, request.blob)
+
+    def variables(self, seconds: float) -> None:
+        """The names that steps have bound; the answer goes to the host."""
+        deadline = time.monotonic() + seconds
+        self._prepare(deadline)
+        request = Request(self._loop, self._worker, self._over_memory)
+        request.go({"op": "variables"}, [], None, max(deadline - time.monotonic(), 0.05))
+        if request.outcome != "ok":
+            self._news = self._recover(None, "a repr ended the process")
+        self._loop.send({"op": "variables", "items": request.reply.get("items", []) if request.outcome == "ok" else []})
+
+    def check_idle(self) -> None:
+        """Between steps: threads and children of the user may grow."""
+        if self._over_memory(None):
+            self._news = self._recover(None, "threads or child processes of earlier steps went over the memory limit")
+
+    # Ends of a step
+
+    def _conclude(self, request: Request, message: Message, seconds: float) -> Message:
+        reply = request.reply
+        if request.outcome == "ok" and reply["op"] == "result":
+            self._keep(request.twin, Done(message["number"], message["code"], seconds), reply)
+            result = {key: reply[key] for key in ("outcome", "changed", "error", "displays", "seconds")}
+            result["notice"] = ""
+            error = reply["error"]
+            if request.interrupted:
+                where = error if error and error["type"] == "KeyboardInterrupt" else _no_error()
+                result["error"] = dict(where, type="TimeoutError", message=_took(message["timeout"]))
+                result["outcome"] = "timeout"
+                result["notice"] = "state kept: the step was interrupted; what it had done until then stays."
+            elif error and error["type"] == "SystemExit":
+                result["notice"] = "state kept: sys.exit() ends the step, not the session."
+            elif result["outcome"] == "out_of_memory":
+                result["notice"] = "state kept: the allocation was refused; what the step had done until then stays."
+            if reply["deleted"]:
+                result["notice"] = "state kept: the work folder was deleted; it is there again, empty."
+            return result
+        outcome = "protocol_violation" if request.outcome == "ok" else request.outcome
+        request.blob = b""
+        why = {
+            "timeout": ("TimeoutError", _took(message["timeout"])),
+            "out_of_memory": ("MemoryError", "over the limit of %d MiB" % (self._limits["memory_bytes"] >> 20)),
+            "crashed": ("Crashed", "the process " + self._worker.end()),
+            "protocol_violation": ("ProtocolViolation", "the step wrote into the channel of the sandbox"),
+        }[outcome]
+        return {
+            "outcome": outcome,
+            "changed": [],
+            "displays": [],
+            "seconds": seconds,
+            "error": dict(_no_error(), type=why[0], message=why[1]),
+            "notice": self._recover(request.twin, ""),
+        }
+
+    def _keep(self, twin: Twin | None, done: Done, reply: Message) -> None:
+        if twin is not None and reply.get("fork_seconds") is not None and twin.exists():
+            if self._twin is not None:
+                self._twin.drop()
+            self._twin, self._since, self._cost = twin, [], float(reply["fork_seconds"])
+        elif twin is not None:
+            twin.drop()
+        self._since.append(done)
+        self._history_bytes += len(done.code)
+        self._history.append(done)
+        if self._history_bytes > HISTORY_BYTES:
+            self._history, self._whole_history = [], False
+
+    def _want_snapshot(self) -> bool:
+        if self._twin is None or not self._twin.exists() or self._cost <= CHEAP_SECONDS:
+            return True
+        return sum(step.seconds for step in self._since) >= TIMES_COST * self._cost
+
+    # What becomes of the state
+
+    def _recover(self, fresh: Twin | None, why: str) -> str:
+        """Kill what is left of the worker and put another one in its place; says what happened to the state."""
+        twins = [twin for twin in (fresh, self._twin) if twin is not None and twin.exists()]
+        guest_linux.kill_all({twin.pid for twin in twins if twin.pid is not None})
+        self._worker.control.close()
+        because = why + "; " if why else ""
+        for twin in twins:
+            worker = twin.wake()
+            if worker is None:
+                continue
+            older = list(self._since) if twin is self._twin else []
+            self._replace(worker, twins, twin)
+            if not older:
+                return "state kept: %sthe variables are those from before this step; %s." % (because, _GONE)
+            self._to_replay = older
+            return "state rebuilt: %s%d earlier step(s) since the last snapshot run again; %s." % (
+                because, len(older), _GONE,
+            )  # fmt: skip
+        history = list(self._history)
+        self._replace(self._spawn(), twins, None)
+        if not history and self._whole_history:
+            return "state kept: %sthere were no variables yet." % because
+        if not self._whole_history:
+            self._history, self._whole_history, self._history_bytes = [], True, 0
+            return "state lost: %sall variables are gone; run again what is needed." % because
+        self._to_replay = history
+        return "state rebuilt: %sall %d earlier step(s) run again; %s." % (because, len(history), _GONE)
+
+    def _replace(self, worker: Worker, twins: list[Twin], used: Twin | None) -> None:
+        for twin in twins:
+            if twin is not used:
+                twin.drop()
+        guest_linux.forget_ends()
+        self._worker, self._twin, self._since = worker, None, []
+
+    def _prepare(self, deadline: float) -> None:
+        """A worker that lives and has the state."""
+        if not self._worker.alive():
+            ended = self._worker.end()
+            self._news = self._recover(None, "the process %s between two steps" % ended)
+        while self._to_replay:
+            step = self._to_replay.pop(0)
+            request = Request(self._loop, self._worker, self._over_memory)
+            pipes = [Pipe(0), Pipe(0)]
+            for pipe in pipes:
+                self._watch(pipe)
+            asked = {"op": "run", "number": step.number, "code": step.code}
+            request.go(asked, pipes, None, max(deadline - time.monotonic(), 0.05))
+            for pipe in pipes:
+                self._forget(pipe)
+            if request.outcome != "ok" or request.interrupted:
+                self._to_replay, self._history = [], []
+                self._recover(None, "")
+                self._news = "state lost: step %d did not run again; all variables are gone." % step.number
+                return
+            self._since.append(step)
+
+    def _spawn(self) -> Worker:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            return Worker(pid, ours)
+        try:
+            ours.close()
+            for descriptor in self._loop.private_descriptors():
+                if descriptor > 2:
+                    os.close(descriptor)
+            guest_worker.become_worker(theirs, self._late_pipe.writer, self._config)
+        finally:
+            os._exit(70)
+
+    # Memory
+
+    def _over_memory(self, fresh: Twin | None) -> bool | None:
+        """Whether user code holds more than its limit; None where that is far off.
+
+        Near the limit the frozen twins go first: they cost what was rewritten since the fork.
+        """
+        limit: int = self._limits["memory_bytes"]
+        folders: list[str] = self._config["counted"]
+        pids = guest_linux.processes_inside()
+        if guest_linux.resident_sum(pids, folders) <= limit:
+            return None
+        twins = [twin for twin in (fresh, self._twin) if twin is not None and twin.pid in pids]
+        frozen = {twin.pid for twin in twins}
+        newest = twins[0].pid if twins else None
+        held, beside = guest_linux.memory([pid for pid in pids if pid not in frozen], newest, folders)
+        if held > limit:
+            return True
+        if held + beside > limit:
+            for twin in twins:
+                twin.drop()
+        return False
+
+    # Late output
+
+    def _take_late(self) -> str:
+        self._late_pipe.drain()
+        for pipe in list(self._late_pipes):
+            self._drain_late(pipe)
+        text = self._late.text()
+        self._late = Kept(self._limits["output_bytes"])
+        for pipe in (self._late_pipe, *self._late_pipes):
+            pipe.kept = self._late
+        return text
+
+    def _keep_late(self, pipe: Pipe) -> None:
+        """Go on reading the pipe of a step that is over while somebody holds its other end."""
+        if pipe.ended:
+            self._forget(pipe)
+            return
+        pipe.kept = self._late
+        self._late_pipes.append(pipe)
+        self._loop.unwatch(pipe.reader)
+        self._loop.watch(pipe.reader, lambda: self._drain_late(pipe))
+        if len(self._late_pipes) > MOST_LATE_PIPES:
+            self._forget(self._late_pipes.pop(0))
+
+    def _drain_late(self, pipe: Pipe) -> None:
+        pipe.drain()
+        if pipe.ended:
+            self._late_pipes.remove(pipe)
+            self._forget(pipe)
+
+    def _watch(self, pipe: Pipe) -> None:
+        def read() -> None:
+            pipe.drain()
+            if pipe.ended:
+                self._loop.unwatch(pipe.reader)
+
+        self._loop.watch(pipe.reader, read)
+
+    def _forget(self, pipe: Pipe) -> None:
+        self._loop.unwatch(pipe.reader)
+        pipe.close()
+
+
+def _no_error() -> Message:
+    return {"type": "", "message": "", "line": "", "line_number": None, "traceback": ""}
+
+
+def _took(seconds: float) -> str:
+    return "the step took over %g s" % seconds

@@ -1,0 +1,164 @@
+"""Compiles and runs the code of one step, and says what it raised."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import sys
+import traceback
+from types import CodeType, ModuleType, TracebackType
+from typing import Any, NamedTuple
+
+MESSAGE_CHARACTERS = 4000
+TRACEBACK_CHARACTERS = 12000
+"""Kept of an error: what a model can use, and a bound on hostile messages."""
+
+_FUTURE = 0
+for _name in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _name).compiler_flag
+
+
+class Program(NamedTuple):
+    """A step, ready to run."""
+
+    body: CodeType
+    last: CodeType | None
+    """The last expression, whose value is shown; None where there is none or it ends with a semicolon."""
+    binds: set[str]
+    """Names that the step binds at its top level."""
+    mentions: set[str]
+    """Names that its code mentions."""
+
+
+class Compiler:
+    """Compiles steps; a `from __future__` of one holds for those after it."""
+
+    def __init__(self) -> None:
+        self._flags = 0
+
+    def compile(self, source: str, filename: str) -> Program:
+        """Raises what Python raises; the null byte and lone surrogates become a SyntaxError with their line."""
+        _refuse_unreadable(source, filename)
+        lines = source.splitlines(True)
+        linecache.cache[filename] = (len(source), None, lines, filename)
+        tree = compile(source, filename, "exec", ast.PyCF_ONLY_AST | self._flags, True)
+        last: ast.Expression | None = None
+        quiet = source.rstrip().endswith(";")
+        binds, mentions = _names(tree)
+        if tree.body and isinstance(tree.body[-1], ast.Expr) and not quiet:
+            final = tree.body.pop()
+            last = ast.copy_location(ast.Expression(final.value), final)
+        body = compile(tree, filename, "exec", self._flags, True)
+        flags = self._flags | (body.co_flags & _FUTURE)
+        shown = compile(last, filename, "eval", flags, True) if last is not None else None
+        self._flags = flags
+        return Program(body, shown, binds, mentions)
+
+
+def _refuse_unreadable(source: str, filename: str) -> None:
+    for number, line in enumerate(source.split("\n"), 1):
+        if "\0" in line:
+            raise SyntaxError("source code cannot contain null bytes", (filename, number, line.index("\0") + 1, ""))
+    try:
+        source.encode("utf-8")
+    except UnicodeEncodeError as error:
+        number = source.count("\n", 0, error.start) + 1
+        raise SyntaxError("source code cannot contain lone surrogates", (filename, number, 1, "")) from None
+
+
+def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
+    """Names bound at the top level, and names mentioned anywhere."""
+    binds: set[str] = set()
+    mentions: set[str] = set()
+    queue: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while queue:
+        node, top = queue.pop()
+        if isinstance(node, ast.Name):
+            mentions.add(node.id)
+            if top and isinstance(node.ctx, ast.Store):
+                binds.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if top:
+                binds.add(node.name)
+            top = False
+        elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            top = False
+        elif isinstance(node, (ast.Import, ast.ImportFrom)) and top:
+            binds.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ExceptHandler) and node.name and top:
+            binds.discard(node.name)
+        queue.extend((child, top) for child in ast.iter_child_nodes(node))
+    return binds, mentions
+
+
+def fresh_main() -> ModuleType:
+    """The module in which steps run; it takes the place of `__main__`, so that what they define can be pickled."""
+    module = ModuleType("__main__")
+    sys.modules["__main__"] = module
+    mend(module)
+    return module
+
+
+def mend(module: ModuleType) -> None:
+    """Put back what a step may have deleted and the next one cannot do without."""
+    import builtins
+
+    sys.modules["__main__"] = module
+    module.__dict__["__builtins__"] = builtins
+    module.__dict__["__name__"] = "__main__"
+
+
+def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
+    """`error` of the result: without the frames of the guest, bounded, whatever the exception's own methods do."""
+    kind = type(error)
+    name = (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else kind.__module__ + "." + kind.__qualname__
+    )
+    found: dict[str, Any] = {"type": name[:200], "message": _message(error), "line": "", "line_number": None}
+    own = _own_frames(error.__traceback__)
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        number = error.lineno
+    else:
+        number = _last_line(own, filename)
+    if isinstance(number, int) and number > 0:
+        found["line_number"] = number
+        found["line"] = linecache.getline(filename, number).strip()[:500]
+    found["traceback"] = _traceback(error, own)
+    return found
+
+
+def _message(error: BaseException) -> str:
+    try:
+        if isinstance(error, SyntaxError):
+            return str(error.msg)[:MESSAGE_CHARACTERS]
+        return str(error)[:MESSAGE_CHARACTERS]
+    except BaseException as inner:
+        return "<the message cannot be made: %s>" % type(inner).__name__
+
+
+def _own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Without the frames of the guest, which are the outermost."""
+    while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<step "):
+        trace = trace.tb_next
+    return trace
+
+
+def _last_line(trace: TracebackType | None, filename: str) -> int | None:
+    number = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return number
+
+
+def _traceback(error: BaseException, own: TracebackType | None) -> str:
+    try:
+        text = "".join(traceback.TracebackException(type(error), error, own, limit=-30).format())
+    except BaseException as inner:
+        return "<the traceback cannot be made: %s>" % type(inner).__name__
+    if len(text) > TRACEBACK_CHARACTERS:
+        half = TRACEBACK_CHARACTERS // 2
+        text = "%s\n… %d characters left out …\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
+    return text

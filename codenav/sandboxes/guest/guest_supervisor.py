@@ -1,0 +1,192 @@
+"""The process that nobody inside can touch: starts the worker, keeps the frozen twin, talks to the host.
+
+As PID 1 of a namespace it is shielded from signals, and it is not dumpable; it never runs user code.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+import guest_linux
+from guest_folder import Refused, WorkFolder
+from guest_frames import Frame, Frames, Message, Violation, encode, write_all
+from guest_state import State
+
+IDLE_CHECK_SECONDS = 0.5
+"""How often memory is summed between steps, where threads of the user may go on."""
+
+
+class Supervisor:
+    """Serves the host until its descriptors close."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source, self._sink = source, sink
+        self._frames = Frames()
+        self._inbox: list[Frame] = []
+        self._poll = select.poll()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._config: Message = {}
+        self._folder = WorkFolder("")
+        self._state: State | None = None
+
+    @classmethod
+    def of_standard_streams(cls) -> Supervisor:
+        """Take descriptors 0 and 1 away from everything else."""
+        source, sink = os.dup(0), os.dup(1)
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(null, 1)
+        os.close(null)
+        return cls(source, sink)
+
+    def serve(self) -> None:
+        """Never returns: the host's end of file ends it, and everything inside with it."""
+        guest_linux.set_dumpable(False)
+        guest_linux.adopt_orphans()
+        guest_linux.default_signals()
+        if os.getpid() != 1:
+            signal.signal(signal.SIGTERM, self._on_terminate)
+            guest_linux.die_with_parent(signal.SIGTERM)
+        guest_linux.limit(resource.RLIMIT_CORE, 0)
+        wake, waker = os.pipe()
+        for end in (wake, waker):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _on_child)
+        self.watch(wake, lambda: _empty(wake))
+        self.watch(self._source, self._read_host)
+        while True:
+            message, blob = self._next()
+            try:
+                self._answer(message, blob)
+            except (KeyError, TypeError, ValueError) as error:
+                self.send({"op": "failed", "why": "%s: %s" % (type(error).__name__, error)})
+
+    # The event loop
+
+    def watch(self, descriptor: int, callback: Callable[[], None]) -> None:
+        """Call back whenever a descriptor can be read or is closed."""
+        self._callbacks[descriptor] = callback
+        self._poll.register(descriptor, select.POLLIN)
+
+    def unwatch(self, descriptor: int) -> None:
+        """The inverse of `watch`; safe to call twice."""
+        if self._callbacks.pop(descriptor, None):
+            self._poll.unregister(descriptor)
+
+    def pump(self, seconds: float) -> None:
+        """Wait so long for events and serve them; collect ended children."""
+        for descriptor, _ in self._poll.poll(max(0, int(seconds * 1000 + 0.999))):
+            callback = self._callbacks.get(descriptor)
+            if callback:
+                callback()
+        guest_linux.reap()
+
+    def take_interrupt(self) -> bool:
+        """Whether the host asked for an interrupt since the last call."""
+        asked = [frame for frame in self._inbox if frame[0].get("op") == "interrupt"]
+        self._inbox = [frame for frame in self._inbox if frame not in asked]
+        return bool(asked)
+
+    def send(self, message: Message, blob: bytes = b"") -> None:
+        """A frame to the host."""
+        try:
+            write_all(self._sink, encode(message, blob))
+        except OSError:
+            self.end()
+
+    def private_descriptors(self) -> list[int]:
+        """What a worker must not inherit."""
+        return [self._sink, *self._callbacks]
+
+    def _next(self) -> Frame:
+        while not self._inbox:
+            self.pump(IDLE_CHECK_SECONDS)
+            if self._state:
+                self._state.check_idle()
+        return self._inbox.pop(0)
+
+    def _read_host(self) -> None:
+        data = os.read(self._source, 1 << 20)
+        if not data:
+            self.end()
+        try:
+            self._inbox += self._frames.feed(data)
+        except Violation:
+            self.end()
+
+    def _on_terminate(self, signum: int, frame: FrameType | None) -> None:
+        self.end()
+
+    def end(self) -> NoReturn:
+        """Kill everything inside and end."""
+        try:
+            guest_linux.kill_all(set())
+            for path in self._config.get("remove", ()):
+                shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os._exit(0)
+
+    # What the host asks
+
+    def _answer(self, message: Message, blob: bytes) -> None:
+        op = message["op"]
+        if op == "start":
+            self._start(message)
+        elif op == "run":
+            self._started().run(message)
+        elif op == "variables":
+            self._started().variables(message["timeout"])
+        elif op != "interrupt":
+            self._answer_folder(op, message, blob)
+
+    def _start(self, config: Message) -> None:
+        self._config = config
+        self._folder = WorkFolder(config["work"])
+        self._state = State(self, config)
+        version = "%d.%d.%d" % sys.version_info[:3]
+        self.send({"op": "ready", "version": version})
+
+    def _started(self) -> State:
+        if self._state is None:
+            raise ValueError("not started")
+        return self._state
+
+    def _answer_folder(self, op: str, message: Message, blob: bytes) -> None:
+        try:
+            if op == "put":
+                self._folder.put(message["name"], blob, message["first"])
+                self.send({"op": "done"})
+            elif op == "filled":
+                self._folder.remember()
+                self.send({"op": "done"})
+            elif op == "changes":
+                found, refused = self._folder.changes()
+                self.send({"op": "changes", "files": found[:1000], "refused": refused[:20]})
+            elif op == "get":
+                data, last = self._folder.read(message["name"], message["offset"])
+                self.send({"op": "data", "last": last}, data)
+            else:
+                self.send({"op": "failed", "why": "unknown request"})
+        except (OSError, Refused) as error:
+            self.send({"op": "failed", "why": str(error)[:500]})
+
+
+def _on_child(signum: int, frame: FrameType | None) -> None:
+    """The wake-up descriptor does the work; a signal without a handler would not write to it."""
+
+
+def _empty(descriptor: int) -> None:
+    try:
+        while os.read(descriptor, 4096):
+            pass
+    except BlockingIOError:
+        return

@@ -1,0 +1,173 @@
+"""The host's side of a sandbox: speaks the protocol, keeps the deadlines, believes nothing without a check."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codenav.errors import SandboxUnavailable
+from codenav.execution import Execution, ExecutionError, Outcome, SandboxInfo, SandboxSpec, Variable
+from codenav.sandboxes.channel import Channel, Closed, TooLate
+from codenav.sandboxes.launch import Launched, kill
+from codenav.sandboxes.replies import Malformed, execution_of, text_of, variables_of
+from codenav.sandboxes.workfolder import WorkFolder
+
+START_SECONDS = 30.0
+"""A cold start takes 0.1 s; a loaded machine or a network file system may need far longer."""
+SLACK_SECONDS = 0.85
+"""The supervisor has this long after the timeout to kill, wake the snapshot and answer."""
+CODE_CHARACTERS = 2 << 20
+"""Largest step."""
+VARIABLES_SECONDS = 10.0
+
+_LOST = "state lost: the sandbox had to be started again; all variables are gone."
+
+
+class GuestSandbox:
+    """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
+
+    def __init__(
+        self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched], network: str
+    ) -> None:
+        self._backend, self._spec, self._launch, self._network = backend, spec, launch, network
+        self._lock = threading.RLock()
+        self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out)
+        self._steps = 0
+        self._closed = False
+        self._notice = ""
+        self._launched: Launched | None = None
+        self._channel: Channel | None = None
+        self._info = self._start()
+
+    def __enter__(self) -> GuestSandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Sandbox {self._backend} Python {self._info.python_version}{' closed' if self._closed else ''}>"
+
+    @property
+    def info(self) -> SandboxInfo:
+        """What this sandbox is."""
+        return self._info
+
+    def run(self, code: str, *, timeout: float | None = None) -> Execution:
+        """Run one step; see `codenav.protocols.Sandbox.run`."""
+        seconds = self._spec.resources.step_seconds if timeout is None else timeout
+        with self._lock:
+            channel = self._ready()
+            if len(code) > CODE_CHARACTERS:
+                return _refused(f"a step of {len(code)} characters; {CODE_CHARACTERS} are allowed")
+            self._steps += 1
+            notice, self._notice = self._notice, ""
+            deadline = time.monotonic() + seconds + SLACK_SECONDS
+            try:
+                asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
+                channel.send(asked, deadline=deadline)
+                frame, blob = channel.receive(deadline=deadline)
+                limit = self._spec.resources.display_bytes
+                done = execution_of(frame, blob, number=self._steps, display_bytes=limit)
+                files, refused = self._folder.collect(channel, deadline)
+            except (Malformed, Closed, TooLate) as error:
+                self._stop()
+                return _broken(error, seconds)
+            return _completed(done, notice, files, refused)
+
+    def variables(self) -> Mapping[str, Variable]:
+        """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
+        with self._lock:
+            channel = self._ready()
+            deadline = time.monotonic() + VARIABLES_SECONDS + SLACK_SECONDS
+            try:
+                channel.send({"op": "variables", "timeout": VARIABLES_SECONDS}, deadline=deadline)
+                frame, _ = channel.receive(deadline=deadline)
+                return {item.name: item for item in variables_of(frame, "items")}
+            except (Malformed, Closed, TooLate):
+                self._stop()
+                return {}
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the running step; callable from another thread."""
+        channel = self._channel
+        if channel is not None:
+            with contextlib.suppress(Closed, TooLate):
+                channel.send({"op": "interrupt"}, deadline=time.monotonic() + 1.0)
+
+    def close(self) -> None:
+        """End every process inside; safe to call twice."""
+        with self._lock:
+            self._closed = True
+            self._stop()
+
+    def _ready(self) -> Channel:
+        if self._closed:
+            raise SandboxUnavailable("the sandbox is closed", hint="start another one")
+        if self._channel is None:
+            self._start()
+            self._notice = _LOST
+        if self._channel is None:
+            raise SandboxUnavailable("the sandbox did not start again")
+        return self._channel
+
+    def _start(self) -> SandboxInfo:
+        files = self._folder.files()
+        self._launched = launched = self._launch(self._spec)
+        stdin, stdout = launched.process.stdin, launched.process.stdout
+        if stdin is None or stdout is None:
+            raise SandboxUnavailable("no pipes to the sandbox")
+        channel = Channel(stdin.fileno(), stdout.fileno())
+        deadline = time.monotonic() + START_SECONDS
+        try:
+            channel.send({"op": "start", **launched.config}, deadline=deadline)
+            frame, _ = channel.receive(deadline=deadline)
+            if frame.get("op") != "ready":
+                raise Malformed(str(frame.get("why", "no greeting")))
+            version = text_of(frame, "version", 40)
+            self._folder.fill(channel, files, deadline)
+        except (Malformed, Closed, TooLate) as error:
+            reason = launched.reason() or f"{type(error).__name__} {error}".strip()
+            self._stop()
+            raise SandboxUnavailable(f"the {self._backend} sandbox does not start: {reason}") from error
+        except BaseException:
+            self._stop()
+            raise
+        self._channel = channel
+        work: Any = launched.config["work"]
+        return SandboxInfo(self._backend, self._backend != "process", version, str(work), self._network)
+
+    def _stop(self) -> None:
+        launched, self._launched, self._channel = self._launched, None, None
+        if launched is None:
+            return
+        kill(launched.process)
+        launched.errors.close()
+        if launched.folder is not None:
+            shutil.rmtree(launched.folder, ignore_errors=True)
+
+
+def _completed(done: Execution, notice: str, files: list[str], refused: list[str]) -> Execution:
+    from dataclasses import replace
+
+    told = "".join(f"[not copied out] {line}\n" for line in refused)
+    joined = " ".join(filter(None, (notice, done.notice)))
+    return replace(done, notice=joined, files=files, stderr=done.stderr + told)
+
+
+def _broken(error: Exception, seconds: float) -> Execution:
+    if isinstance(error, TooLate):
+        outcome, kind, message = Outcome.TIMEOUT, "TimeoutError", f"the step took over {seconds:g} s"
+    elif isinstance(error, Closed):
+        outcome, kind, message = Outcome.CRASHED, "Crashed", "the sandbox ended"
+    else:
+        outcome, kind, message = Outcome.PROTOCOL_VIOLATION, "ProtocolViolation", str(error)
+    return Execution(outcome, error=ExecutionError(kind, message), notice=_LOST, seconds=seconds)
+
+
+def _refused(message: str) -> Execution:
+    return Execution(Outcome.ERROR, error=ExecutionError("ValueError", message))

@@ -1,0 +1,116 @@
+"""Starts the first process of a sandbox, from a thread that lives as long as this process.
+
+A process that is to die with its parent dies with the *thread* that started it (prctl(2), PR_SET_PDEATHSIG).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypeVar
+
+from codenav.execution import Resources
+
+T = TypeVar("T")
+
+GUEST = Path(__file__).parent / "guest"
+"""The source that runs inside."""
+
+_lock = threading.Lock()
+_threads: dict[int, ThreadPoolExecutor] = {}
+
+
+def in_lasting_thread(work: Callable[[], T]) -> T:
+    """The result of `work`, called in a thread that ends with the process. A forked process gets its own."""
+    with _lock:
+        pool = _threads.get(os.getpid())
+        if pool is None:
+            pool = _threads[os.getpid()] = ThreadPoolExecutor(1, thread_name_prefix="codenav-launch")
+    return pool.submit(work).result()
+
+
+@dataclass
+class Launched:
+    """A started sandbox, before any word was exchanged."""
+
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+    """What the launcher and the supervisor wrote to standard error."""
+    config: dict[str, object]
+    """The backend's part of the first frame."""
+    folder: Path | None = None
+    """A temporary folder of the host to remove at the end."""
+
+    def reason(self) -> str:
+        """The last lines of standard error."""
+        size = self.errors.seek(0, os.SEEK_END)
+        self.errors.seek(max(0, size - 2000))
+        return self.errors.read().decode("utf-8", "replace").strip()
+
+
+def launch(
+    command: Sequence[str], *, cwd: str = "/", descriptors: Collection[int] = (), cpus: float | None = None
+) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    """Start a command with an empty environment, in a session of its own, on at most `cpus` processors."""
+    errors = tempfile.TemporaryFile()
+
+    def start() -> subprocess.Popen[bytes]:
+        allowed = os.sched_getaffinity(0)
+        chosen = choose_processors(allowed, cpus)
+        os.sched_setaffinity(0, chosen)
+        try:
+            return subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env={}, cwd=cwd,
+                pass_fds=tuple(descriptors), start_new_session=True, bufsize=0,
+            )  # fmt: skip
+        finally:
+            os.sched_setaffinity(0, allowed)
+
+    try:
+        return in_lasting_thread(start), errors
+    except OSError:
+        errors.close()
+        raise
+
+
+def choose_processors(allowed: set[int], cpus: float | None) -> set[int]:
+    """As many of the allowed processors as asked for, at least one; spread at random, so that sandboxes do not pile up."""
+    import random
+
+    count = len(allowed) if cpus is None else max(1, round(cpus))
+    return allowed if count >= len(allowed) else set(random.sample(sorted(allowed), count))
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End it and wait for its end."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+    try:
+        process.wait(timeout=1.0)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def limits_of(resources: Resources, *, processes: int | None) -> dict[str, object]:
+    """The limits as the guest reads them.
+
+    `data_bytes` is 15/16 of the memory: one process that allocates too much gets a MemoryError before the
+    supervisor has to kill it.
+    """
+    return {
+        "memory_bytes": resources.memory_bytes,
+        "data_bytes": resources.memory_bytes // 16 * 15,
+        "file_bytes": resources.file_bytes,
+        "processes": processes,
+        "output_bytes": resources.output_bytes,
+        "display_bytes": resources.display_bytes,
+    }

@@ -1,0 +1,121 @@
+"""What the host believes of a frame from inside: its shape, checked key by key, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codenav.execution import Display, Execution, ExecutionError, Outcome, Variable
+from codenav.sandboxes.text import neutral
+
+MOST_ITEMS = 1000
+"""Variables, displays or files of one frame."""
+TEXT_CHARACTERS = 4 << 20
+"""Of one string in a frame."""
+
+_MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/svg+xml": b"<svg", "text/html": b""}
+"""What the data of a display must begin with (PNG), or contain near its beginning."""
+
+
+class Malformed(Exception):
+    """A frame that does not have the promised shape."""
+
+
+def text_of(frame: Mapping[str, Any], key: str, limit: int = TEXT_CHARACTERS) -> str:
+    """A string of the frame, neutralised."""
+    value = frame.get(key)
+    if not isinstance(value, str) or len(value) > limit:
+        raise Malformed(f"{key} is not a string of at most {limit} characters")
+    return neutral(value)
+
+
+def number_of(frame: Mapping[str, Any], key: str) -> float:
+    """A number that is not negative and not endless."""
+    value = frame.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
+        raise Malformed(f"{key} is not a number")
+    return value
+
+
+def items_of(frame: Mapping[str, Any], key: str) -> Sequence[Any]:
+    """A list of bounded length."""
+    value = frame.get(key)
+    if not isinstance(value, list) or len(value) > MOST_ITEMS:
+        raise Malformed(f"{key} is not a list of at most {MOST_ITEMS}")
+    return value
+
+
+def variables_of(frame: Mapping[str, Any], key: str) -> list[Variable]:
+    """A list of name, type, repr."""
+    found = []
+    for item in items_of(frame, key):
+        if not isinstance(item, list) or len(item) != 3:
+            raise Malformed(f"{key} holds something else than name, type, repr")
+        named = dict(zip(("name", "type", "repr"), item, strict=True))
+        found.append(Variable(*(text_of(named, part) for part in named)))
+    return found
+
+
+def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_bytes: int) -> Execution:
+    """The result of a step.
+
+    Raises:
+        Malformed: the frame is not the result of step `number`.
+    """
+    if frame.get("op") != "result" or frame.get("number") != number:
+        raise Malformed("not the result of this step")
+    outcome = frame.get("outcome")
+    if not isinstance(outcome, str) or outcome not in set(Outcome):
+        raise Malformed("unknown outcome")
+    return Execution(
+        outcome=Outcome(outcome),
+        stdout=text_of(frame, "stdout"),
+        stderr=text_of(frame, "stderr"),
+        stdout_bytes=int(number_of(frame, "stdout_bytes")),
+        late_output=text_of(frame, "late"),
+        changed=variables_of(frame, "changed"),
+        error=_error_of(frame.get("error")),
+        displays=_displays_of(frame, blob, display_bytes),
+        seconds=float(number_of(frame, "seconds")),
+        notice=text_of(frame, "notice"),
+    )
+
+
+def _error_of(value: Any) -> ExecutionError | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Malformed("the error is not an object")
+    line = value.get("line_number")
+    if line is not None and (type(line) is not int or not 0 < line < 1 << 31):
+        raise Malformed("the error's line is not a number")
+    return ExecutionError(
+        type=text_of(value, "type"),
+        message=text_of(value, "message"),
+        line=text_of(value, "line"),
+        line_number=line,
+        traceback=text_of(value, "traceback"),
+    )
+
+
+def _displays_of(frame: Mapping[str, Any], blob: bytes, limit: int) -> list[Display]:
+    """Those whose data is what the type says; sizes that do not add up are malformed."""
+    found, start = [], 0
+    for item in items_of(frame, "displays"):
+        if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int):
+            raise Malformed("a display is not type and size")
+        mime, size = item
+        data = blob[start : start + size]
+        start += size
+        if size < 0 or len(data) != size or start > limit:
+            raise Malformed("the sizes of the displays do not add up")
+        if _is_what_it_says(mime, data):
+            found.append(Display(mime, data))
+    return found
+
+
+def _is_what_it_says(mime: str, data: bytes) -> bool:
+    magic = _MAGIC.get(mime)
+    if magic is None or not data:
+        return False
+    return data.startswith(magic) if mime == "image/png" else magic in data[:4096].lower()

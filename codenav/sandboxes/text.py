@@ -1,0 +1,21 @@
+"""Text from inside a sandbox, made harmless for a terminal, a log and a prompt."""
+
+from __future__ import annotations
+
+import re
+
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Controls that reorder what is shown (Unicode UAX 9; "Trojan Source", CVE-2021-42574)."""
+
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff{_BIDI}]")
+
+
+def neutral(text: str) -> str:
+    """Line ends become `\\n`; other control characters, bidi controls and lone surrogates become visible escapes."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    number = ord(match.group())
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

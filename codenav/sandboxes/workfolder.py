@@ -1,0 +1,220 @@
+"""The work folder on the host: copied in at the start, changed files written back after each step.
+
+Nothing from inside is trusted: names are relative and checked, every component is opened without following
+links, sizes are bounded, files are replaced atomically, nothing on the host is ever deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codenav.errors import UsageError
+from codenav.execution import MIB, Resources
+from codenav.sandboxes.channel import Channel
+from codenav.sandboxes.replies import Malformed, items_of, text_of
+from codenav.sandboxes.text import neutral
+
+CHUNK = 1 << 20
+_SKIPPED = frozenset({"__pycache__"})
+
+
+class Unwanted(Exception):
+    """A file from inside that is not written, and why."""
+
+
+class WorkFolder:
+    """`spec.work_dir` and what has been exchanged with it; without a folder nothing is."""
+
+    def __init__(self, path: Path | None, resources: Resources, *, copy_out: bool) -> None:
+        self._path = None if path is None else Path(os.path.abspath(path))
+        self._resources = resources
+        self._copy_out = copy_out and path is not None
+        self._told: set[str] = set()
+
+    def files(self) -> Sequence[str]:
+        """The regular files to copy in, relative, sorted; links are not followed.
+
+        Raises:
+            UsageError: the folder is not there, or larger than the work folder of the sandbox.
+        """
+        if self._path is None:
+            return []
+        if not self._path.is_dir():
+            raise UsageError(f"no such work folder: {self._path}", hint=f"mkdir -p {self._path}")
+        found, size = [], 0
+        for folder, folders, names in os.walk(self._path):
+            folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                info = os.lstat(path)
+                if stat.S_ISREG(info.st_mode):
+                    found.append(os.path.relpath(path, self._path))
+                    size += info.st_size
+        if size > self._resources.work_bytes:
+            raise UsageError(
+                f"the work folder {self._path} holds {size / MIB:.0f} MiB; "
+                f"{self._resources.work_bytes / MIB:.0f} MiB are allowed",
+                hint="name a smaller folder with --work-dir",
+            )
+        return found
+
+    def fill(self, channel: Channel, names: Sequence[str], deadline: float) -> None:
+        """Send the files.
+
+        Raises:
+            UsageError: one cannot be read, or does not fit.
+        """
+        for name in names:
+            self._put(channel, name, deadline)
+        if names:
+            _ask(channel, {"op": "filled"}, deadline)
+
+    def _put(self, channel: Channel, name: str, deadline: float) -> None:
+        try:
+            descriptor = os.open(os.path.join(str(self._path), name), os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise UsageError(f"cannot read {name} in the work folder: {error.strerror}") from error
+        with os.fdopen(descriptor, "rb") as file:
+            first = True
+            while True:
+                data = file.read(CHUNK)
+                if not data and not first:
+                    return
+                frame, _ = _ask(channel, {"op": "put", "name": name, "first": first}, deadline, data)
+                if frame.get("op") != "done":
+                    raise UsageError(f"cannot copy {name} into the sandbox: {text_of(frame, 'why')}")
+                first = False
+
+    def collect(self, channel: Channel, deadline: float) -> tuple[list[str], list[str]]:
+        """Write back what changed: names of the files written, and a line for each refused one, told once.
+
+        What does not fit before the deadline comes with the next step.
+        """
+        if not self._copy_out or self._path is None:
+            return [], []
+        frame, _ = _ask(channel, {"op": "changes"}, deadline)
+        written: list[str] = []
+        refused = [
+            f"{neutral(str(item[0]))[:200]}: {neutral(str(item[1]))[:200]}"
+            for item in items_of(frame, "refused")
+            if isinstance(item, list) and len(item) == 2
+        ]
+        for item in items_of(frame, "files"):
+            if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int):
+                raise Malformed("a changed file is not name and size")
+            if time.monotonic() > deadline - 0.1:
+                break
+            name, size = item
+            try:
+                self._write(channel, name, size, deadline)
+                written.append(neutral(name))
+            except Unwanted as reason:
+                refused.append(f"{neutral(name)[:200]}: {reason}")
+        news = [line for line in refused if line not in self._told]
+        self._told.update(news)
+        return written, news
+
+    def _write(self, channel: Channel, name: str, size: int, deadline: float) -> None:
+        if size > self._resources.file_bytes:
+            raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
+        parts = checked_name(name)
+        root = os.open(str(self._path), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            folder = _open_folder(root, parts[:-1])
+        except OSError as error:
+            raise Unwanted(f"cannot be written: {error.strerror}") from None
+        finally:
+            os.close(root)
+        try:
+            self._receive(channel, folder, name, parts[-1], deadline)
+        finally:
+            os.close(folder)
+
+    def _receive(self, channel: Channel, folder: int, name: str, last: str, deadline: float) -> None:
+        try:
+            if not stat.S_ISREG(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise Unwanted("the host has something else than a regular file of that name")
+        except FileNotFoundError:
+            pass
+        temporary = f".codenav-{secrets.token_hex(8)}.part"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(temporary, flags, 0o644, dir_fd=folder)
+        except OSError as error:
+            raise Unwanted(f"cannot be written: {error.strerror}") from None
+        try:
+            try:
+                self._copy(channel, name, descriptor, deadline)
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException as error:
+            os.unlink(temporary, dir_fd=folder)
+            if isinstance(error, OSError):
+                raise Unwanted(f"cannot be written: {error.strerror}") from None
+            raise
+
+    def _copy(self, channel: Channel, name: str, descriptor: int, deadline: float) -> None:
+        total, final = 0, False
+        while not final:
+            frame, data = _ask(channel, {"op": "get", "name": name, "offset": total}, deadline)
+            if frame.get("op") != "data":
+                raise Unwanted(text_of(frame, "why"))
+            total += len(data)
+            final = bool(frame.get("last")) or not data
+            if total > self._resources.file_bytes:
+                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        os.fchmod(descriptor, 0o644)
+        if os.geteuid() == 0:
+            owner = os.stat(str(self._path))
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def checked_name(name: str) -> list[str]:
+    """The components of a name from inside.
+
+    Raises:
+        Unwanted: it is absolute, climbs, or holds characters that a terminal would act on.
+    """
+    parts = name.split("/")
+    if not name or len(os.fsencode(name)) > 4000 or any(part in ("", ".", "..") for part in parts):
+        raise Unwanted("not a plain relative name")
+    if neutral(name) != name or "\n" in name or "\t" in name:
+        raise Unwanted("control characters in its name")
+    return parts
+
+
+def _open_folder(root: int, parts: Sequence[str]) -> int:
+    at = os.dup(root)
+    for part in parts:
+        try:
+            if part not in os.listdir(at):
+                os.mkdir(part, 0o755, dir_fd=at)
+                _give_to_owner_of(at, part)
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+def _give_to_owner_of(folder: int, name: str) -> None:
+    if os.geteuid() == 0:
+        owner = os.fstat(folder)
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+
+
+def _ask(
+    channel: Channel, message: Mapping[str, Any], deadline: float, blob: bytes = b""
+) -> tuple[Mapping[str, Any], bytes]:
+    channel.send(message, blob, deadline=deadline)
+    return channel.receive(deadline=deadline)
