@@ -1,0 +1,184 @@
+"""What a chat server's body says: the text that the agent reads, the reasoning beside it, why it ended, its cost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
+
+STOP = "</content>"
+"""Ends an action: nothing that a model writes after it is wanted, as it would be an observation of its own making."""
+
+_OPEN = "<content>"
+
+_COMPLETE = {"stop", "tool_calls", "function_call", "eos_token", "stop_sequence"}
+"""Finish reasons of an answer that the model ended itself: OpenAI's, and two of text-generation-inference."""
+
+_LEADING = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_CLOSING = re.compile(r"</(?:think|thinking|reasoning)>")
+
+_TYPES = {
+    **{action.type: action.type for action in (Search, Code, CodeSummary, Ask, Done)},
+    "execute": Code.type,
+    "python": Code.type,
+    "final_answer": Done.type,
+}
+"""Names of tools that a model calls though it was asked for text, and the actions that they stand for."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One body, read."""
+
+    text: str
+    """What the agent reads: no reasoning, nothing after the first action."""
+    reasoning: str
+    finish: str
+    """As the server said it; empty where it did not."""
+    input_tokens: int
+    """0 where the server did not say."""
+    output_tokens: int
+    cached_tokens: int
+    """Of the input tokens, those that the server had ready."""
+    cut_by_stop: bool
+    """Nothing was answered, perhaps as the stop sequence fell into the reasoning, or the server trips over it."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the model was stopped before it was done."""
+        return self.finish not in _COMPLETE
+
+    @property
+    def spent_on_reasoning(self) -> bool:
+        """Whether the token limit was reached before the answer began."""
+        return self.finish == "length" and not self.text.strip()
+
+
+def read_answer(body: Mapping[str, Any]) -> Answer:
+    """Read a body that has at least one choice; whatever else is missing or of a wrong type counts as not said."""
+    choice = _mapping(body["choices"][0])
+    message = _mapping(choice.get("message"))
+    finish = _string(choice.get("finish_reason"))
+    written, aside = _parts(message.get("content"))
+    field = _string(message.get("reasoning_content")) or _string(message.get("reasoning"))
+    text, thought = split_reasoning(written)
+    reasoning = "\n".join(part.strip() for part in (field, aside, thought) if part.strip())
+    text = _first_action(text, mend=finish in _COMPLETE)
+    if "<type>" not in text:
+        text = _from_calls(message, beside=text) or text or _string(message.get("refusal"))
+    usage = _mapping(body.get("usage"))
+    return Answer(
+        text=sound(text),
+        reasoning=sound(reasoning),
+        finish=finish,
+        input_tokens=_count(usage.get("prompt_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        cut_by_stop=finish == "stop" and not text.strip() and bool(reasoning or message.get("content") is None),
+    )
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """The answer, and the reasoning that stood in tags before it.
+
+    Where its opening tag is part of the prompt only the closing one is in the answer: it counts
+    when an action follows it, so that code that mentions the tag stays whole.
+    """
+    thoughts: list[str] = []
+    while match := _LEADING.match(text):
+        thoughts.append(match.group(2))
+        text = text[match.end() :]
+    for closing in reversed(list(_CLOSING.finditer(text))):
+        before, after = text[: closing.start()], text[closing.end() :]
+        if "<type>" in after or _OPEN not in text:
+            thoughts.append(before)
+            text = after
+            break
+    return text.lstrip() if thoughts else text, "\n".join(thoughts)
+
+
+def _first_action(text: str, *, mend: bool) -> str:
+    """The text up to the end of its first action; `mend` puts back the tag that the stop sequence took."""
+    start = text.find(_OPEN)
+    if start < 0:
+        return text
+    end = text.find(STOP, start)
+    if end >= 0:
+        return text[: end + len(STOP)]
+    if not mend:
+        return text
+    for length in range(len(STOP) - 1, 1, -1):
+        if text.endswith(STOP[:length]):
+            return text + STOP[length:]
+    return text + STOP
+
+
+def _from_calls(message: Mapping[str, Any], *, beside: str) -> str:
+    """The first native tool call as the text of an action; of a tool that we do not know, as it was written."""
+    calls = message.get("tool_calls")
+    call = _mapping(calls[0]) if isinstance(calls, list) and calls else {}
+    function = _mapping(call.get("function") or message.get("function_call"))
+    name, arguments = _string(function.get("name")), function.get("arguments")
+    if not name:
+        return ""
+    if name not in _TYPES:
+        return f"{beside}\n{name}({arguments})".strip()
+    thought, content = _arguments(arguments)
+    return Action(content, (beside.strip() or thought), _TYPES[name]).to_xml()
+
+
+def _arguments(arguments: object) -> tuple[str, str]:
+    """Thought and content in the arguments of a call: JSON, or the text itself where it is not."""
+    given: object = arguments
+    if isinstance(arguments, str):
+        try:
+            given = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return "", arguments
+    if not isinstance(given, dict):
+        return "", _joined(given)
+    thought = _string(given.get("thought"))
+    values = [given["content"]] if "content" in given else [value for key, value in given.items() if key != "thought"]
+    return thought, "\n".join(filter(None, map(_joined, values)))
+
+
+def _joined(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(item if isinstance(item, str) else json.dumps(item) for item in value)
+    return "" if value is None else json.dumps(value)
+
+
+def _parts(content: object) -> tuple[str, str]:
+    """Text and reasoning of a content, which some servers give as a list of parts."""
+    if not isinstance(content, list):
+        return _string(content), ""
+    parts = [_mapping(part) for part in content]
+    asides: list[str] = []
+    for part in parts:
+        thinking = part.get("thinking")
+        inner = thinking if isinstance(thinking, list) else [{"text": thinking}]
+        asides += [_string(_mapping(item).get("text")) for item in inner]
+    return "".join(_string(part.get("text")) for part in parts), "\n".join(filter(None, asides))
+
+
+def sound(text: str) -> str:
+    """The text without lone surrogates, which JSON can carry and no file can."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

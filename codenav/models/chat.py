@@ -1,0 +1,283 @@
+"""A client of any server that speaks OpenAI's chat completions, with its own retry and quirk rules."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from codenav.errors import (
+    CodeNavError,
+    ContextOverflow,
+    ModelFailed,
+    ModelRefused,
+    ModelUnreachable,
+    UsageError,
+)
+from codenav.messages import Completion, Message
+from codenav.models.answers import Answer, read_answer, sound
+from codenav.models.faults import Fault, Kind
+from codenav.models.profile import profile_of, room
+from codenav.models.transport import Transport, shown_url
+from codenav.usage import Usage, estimate_tokens
+
+OPENAI = "https://api.openai.com/v1"
+
+MAX_TOKENS = 8192
+"""Of one answer, reasoning included. A step of code has under 2,000; the rest is for models that reason."""
+
+PATIENCE = 600.0
+"""Seconds for one answer where the caller sets no limit: the default of the `openai` package (DEFAULT_TIMEOUT)."""
+
+TRIES = 6
+"""Requests before a fault that may pass counts as lasting: with the back-off below about 15 seconds."""
+
+PATIENT_TRIES = 100
+"""The same where the server said when to come back, or that it is loading the model. The time limit comes first."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+"""Seconds of the back-off, doubled each time: those of the `openai` package."""
+
+LISTING = 5.0
+"""Seconds for the list of models that goes into an error message."""
+
+
+class ChatModel:
+    """One model on one server. Usable from several threads.
+
+    >>> model = ChatModel("qwen3", base_url="http://localhost:8000/v1")
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        notice: Callable[[str], None] | None = None,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        """`base_url` is OPENAI_BASE_URL, else OpenAI's own; `api_key` is OPENAI_API_KEY, which a server of your own
+        may not need. `notice` is told of each retry and each refused parameter, in one line. `max_tokens` bounds one
+        answer. Nothing is sent yet.
+
+        Raises:
+            UsageError: `base_url` is not an HTTP URL.
+            ModelRefused: OpenAI's own server without a key, or a key that no HTTP header can carry.
+        """
+        url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+        key = (api_key or os.environ.get("OPENAI_API_KEY") or "").strip()
+        if not key and urlsplit(url).hostname == urlsplit(OPENAI).hostname:
+            raise ModelRefused(
+                f"no key for {shown_url(url)}",
+                hint="export OPENAI_API_KEY=…, or name a server of your own with --base-url",
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise ModelRefused("the key in OPENAI_API_KEY holds characters that no HTTP header can carry")
+        self._name = name
+        self._notice = notice or (lambda text: None)
+        self._profile = profile_of(url, name, max_tokens)
+        # The client wants a key; servers without one ignore it.
+        self._transport = Transport(url, key or "none", secret=bool(key))
+        self._last: tuple[Sequence[Message], int] = ((), 0)
+
+    @property
+    def name(self) -> str:
+        """As the server calls it."""
+        return self._name
+
+    @property
+    def base_url(self) -> str:
+        """Of the server, without a password that stood in it."""
+        return self._transport.url
+
+    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+        """The next answer in a conversation, up to the end of its first action.
+
+        `timeout` in seconds bounds all tries and waits; None is 600. An answer that ran out of tokens while the
+        model still reasoned is asked for again with twice the tokens, once; if that does not help it is empty and
+        `truncated`.
+
+        Raises:
+            ModelUnreachable: no connection, no answer in time, or something that is no chat server answers.
+            ModelRefused: 401, 403, an exhausted quota, a model that the server does not have.
+            ContextOverflow: the prompt is longer than the model's context.
+            ModelFailed: anything else, also a server that silently read only a part of the prompt.
+        """
+        began = time.monotonic()
+        deadline = began + (PATIENCE if timeout is None else timeout)
+        answer, usage = self._answer(messages, deadline)
+        if answer.spent_on_reasoning and self._profile.double():
+            self._tell(f"spent all its tokens on reasoning: allowed {self._profile.max_tokens:,} from now on")
+            answer, more = self._answer(messages, deadline)
+            usage += more
+        elif answer.cut_by_stop and self._profile.suspect_stop():
+            answer, more = self._answer(messages, deadline, stop=False)
+            usage += more
+            if answer.text.strip() and self._profile.drop_stop():
+                self._tell("answers nothing where stop is sent: left out, answers are cut here")
+        self._check_prompt(messages, answer)
+        usage += Usage(seconds=time.monotonic() - began)
+        return Completion(answer.text, usage, answer.reasoning, answer.truncated)
+
+    def listed(self, *, timeout: float = LISTING) -> list[str]:
+        """The names of the models that the server lists; empty where it lists none.
+
+        `timeout` in seconds.
+
+        Raises:
+            ModelUnreachable: no connection, or no answer in time.
+        """
+        names = self._transport.models(seconds=timeout)
+        if not isinstance(names, Fault):
+            return names
+        if names.kind in (Kind.UNREACHABLE, Kind.SILENT):
+            raise self._error(names, 1, None, 0.0)
+        return []
+
+    def close(self) -> None:
+        """Release connections; safe to call twice."""
+        self._transport.close()
+
+    def __repr__(self) -> str:
+        return f"ChatModel({self._name!r}, base_url={self.base_url!r})"
+
+    def _answer(self, messages: Sequence[Message], deadline: float, *, stop: bool = True) -> tuple[Answer, Usage]:
+        """Ask until there is an answer, a fault that does not pass, or no time left."""
+        wire = [{"role": message.role, "content": sound(message.content)} for message in messages]
+        prompt = sum(estimate_tokens(message.content) for message in messages)
+        tries = requests = fitted = 0
+        before: Fault | None = None
+        while True:
+            chosen = self._profile.parameters(stop=stop, most=fitted)
+            body = self._transport.chat(
+                {"model": self._name, "messages": wire, **chosen},
+                sent=chosen,
+                seconds=max(0.0, deadline - time.monotonic()),
+            )
+            requests += 1
+            if not isinstance(body, Fault):
+                self._profile.answered = True
+                answer = read_answer(body)
+                return answer, _usage(answer, prompt, requests)
+            fault = body
+            if fault.kind is Kind.PARAMETER:
+                told = self._profile.learn(fault)
+                if told:
+                    self._tell(told)
+                if self._profile.parameters(stop=stop, most=fitted) != chosen:
+                    continue
+            if not fitted and (fitted := room(fault, prompt)):
+                continue
+            tries += 1
+            pause = self._pause(fault, tries, deadline - time.monotonic())
+            if pause is None:
+                raise self._error(fault, tries, before, deadline)
+            self._tell(f"{fault.message}; trying again in {pause:.2g} s")
+            before = fault
+            time.sleep(pause)
+
+    def _pause(self, fault: Fault, tries: int, left: float) -> float | None:
+        """Seconds until the next try; None where there is none: the fault lasts, or `left` seconds are too few."""
+        passing = fault.kind in (Kind.TRANSIENT, Kind.LOADING)
+        # A server that has never answered is more likely a mistyped URL than a server that is down for a moment.
+        if not passing and not (fault.kind is Kind.UNREACHABLE and self._profile.answered):
+            return None
+        patient = bool(fault.wait) or fault.kind is Kind.LOADING
+        if tries >= (PATIENT_TRIES if patient else TRIES):
+            return None
+        # Jitter only adds to what the server said: coming back early would be refused again.
+        pause = fault.wait or min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(tries - 1, 10))
+        pause *= 1 + random.random() / 4
+        return pause if pause < left else None
+
+    def _error(self, fault: Fault, tries: int, before: Fault | None, deadline: float) -> CodeNavError:
+        """What stops the run, for people."""
+        url, said = self.base_url, fault.message
+        match fault.kind:
+            case Kind.UNREACHABLE:
+                return ModelUnreachable(said, hint="is the server up, and --base-url right? Try: codenav doctor")
+            case Kind.SILENT:
+                return ModelUnreachable(f"{said}; before that: {before.message}" if before else said)
+            case Kind.NO_API:
+                said = said if url in said else f"{url} answers {said}"
+                return ModelUnreachable(said, hint="is --base-url right? It usually ends in /v1")
+            case Kind.REFUSED:
+                hint = None if fault.status in (401, 403) else "check the plan and the balance of your account"
+                return ModelRefused(f"{url} refuses: {said}", hint=hint)
+            case Kind.NO_MODEL:
+                return self._no_model(min(LISTING, deadline - time.monotonic()))
+            case Kind.OVERFLOW:
+                return ContextOverflow(f"the conversation is too long for {self._name}: {said}", limit=fault.limit)
+            case Kind.TRANSIENT | Kind.LOADING:
+                wait = f" It asks to wait {fault.wait:.3g} s, which is more than is left." if fault.wait else ""
+                return ModelFailed(f"{url} gave no answer in {tries} tries: {said}{wait}", hint="try again later")
+        return ModelFailed(f"{url} cannot answer: {said}", hint="codenav doctor")
+
+    def _no_model(self, seconds: float) -> ModelRefused:
+        names = self._transport.models(seconds=max(0.0, seconds))
+        message = f"{self.base_url} has no model {self._name!r}"
+        if isinstance(names, Fault) or not names:
+            return ModelRefused(message, hint="pass --model with a name that the server knows")
+        return ModelRefused(message, hint=_suggestion(self._name, names))
+
+    def _check_prompt(self, messages: Sequence[Message], answer: Answer) -> None:
+        """Fail where the server cannot have read all of the prompt.
+
+        No tokenizer makes one token of two words, so a prompt has at least as many tokens as words, and one that
+        grew by n words has at least n tokens more. A tenth and a fifth are left for templates that drop a little.
+        """
+        if not answer.input_tokens:
+            return
+        earlier, tokens = self._last
+        self._last = (tuple(messages), answer.input_tokens)
+        # Some servers do not count what they had cached.
+        read = answer.input_tokens + answer.cached_tokens
+        words = _words(messages)
+        grown = 0
+        if earlier and tuple(messages[: len(earlier)]) == tuple(earlier):
+            grown = _words(messages[len(earlier) :])
+        if (words >= 500 and read < 0.9 * words) or (grown >= 50 and read < tokens + 0.8 * grown):
+            about = sum(estimate_tokens(message.content) for message in messages)
+            raise ModelFailed(
+                f"{self.base_url} read only {read:,} tokens of a prompt of about {max(about, words):,}: "
+                "it cuts long prompts without saying so",
+                hint="give the model a longer context: with Ollama, PARAMETER num_ctx 32768 in a Modelfile",
+            )
+
+    def _tell(self, what: str) -> None:
+        self._notice(f"{self._name}: {what}")
+
+
+def _suggestion(name: str, names: Sequence[str]) -> str:
+    """A hint that names the models of a server, the likely one first."""
+    near = difflib.get_close_matches(name, names, n=1)
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"did you mean {near[0]!r}? It has: {shown}" if near else f"it has: {shown}"
+
+
+def _usage(answer: Answer, prompt: int, requests: int) -> Usage:
+    return Usage(
+        requests=requests,
+        input_tokens=answer.input_tokens or prompt,
+        output_tokens=answer.output_tokens or estimate_tokens(answer.text + answer.reasoning),
+        estimated=not (answer.input_tokens and answer.output_tokens),
+    )
+
+
+def _words(messages: Sequence[Message]) -> int:
+    return sum(len(message.content.split()) for message in messages)
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parts = urlsplit(url.strip())
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise UsageError(f"the base URL {url!r} is not an HTTP URL", hint="write it like http://localhost:8000/v1")
+    return url.strip()

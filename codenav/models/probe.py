@@ -1,0 +1,44 @@
+"""Whether a model can be used, for `codenav doctor`."""
+
+from __future__ import annotations
+
+import time
+
+from codenav.errors import CodeNavError, ModelNotConfigured
+from codenav.messages import Message
+from codenav.models.chat import ChatModel
+from codenav.models.scripted import SCRIPTED, read_script
+
+SECONDS = 5.0
+"""For the whole probe."""
+
+LATEST = ":latest"
+"""Ollama lists its models with a tag that a request may leave out."""
+
+
+def probe(name: str, base_url: str) -> tuple[bool, str, str]:
+    """`(ok, detail, hint)` within about 5 seconds; never raises.
+
+    Asks the server for its models, and for one short answer where that does not settle it.
+    """
+    try:
+        if not name.strip():
+            raise ModelNotConfigured("no model is configured")
+        if name.startswith(SCRIPTED):
+            path = name.removeprefix(SCRIPTED)
+            return True, f"{path}: {len(read_script(path))} answers", ""
+        return _probe_chat(ChatModel(name.strip(), base_url=base_url or None, max_tokens=256))
+    except CodeNavError as error:
+        return False, str(error), error.hint
+
+
+def _probe_chat(model: ChatModel) -> tuple[bool, str, str]:
+    began = time.monotonic()
+    try:
+        names = model.listed(timeout=SECONDS)
+        if {model.name, model.name + LATEST} & set(names):
+            return True, f"{model.base_url} has {model.name}", ""
+        model.complete([Message("user", "Answer with one word: ready")], timeout=SECONDS - (time.monotonic() - began))
+        return True, f"{model.base_url} answers as {model.name}", ""
+    finally:
+        model.close()
