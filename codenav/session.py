@@ -31,6 +31,7 @@ from codenav.indexers.sources import describe
 from codenav.indexing import Notice, SourceIndex, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
+from codenav.masked import MaskedSandbox
 from codenav.models import open_model
 from codenav.protocols import Index, Model, Sandbox
 from codenav.retrieval.combined import CombinedIndex
@@ -222,7 +223,8 @@ class Session:
         given = self._work_dir
         self._work_dir = given or folder / "work"
         self._work_dir.mkdir(parents=True, exist_ok=True)
-        self._sandbox = start(self._backend, self._spec(self._work_dir))
+        sandbox = start(self._backend, self._spec(self._work_dir))
+        self._sandbox = MaskedSandbox(sandbox, self._env) if self._env else sandbox
         # A replay needs the files as they were before the first step.
         if given and any(given.iterdir()):
             self._inputs = folder / "inputs"
