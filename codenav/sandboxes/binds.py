@@ -14,7 +14,7 @@ from codenav.execution import SandboxSpec
 
 NOBODY = 65534
 STAGE = "/sys"
-"""Where, in a private mount namespace, a tmpfs holds what the dropped user could not reach. It exists on every Linux."""
+"""Where, in a private mount namespace, a tmpfs holds what the dropped user could not reach. Every Linux has it."""
 
 SECRETS = (".env", ".git")
 """Masked at the top of each bound folder."""

@@ -109,7 +109,7 @@ def _bwrap() -> str:
 
 
 def dropped(command: Sequence[str], prelude: Sequence[str]) -> list[str]:
-    """The command as it is started: directly, or, as root, after `prelude` in a private mount namespace and as nobody."""
+    """The command as it is started; as root after `prelude`, in a private mount namespace and as nobody."""
     if os.geteuid() != 0:
         return list(command)
     drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]

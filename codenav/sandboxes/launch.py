@@ -59,7 +59,7 @@ def launch(
     command: Sequence[str], *, cwd: str = "/", descriptors: Collection[int] = (), cpus: float | None = None
 ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     """Start a command with an empty environment, in a session of its own, on at most `cpus` processors."""
-    errors = tempfile.TemporaryFile()
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the sandbox)
 
     def start() -> subprocess.Popen[bytes]:
         allowed = os.sched_getaffinity(0)
@@ -81,7 +81,7 @@ def launch(
 
 
 def choose_processors(allowed: set[int], cpus: float | None) -> set[int]:
-    """As many of the allowed processors as asked for, at least one; spread at random, so that sandboxes do not pile up."""
+    """As many of the allowed processors as asked for, at least one; at random, so that sandboxes do not pile up."""
     import random
 
     count = len(allowed) if cpus is None else max(1, round(cpus))

@@ -48,7 +48,7 @@ def _displays(items: Any, size: int) -> bool:
     for item in items:
         if not (isinstance(item, list) and len(item) == 2 and _text(item[0]) and type(item[1]) is int and item[1] >= 0):
             return False
-    return sum(item[1] for item in items) == size
+    return bool(sum(item[1] for item in items) == size)
 
 
 def _error(error: Any, ok: bool) -> bool:

@@ -6,7 +6,7 @@ import reprlib
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, Tuple
 
 REPR_CHARACTERS = 1000
 ALL_CHARACTERS = 20000
@@ -18,7 +18,7 @@ REPR_SECONDS = 0.25
 ALL_SECONDS = 1.0
 """A repr that takes longer is cut off, unless it sits in C code: then the limit of the step ends it."""
 
-Described = tuple[str, str, str]
+Described = Tuple[str, str, str]
 
 _ATOMS = (int, float, complex, bool, str, bytes, type(None), type, ModuleType, type(len), type(lambda: 0))
 
@@ -38,11 +38,11 @@ class _Short(reprlib.Repr):
 
     def repr1(self, x: Any, level: int) -> str:
         if type(x) is int and x.bit_length() > 1000:
-            return "<int of about %d digits>" % int(x.bit_length() * 0.30103 + 1)
+            return f"<int of about {int(x.bit_length() * 0.30103 + 1)} digits>"
         if type(x) in (list, tuple, dict, set, frozenset, str):
             return super().repr1(x, level)
         if type(x) in (bytes, bytearray):
-            return repr(x) if len(x) <= REPR_CHARACTERS else "%r…" % bytes(x[:REPR_CHARACTERS])
+            return repr(x) if len(x) <= REPR_CHARACTERS else f"{bytes(x[:REPR_CHARACTERS])!r}…"
         return repr(x)
 
 
@@ -74,7 +74,7 @@ class Describer:
         """The repr of a value, or in angle brackets why there is none."""
         left = min(REPR_SECONDS, self._until - self._clock())
         if left <= 0 and not isinstance(value, _ATOMS):
-            return "<%s>" % type(value).__name__
+            return f"<{type(value).__name__}>"
         try:
             theirs = signal.signal(signal.SIGALRM, _on_alarm)
             signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
@@ -84,9 +84,9 @@ class Describer:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
         except _TooSlow:
-            return "<%s: its repr takes too long>" % type(value).__name__
+            return f"<{type(value).__name__}: its repr takes too long>"
         except BaseException as error:
-            return "<%s: its repr raises %s>" % (type(value).__name__, type(error).__name__)
+            return f"<{type(value).__name__}: its repr raises {type(error).__name__}>"
 
 
 def variables(space: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Described]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Tuple
 
 from guest_describe import guarded
 
-Picture = tuple[str, bytes]
+Picture = Tuple[str, bytes]
 
 _METHODS = (("image/png", "_repr_png_"), ("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_"))
 

@@ -6,13 +6,14 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from typing import Tuple
 
 CHUNK = 1 << 20
 SKIPPED = frozenset({"__pycache__"})
 MOST_FILES = 100_000
 """Looked at in one scan; further ones are not copied out."""
 
-Stamp = tuple[int, int, int]
+Stamp = Tuple[int, int, int]
 
 
 class Refused(Exception):

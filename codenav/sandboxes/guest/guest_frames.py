@@ -1,11 +1,11 @@
-"""Frames: two big-endian lengths, a JSON object, a blob. No pickle, no trust: sizes are checked before memory is taken."""
+"""Frames: two big-endian lengths, a JSON object, a blob. No pickle; sizes are checked before memory is taken."""
 
 from __future__ import annotations
 
 import json
 import os
 import struct
-from typing import Any
+from typing import Any, Dict, Tuple
 
 HEADER = struct.Struct(">II")
 JSON_BYTES = 8 << 20
@@ -13,8 +13,8 @@ JSON_BYTES = 8 << 20
 BLOB_BYTES = 64 << 20
 """Largest blob of a frame."""
 
-Message = dict[str, Any]
-Frame = tuple[Message, bytes]
+Message = Dict[str, Any]
+Frame = Tuple[Message, bytes]
 
 
 class Violation(Exception):
@@ -40,7 +40,7 @@ class Frames:
             Violation: a length is over its limit, or the JSON part is not an object.
         """
         self._buffer += data
-        found = []
+        found: list[Frame] = []
         while True:
             frame = self._next()
             if frame is None:
@@ -52,7 +52,7 @@ class Frames:
             return None
         body, blob = HEADER.unpack_from(self._buffer)
         if body > JSON_BYTES or blob > BLOB_BYTES:
-            raise Violation("a frame of %d bytes" % (body + blob))
+            raise Violation(f"a frame of {body + blob} bytes")
         end = HEADER.size + body + blob
         if len(self._buffer) < end:
             return None
@@ -66,7 +66,7 @@ def _object(text: bytes) -> Message:
     try:
         message = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Violation("not JSON: %s" % type(error).__name__) from None
+        raise Violation(f"not JSON: {type(error).__name__}") from None
     if not isinstance(message, dict):
         raise Violation("not an object")
     return message

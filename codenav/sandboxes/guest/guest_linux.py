@@ -66,7 +66,7 @@ def processes_inside() -> list[int]:
 
 def _parent(pid: int) -> int | None:
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
+        with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -97,7 +97,7 @@ def _signal(pid: int, signum: int) -> None:
 
 def _ended(pid: int) -> bool:
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
+        with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
     except OSError:
         return True
@@ -146,7 +146,7 @@ def resident_sum(pids: Iterable[int], folders: Iterable[str]) -> int:
 
 def _resident(pid: int) -> int:
     try:
-        with open("/proc/%d/statm" % pid, "rb") as file:
+        with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE
     except (OSError, IndexError):
         return 0
@@ -154,7 +154,7 @@ def _resident(pid: int) -> int:
 
 def _share(pid: int, resident: int) -> int:
     try:
-        with open("/proc/%d/smaps_rollup" % pid, "rb") as file:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) << 10

@@ -36,7 +36,7 @@ class Kept:
             return (bytes(self._head) + tail).decode("utf-8", "backslashreplace")
         head = _whole_end(bytes(self._head)).decode("utf-8", "backslashreplace")
         end = _whole_start(tail).decode("utf-8", "backslashreplace")
-        return "%s\n… %d bytes left out …\n%s" % (head, left_out, end)
+        return f"{head}\n… {left_out} bytes left out …\n{end}"
 
 
 def _whole_end(data: bytes) -> bytes:

@@ -124,7 +124,7 @@ class State:
         request.blob = b""
         why = {
             "timeout": ("TimeoutError", _took(message["timeout"])),
-            "out_of_memory": ("MemoryError", "over the limit of %d MiB" % (self._limits["memory_bytes"] >> 20)),
+            "out_of_memory": ("MemoryError", f"over the limit of {self._limits['memory_bytes'] >> 20} MiB"),
             "crashed": ("Crashed", "the process " + self._worker.end()),
             "protocol_violation": ("ProtocolViolation", "the step wrote into the channel of the sandbox"),
         }[outcome]
@@ -170,20 +170,18 @@ class State:
             older = list(self._since) if twin is self._twin else []
             self._replace(worker, twins, twin)
             if not older:
-                return "state kept: %sthe variables are those from before this step; %s." % (because, _GONE)
+                return f"state kept: {because}the variables are those from before this step; {_GONE}."
             self._to_replay = older
-            return "state rebuilt: %s%d earlier step(s) since the last snapshot run again; %s." % (
-                because, len(older), _GONE,
-            )  # fmt: skip
+            return f"state rebuilt: {because}{len(older)} earlier step(s) since the last snapshot run again; {_GONE}."
         history = list(self._history)
         self._replace(self._spawn(), twins, None)
         if not history and self._whole_history:
-            return "state kept: %sthere were no variables yet." % because
+            return f"state kept: {because}there were no variables yet."
         if not self._whole_history:
             self._history, self._whole_history, self._history_bytes = [], True, 0
-            return "state lost: %sall variables are gone; run again what is needed." % because
+            return f"state lost: {because}all variables are gone; run again what is needed."
         self._to_replay = history
-        return "state rebuilt: %sall %d earlier step(s) run again; %s." % (because, len(history), _GONE)
+        return f"state rebuilt: {because}all {len(history)} earlier step(s) run again; {_GONE}."
 
     def _replace(self, worker: Worker, twins: list[Twin], used: Twin | None) -> None:
         for twin in twins:
@@ -196,7 +194,7 @@ class State:
         """A worker that lives and has the state."""
         if not self._worker.alive():
             ended = self._worker.end()
-            self._news = self._recover(None, "the process %s between two steps" % ended)
+            self._news = self._recover(None, f"the process {ended} between two steps")
         while self._to_replay:
             step = self._to_replay.pop(0)
             request = Request(self._loop, self._worker, self._over_memory)
@@ -210,7 +208,7 @@ class State:
             if request.outcome != "ok" or request.interrupted:
                 self._to_replay, self._history = [], []
                 self._recover(None, "")
-                self._news = "state lost: step %d did not run again; all variables are gone." % step.number
+                self._news = f"state lost: step {step.number} did not run again; all variables are gone."
                 return
             self._since.append(step)
 
@@ -300,4 +298,4 @@ def _no_error() -> Message:
 
 
 def _took(seconds: float) -> str:
-    return "the step took over %g s" % seconds
+    return f"the step took over {seconds:g} s"

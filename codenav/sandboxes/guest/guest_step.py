@@ -51,10 +51,10 @@ class Worker:
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             try:
-                return "was killed by %s" % signal.Signals(number).name
+                return f"was killed by {signal.Signals(number).name}"
             except ValueError:
-                return "was killed by signal %d" % number
-        return "ended with exit code %d" % os.WEXITSTATUS(status)
+                return f"was killed by signal {number}"
+        return f"ended with exit code {os.WEXITSTATUS(status)}"
 
     def send(self, message: Message, descriptors: list[int]) -> None:
         """Begin to send; `push` sends what did not fit."""

@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import linecache
+import os
 import sys
 import traceback
 from types import CodeType, ModuleType, TracebackType
@@ -134,14 +135,26 @@ def _message(error: BaseException) -> str:
             return str(error.msg)[:MESSAGE_CHARACTERS]
         return str(error)[:MESSAGE_CHARACTERS]
     except BaseException as inner:
-        return "<the message cannot be made: %s>" % type(inner).__name__
+        return f"<the message cannot be made: {type(inner).__name__}>"
+
+
+_GUEST = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Without the frames of the guest, which are the outermost."""
-    while trace is not None and not trace.tb_frame.f_code.co_filename.startswith("<step "):
+    """Without the frames of the guest: the outermost, and the innermost where SIGINT was answered."""
+    while trace is not None and _is_guest(trace):
         trace = trace.tb_next
+    at = trace
+    while at is not None and at.tb_next is not None:
+        if _is_guest(at.tb_next):
+            at.tb_next = None
+        at = at.tb_next
     return trace
+
+
+def _is_guest(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code.co_filename.startswith(_GUEST)
 
 
 def _last_line(trace: TracebackType | None, filename: str) -> int | None:
@@ -157,8 +170,8 @@ def _traceback(error: BaseException, own: TracebackType | None) -> str:
     try:
         text = "".join(traceback.TracebackException(type(error), error, own, limit=-30).format())
     except BaseException as inner:
-        return "<the traceback cannot be made: %s>" % type(inner).__name__
+        return f"<the traceback cannot be made: {type(inner).__name__}>"
     if len(text) > TRACEBACK_CHARACTERS:
         half = TRACEBACK_CHARACTERS // 2
-        text = "%s\n… %d characters left out …\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
+        text = f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
     return text

@@ -68,7 +68,7 @@ class Supervisor:
             try:
                 self._answer(message, blob)
             except (KeyError, TypeError, ValueError) as error:
-                self.send({"op": "failed", "why": "%s: %s" % (type(error).__name__, error)})
+                self.send({"op": "failed", "why": f"{type(error).__name__}: {error}"})
 
     # The event loop
 
@@ -152,7 +152,7 @@ class Supervisor:
         self._config = config
         self._folder = WorkFolder(config["work"])
         self._state = State(self, config)
-        version = "%d.%d.%d" % sys.version_info[:3]
+        version = ".".join(str(part) for part in sys.version_info[:3])
         self.send({"op": "ready", "version": version})
 
     def _started(self) -> State:

@@ -180,13 +180,13 @@ class Worker:
         older = frozenset(sys._current_frames()) - {threading.get_ident()}
         for stream in self._streams:
             stream.late, stream.late_threads = self._late, older
-        sys.stdin = sys.__stdin__ = self._stdin
-        sys.stdout, sys.stderr = self._streams
-        sys.__stdout__, sys.__stderr__ = self._streams
+        for name, stream in zip(("stdin", "stdout", "stderr"), (self._stdin, *self._streams)):
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
     def _flush(self) -> None:
-        for stream in {id(stream): stream for stream in (sys.stdout, sys.stderr, *self._streams)}.values():
-            guest_describe.guarded(lambda stream=stream: stream.flush())  # type: ignore[misc]
+        for stream in {id(stream): stream for stream in (*self._streams, sys.stdout, sys.stderr)}.values():
+            guest_describe.guarded(stream.flush)
 
     def _close_streams(self) -> None:
         """What is written from now on is late."""
@@ -257,7 +257,7 @@ class Step:
 
     def __init__(self, worker: Worker, number: int) -> None:
         self._worker = worker
-        self._filename = "<step %d>" % number
+        self._filename = f"<step {number}>"
         self.error: BaseException | None = None
         self._program: guest_steps.Program | None = None
         self._before: guest_describe.Before | None = None
