@@ -1,0 +1,172 @@
+"""Bring an index up to date with its source; what did not change is not read or not parsed again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, IndexStats
+from codenav.errors import UsageError
+from codenav.indexers.python_draft import Place
+from codenav.indexers.read import Reading, Task
+from codenav.indexers.sources import Source
+from codenav.indexers.walk import LANGUAGES, walk
+from codenav.indexers.workers import readings
+from codenav.protocols import WritableIndex
+
+RACY_SECONDS = 2.0
+"""A file changed this shortly before the last build, or later, is compared by content: two writes may bear the same
+time. 2 s is the coarsest clock of a file system in use (FAT)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is, in files."""
+
+    done: int
+    total: int
+    path: str
+    """The file that is done, relative to the root of the source; empty for those that were taken over."""
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """How a build went."""
+
+    files: int
+    """In the index afterwards."""
+    reused_files: int
+    """Taken over unparsed."""
+    skipped: tuple[FileSkip, ...]
+    """Left out, or cut, and why."""
+    seconds: float
+    changed: int
+    """Files whose blocks were replaced or removed; 0 when the index already was up to date."""
+
+
+def build(
+    source: Source,
+    index: WritableIndex,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    jobs: int | None = None,
+) -> BuildReport:
+    """Bring `index` up to date with `source`.
+
+    Size and time of a file equal: it is not read. Content equal: it is not parsed, only its state is noted. The rest
+    is parsed, by `jobs` processes (None: one per processor where there are many files, else none). Files that are
+    gone or now left out leave the index. When nothing changed the index is not written to.
+
+    Raises:
+        UsageError: the source has no file that can be indexed, and the index holds none that would have to leave.
+        StorageFull: the index cannot be written; its old state stays.
+    """
+    started = time.perf_counter()
+    run = _Run(source, index, progress)
+    with readings(run.tasks, jobs=jobs) as stream:
+        changes = run.changes(stream)
+        first = next(changes, None)
+        if first is None and not run.known:
+            raise _nothing(source, run.skips)
+        if first is not None:
+            index.apply(chain((first,), changes, run.told()), versions=source.versions)
+        elif set(run.skips) != set(run.earlier):
+            index.apply(run.told(), versions=source.versions)
+    return BuildReport(
+        files=len(index.files()),
+        reused_files=run.reused,
+        skipped=tuple(run.skips),
+        seconds=time.perf_counter() - started,
+        changed=run.changed,
+    )
+
+
+class _Run:
+    """One build: what has to be read, and what came of it."""
+
+    def __init__(self, source: Source, index: WritableIndex, progress: Callable[[Progress], None] | None) -> None:
+        self._source = source
+        self._progress = progress or (lambda step: None)
+        self.known = index.files()
+        stats = index.stats()
+        self.earlier = stats.skipped
+        self._reasons = {skip.path: skip for skip in stats.skipped}
+        self.skips: list[FileSkip] = []
+        self.tasks: list[Task] = []
+        self.reused = 0
+        self.changed = 0
+        self._gone = self._plan(_trusted_until(stats))
+
+    def _plan(self, trusted_ns: float) -> set[str]:
+        """Sort the files of the source into what to skip, to reuse and to read; returns the paths that are gone."""
+        seen = set()
+        for found in walk(self._source.root, members=self._source.members):
+            if isinstance(found, FileSkip):
+                self.skips.append(found)
+                continue
+            seen.add(found.path)
+            state = self.known.get(found.path)
+            if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns) and found.mtime_ns < trusted_ns:
+                self._reuse(found.path)
+                continue
+            place = Place(self._source.name, found.path, self._source.module_of(found.path))
+            self.tasks.append(Task(found, place, state.digest if state else ""))
+        return set(self.known) - seen
+
+    def _reuse(self, path: str) -> None:
+        self.reused += 1
+        if path in self._reasons:
+            self.skips.append(self._reasons[path])
+
+    def changes(self, stream: Iterator[Reading]) -> Iterator[Change]:
+        """What the index has to take in, as the files are read. Complete it with `told`."""
+        for path in sorted(self._gone):
+            self.changed += 1
+            yield FileRemoval(path)
+        done, total = self.reused, self.reused + len(self.tasks)
+        self._progress(Progress(done, total, ""))
+        for reading in stream:
+            yield from self._change(reading)
+            done += 1
+            self._progress(Progress(done, total, reading.path))
+
+    def _change(self, reading: Reading) -> Iterator[Change]:
+        if reading.reason:
+            self.skips.append(FileSkip(reading.path, reading.reason))
+        state = self.known.get(reading.path)
+        if reading.state is None:
+            if state is not None:
+                self.changed += 1
+                yield FileRemoval(reading.path)
+        elif reading.blocks is None:
+            self._reuse(reading.path)
+            if reading.state != state:
+                yield FileChange(reading.path, reading.state, None)
+        else:
+            self.changed += 1
+            yield FileChange(reading.path, reading.state, reading.blocks)
+
+    def told(self) -> Iterator[FileSkip]:
+        """All that was left out; to be read after `changes`."""
+        yield from self.skips
+
+
+def _trusted_until(stats: IndexStats) -> float:
+    """Files that changed before this moment, in ns, are told by size and time alone."""
+    try:
+        built = datetime.fromisoformat(stats.built).timestamp()
+    except ValueError:
+        return 0.0
+    return (built - stats.seconds - RACY_SECONDS) * 1e9
+
+
+def _nothing(source: Source, skips: list[FileSkip]) -> UsageError:
+    kinds = ", ".join(LANGUAGES)
+    left_out = f" ({len(skips)} left out, the first: {skips[0].path}: {skips[0].reason})" if skips else ""
+    return UsageError(
+        f"nothing to index in {source.spec}: it holds no file that ends in {kinds}{left_out}",
+        hint="name a folder, a file or an installed package that holds Python code or documents",
+    )

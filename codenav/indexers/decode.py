@@ -1,0 +1,75 @@
+"""Bytes of a file to text: any encoding survives."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_BOMS = (
+    # UTF-32 first: its little-endian mark begins with that of UTF-16.
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+
+_BINARY_BYTES = 8000
+"""How far a NUL byte is looked for: as git does (`FIRST_FEW_BYTES` in xdiff-interface.c)."""
+
+_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+"""PEP 263; in the first two lines, the first of them blank or a comment."""
+
+_NO_INDEX = re.compile(r"\s*[^\w\s]+\s*index\s*:\s*false\s*[^\w\s]*\s*$", re.IGNORECASE)
+"""A first line that asks to be left out, within a comment of any kind: `# index: false`, `<!-- index: false -->`."""
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the content is no text: a NUL byte near the start, and no mark of UTF-16 or UTF-32 before it."""
+    return b"\0" in data[:_BINARY_BYTES] and not data.startswith(tuple(mark for mark, _ in _BOMS))
+
+
+def decode(data: bytes, *, cookie: bool = False) -> str:
+    """The text with its line ends as `\\n` and without a byte order mark.
+
+    Tried in this order: byte order mark, encoding cookie (where `cookie` is set: Python files), UTF-8, Latin-1,
+    which reads any byte.
+    """
+    text = _marked(data)
+    if text is None and cookie:
+        text = _declared(data)
+    if text is None:
+        text = _try(data, "utf-8")
+    if text is None:
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def asks_to_be_left_out(text: str) -> bool:
+    """Whether the first line is a comment that says `index: false`."""
+    return _NO_INDEX.match(text.partition("\n")[0][:200]) is not None
+
+
+def _marked(data: bytes) -> str | None:
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace")
+    return None
+
+
+def _declared(data: bytes) -> str | None:
+    first, _, rest = data[:1000].partition(b"\n")
+    found = _COOKIE.match(first)
+    if found is None and not first.split(b"#")[0].strip():
+        found = _COOKIE.match(rest.partition(b"\n")[0])
+    return _try(data, found.group(1).decode("ascii", "replace")) if found else None
+
+
+def _try(data: bytes, encoding: str) -> str | None:
+    """None where the encoding is unknown, is no text encoding, or does not fit."""
+    try:
+        text = data.decode(encoding)
+        text.encode("utf-8")
+    except (LookupError, ValueError):
+        return None
+    return text

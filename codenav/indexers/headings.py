@@ -1,0 +1,139 @@
+"""Headings of Markdown and reStructuredText documents."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A section's title. Rows are 0-based; the section begins at `row`, with an overline or a setext title."""
+
+    row: int
+    level: int
+    """1 is the top."""
+    title: str
+    line: str
+    """The title as written, without its underline."""
+
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})(.*)$")
+_NO_PARAGRAPH = re.compile(r" {0,3}(?:>|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|\||<|(?:[-*_][ \t]*){3,}$)|(?: {4}|\t)")
+"""Lines that a row of dashes below does not turn into a heading: quotes, lists, tables, HTML, indented code."""
+_HTML = (
+    (re.compile(r" {0,3}<!--"), re.compile("-->")),
+    (
+        re.compile(r" {0,3}<(?:script|pre|style|textarea)(?:[\s>]|$)", re.I),
+        re.compile(r"</(?:script|pre|style|textarea)>", re.I),
+    ),
+)
+"""Start and end of what CommonMark 0.31, section 4.6, takes over as it stands (conditions 1 and 2)."""
+
+
+def markdown_headings(lines: list[str]) -> Iterator[Heading]:
+    """ATX and setext headings (CommonMark 0.31, sections 4.2 and 4.3); not those in fences, comments, front matter."""
+    paragraph: int | None = None
+    closing: re.Pattern[str] | None = None
+    for row in range(_front_matter(lines), len(lines)):
+        line = lines[row]
+        if closing is not None:
+            closing = None if closing.search(line) else closing
+            continue
+        closing = _opens(line)
+        if closing is not None:
+            paragraph = None
+            continue
+        found = _ATX.match(line)
+        if found:
+            yield Heading(row, len(found.group(1)), (found.group(2) or "").strip(), line.strip())
+            paragraph = None
+            continue
+        setext = _SETEXT.match(line) if paragraph is not None else None
+        if setext and paragraph is not None:
+            title = " ".join(part.strip() for part in lines[paragraph:row])
+            yield Heading(paragraph, 1 if setext.group(1)[0] == "=" else 2, title, title)
+            paragraph = None
+        elif not line.strip():
+            paragraph = None
+        elif paragraph is None and not _NO_PARAGRAPH.match(line) and not _in_list(lines, row):
+            paragraph = row
+        elif paragraph is not None and _NO_PARAGRAPH.match(line) and line[:1] not in (" ", "\t"):
+            paragraph = None
+
+
+def _in_list(lines: list[str], row: int) -> bool:
+    """Whether a line goes on with what was not a paragraph (the second line of a list item, of a table)."""
+    return row > 0 and bool(lines[row - 1].strip()) and bool(_NO_PARAGRAPH.match(lines[row - 1]))
+
+
+def _front_matter(lines: list[str]) -> int:
+    """How many lines at the top are front matter between `---` lines."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    for row in range(1, min(len(lines), 200)):
+        if lines[row].rstrip() in ("---", "..."):
+            return row + 1
+    return 0
+
+
+def _opens(line: str) -> re.Pattern[str] | None:
+    """What ends the stretch that this line opens: a fence, a comment, raw HTML; None where it opens none."""
+    fence = _FENCE.match(line)
+    if fence and not (fence.group(1)[0] == "`" and "`" in fence.group(2)):
+        mark = fence.group(1)
+        return re.compile(rf"^[ \t]*{re.escape(mark[0])}{{{len(mark)},}}[ \t]*$")
+    for start, end in _HTML:
+        begun = start.match(line)
+        if begun:
+            return None if end.search(line, begun.end()) else end
+    return None
+
+
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*$")
+
+
+def rst_headings(lines: list[str]) -> Iterator[Heading]:
+    """Titles with an underline, or an overline and an underline; levels by order of their first use.
+
+    As docutils reads them: an underline shorter than its title counts from four characters on.
+    """
+    styles: list[tuple[str, bool]] = []
+    last = -1
+    for row in range(1, len(lines)):
+        mark = _adornment(lines[row])
+        title = lines[row - 1].rstrip()
+        if not mark or row - 1 <= last or not title.strip() or _adornment(title):
+            continue
+        over = row >= 2 and row - 2 > last and lines[row - 2].rstrip() == lines[row].rstrip()
+        if not over and (title[0].isspace() or not _begins_block(lines, row - 1)):
+            continue
+        if len(lines[row].rstrip()) < min(4, _columns(title.strip())):
+            continue
+        style = (mark, over)
+        if style not in styles:
+            styles.append(style)
+        yield Heading(row - 2 if over else row - 1, styles.index(style) + 1, title.strip(), title.strip())
+        last = row
+
+
+def _adornment(line: str) -> str:
+    found = _ADORNMENT.match(line.rstrip())
+    return found.group(1) if found else ""
+
+
+def _begins_block(lines: list[str], row: int) -> bool:
+    """Whether a line is the first of its paragraph: after a blank line, a title, or an explicit markup block."""
+    if row == 0:
+        return True
+    above = lines[row - 1]
+    return not above.strip() or above[0].isspace() or above.startswith("..") or bool(_adornment(above))
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal: wide East Asian characters take two."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,0 +1,206 @@
+"""Installed distributions of an interpreter, and the files that belong to one."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from codenav.errors import NotFound
+from codenav.indexers.walk import language_of
+from codenav.interpreter import Interpreter, normalise
+
+_NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build", "dist", "scripts"}
+"""Folders of a project that no package installs, where it does not say what it does install."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed distribution."""
+
+    name: str
+    """Normalised (PEP 503)."""
+    version: str
+    summary: str
+    root: Path
+    """The folder that holds its modules: `site-packages`, or a project's own for an editable install."""
+    members: tuple[str, ...]
+    """Its files, or the folders and files at its top where it has no list of files; relative to `root`."""
+    editable: bool = False
+
+
+def find_package(name: str, interpreter: Interpreter) -> Package:
+    """The installed distribution of that name; `name` may end in `@VERSION`.
+
+    Raises:
+        NotFound: it is not installed, or in another version; the hint names what is meant most likely.
+    """
+    wanted, _, version = name.partition("@")
+    for found in _installed(interpreter.paths):
+        if normalise(found.metadata["Name"]) != normalise(wanted.strip()):
+            continue
+        if version and found.version != version:
+            raise NotFound(
+                f"{wanted} {version} is not installed: it is {found.version}", hint=f"codenav index pkg:{wanted}"
+            )
+        return _package(found)
+    raise NotFound(f"no package {wanted!r} in {interpreter.executable}", hint=_meant(wanted, interpreter))
+
+
+def is_installed(name: str, interpreter: Interpreter) -> bool:
+    """Whether a distribution of that name is there."""
+    return interpreter.version_of(name) is not None
+
+
+def _installed(paths: Iterable[Path]) -> Iterable[Distribution]:
+    """The first one of each name is the one that Python imports."""
+    for found in distributions(path=[str(path) for path in paths]):
+        # Left-overs of an interrupted pip have no name.
+        if found.metadata["Name"]:
+            yield found
+
+
+def _meant(wanted: str, interpreter: Interpreter) -> str:
+    """What to type instead: the distribution that holds the module of that name, or names that look alike."""
+    if wanted in sys.stdlib_module_names:
+        return f"{wanted} is part of Python's standard library: name its folder or file instead"
+    holders = []
+    names: dict[str, None] = {}
+    for found in _installed(interpreter.paths):
+        name = normalise(found.metadata["Name"])
+        names[name] = None
+        if wanted.casefold() in (module.casefold() for module in _top_names(found)):
+            holders.append(name)
+    close = holders or difflib.get_close_matches(normalise(wanted), names, n=3, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(f"pkg:{name}" for name in dict.fromkeys(close)) + "?"
+    return f"{interpreter.executable} -m pip install {wanted}"
+
+
+def _package(found: Distribution) -> Package:
+    name = normalise(found.metadata["Name"])
+    summary = str(found.metadata["Summary"] or "").strip()
+    summary = "" if summary == "UNKNOWN" else summary
+    root = Path(str(found.locate_file("")))
+    editable = _editable_root(found, root)
+    if editable:
+        tops = _tops_in(editable, _top_names(found), name)
+        return Package(name, found.version, summary, editable, tops, editable=True)
+    listed = _listed(found)
+    if not any(language_of(path) for path in listed):
+        listed = _tops_in(root, _top_names(found), name, guess=False) or listed
+    return Package(name, found.version, summary, root, listed)
+
+
+def _listed(found: Distribution) -> tuple[str, ...]:
+    """The files that the distribution's RECORD names, below its root, of a type that is indexed."""
+    members = set()
+    for file in found.files or ():
+        path = PurePosixPath(file.as_posix())
+        if path.is_absolute() or ".." in path.parts or "__pycache__" in path.parts or not language_of(path.name):
+            continue
+        if not path.parts[0].endswith((".dist-info", ".egg-info", ".data")):
+            members.add(str(path))
+    # A stub beside its module says nothing that the module does not.
+    return tuple(sorted(path for path in members if not (path.endswith(".pyi") and path[:-1] in members)))
+
+
+def _top_names(found: Distribution) -> list[str]:
+    """The names that it makes importable: as it says, else as its files show."""
+    said = found.read_text("top_level.txt")
+    if said is not None:
+        return [line.strip() for line in said.splitlines() if line.strip()]
+    names: dict[str, None] = {}
+    for file in found.files or ():
+        top = file.parts[0]
+        if len(file.parts) > 1 and top.isidentifier():
+            names[top] = None
+        elif len(file.parts) == 1 and top.endswith((".py", ".so", ".pyd")) and not top.startswith("__editable__"):
+            names[top.partition(".")[0]] = None
+    return list(names)
+
+
+def _tops_in(root: Path, names: Sequence[str], distribution: str, *, guess: bool = True) -> tuple[str, ...]:
+    """The packages and modules in a folder that belong to a distribution."""
+    tops = []
+    for name in [*names, distribution.replace("-", "_")]:
+        if re.fullmatch(r"[\w./-]+", name) and ".." not in name:
+            tops += [top for top in (name, f"{name}.py", f"{name}.pyi") if _is_module(root / top)][:1]
+    if not tops and guess and root.is_dir():
+        inside = sorted(root.iterdir())
+        tops = [path.name for path in inside if path.name not in _NOT_MODULES and _is_package(path)]
+    return tuple(dict.fromkeys(tops))
+
+
+def _is_module(path: Path) -> bool:
+    return path.is_dir() if not path.suffix else path.is_file()
+
+
+def _is_package(path: Path) -> bool:
+    return path.is_dir() and (path / "__init__.py").is_file()
+
+
+def _editable_root(found: Distribution, site: Path) -> Path | None:
+    """The folder that an editable install makes importable: by a `.pth` file, an import finder, or its project's.
+
+    None where it is no editable install.
+    """
+    project = _project_folder(found)
+    if project is None:
+        # `setup.py develop`: the metadata lies in the project itself.
+        return None
+    for file in found.files or ():
+        if len(file.parts) > 1:
+            continue
+        text = _text(site / file)
+        if file.suffix == ".pth":
+            for line in text.splitlines():
+                folder = Path(line.strip())
+                if folder.is_absolute() and folder.is_dir():
+                    return folder
+        elif file.name.startswith("__editable__") and file.suffix == ".py":
+            mapped = _finder_folder(text)
+            if mapped is not None:
+                return mapped
+    inner = project / "src"
+    return inner if inner.is_dir() else project
+
+
+def _project_folder(found: Distribution) -> Path | None:
+    """The folder that `direct_url.json` names for an editable install (PEP 610)."""
+    try:
+        url = json.loads(found.read_text("direct_url.json") or "{}")
+        if not url.get("dir_info", {}).get("editable"):
+            return None
+        folder = Path(unquote(urlsplit(url["url"]).path))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return folder if folder.is_dir() else None
+
+
+def _finder_folder(source: str) -> Path | None:
+    """The folder that holds the packages of a setuptools finder: `MAPPING = {"package": "/folder/package"}`."""
+    line = re.search(r"^MAPPING(?:: [^=]+)? = (\{.*\})$", source, re.MULTILINE)
+    try:
+        mapping = ast.literal_eval(line.group(1)) if line else {}
+    except (ValueError, SyntaxError):
+        return None
+    for place in mapping.values():
+        folder = Path(str(place)).parent
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

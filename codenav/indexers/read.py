@@ -1,0 +1,95 @@
+"""One file from the disk to its blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codenav.blocks import CodeBlock, FileState
+from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
+from codenav.indexers.document_blocks import document_blocks
+from codenav.indexers.python_blocks import python_blocks
+from codenav.indexers.python_draft import Place
+from codenav.indexers.walk import MAX_BYTES, Found, reason_of
+
+_ATTEMPTS = 3
+"""How often a file that changes while it is read is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to read, and what is known of it."""
+
+    found: Found
+    place: Place
+    digest: str = ""
+    """Of the content that the index has; where it is still the same, the file is not parsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What became of a file. Without a `state` it was left out; `blocks` is None where its content is the old one."""
+
+    path: str
+    state: FileState | None = None
+    blocks: Sequence[CodeBlock] | None = None
+    reason: str = ""
+    """Why it was left out, or cut."""
+
+
+class _Changing(Exception):
+    """The file was written to while it was read."""
+
+
+def read(task: Task, max_bytes: int = MAX_BYTES) -> Reading:
+    """Read and parse one file. Whatever is wrong with it is told in `Reading.reason`, never raised."""
+    path = task.found.path
+    for _ in range(_ATTEMPTS):
+        try:
+            data, found = _content(task.found, max_bytes)
+            break
+        except _Changing:
+            continue
+        except OSError as error:
+            return Reading(path, reason=reason_of(error))
+    else:
+        return Reading(path, reason="changes while it is read")
+    if len(data) > max_bytes:
+        return Reading(path, reason=f"larger than {max_bytes / 1e6:g} MB")
+    state = FileState(found.st_size, found.st_mtime_ns, hashlib.blake2b(data, digest_size=16).hexdigest())
+    if state.digest == task.digest:
+        return Reading(path, state)
+    if is_binary(data):
+        return Reading(path, reason="binary")
+    python = task.found.language == "python"
+    text = decode(data, cookie=python)
+    if asks_to_be_left_out(text):
+        return Reading(path, reason="index: false")
+    if python:
+        blocks, cut = python_blocks(text, task.place)
+        return Reading(path, state, blocks, cut)
+    return Reading(path, state, document_blocks(text, task.place, task.found.language))
+
+
+def _content(found: Found, max_bytes: int) -> tuple[bytes, os.stat_result]:
+    """The bytes, one more than allowed at most, and the state of the file while they were read.
+
+    Raises:
+        _Changing: the two do not fit together.
+        OSError: it cannot be read, or is no regular file any more; a pipe in its place is never waited for.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if found.follow else os.O_NOFOLLOW)
+    with open(os.open(found.location, flags), "rb") as file:
+        before = os.fstat(file.fileno())
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(0, "not a regular file")
+        data = file.read(max_bytes + 1)
+        after = os.fstat(file.fileno())
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise _Changing
+    if len(data) != after.st_size and len(data) <= max_bytes:
+        raise _Changing
+    return data, after

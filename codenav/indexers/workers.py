@@ -1,0 +1,163 @@
+"""Read files in processes of their own: tree-sitter holds the interpreter's lock while it parses."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from codenav.indexers.read import Reading, Task, read
+
+MANY_FILES = 200
+"""From here on processes are worth their start (0.15 s each, about the time that 60 files take)."""
+
+_BATCH = 8
+"""Files per message. The paths of eight files fit the 64 KB that a pipe holds, so writing them never waits."""
+_AHEAD = 2
+"""Messages that a process has before it: one in work, one waiting."""
+
+_START = "import sys; sys.path[:] = sys.argv[1:]; from codenav.indexers.workers import serve; serve()"
+
+
+@contextmanager
+def readings(tasks: Sequence[Task], *, jobs: int | None = None) -> Iterator[Iterator[Reading]]:
+    """The readings of all tasks, in their order, as a stream; when the context ends no process is left.
+
+    `jobs`: how many processes; None takes one per processor from `MANY_FILES` on, 1 reads in this process.
+    """
+    if jobs is None:
+        jobs = len(os.sched_getaffinity(0)) if len(tasks) > MANY_FILES else 1
+    count = min(jobs, -(-len(tasks) // _BATCH))
+    if count <= 1 or not sys.executable:
+        yield map(read, tasks)
+        return
+    pool = [_Worker() for _ in range(count)]
+    try:
+        yield _in_turn(pool, tasks)
+    finally:
+        for worker in pool:
+            worker.end()
+
+
+def _in_turn(pool: Sequence[_Worker], tasks: Sequence[Task]) -> Iterator[Reading]:
+    """Batches go round the processes, and their answers are taken in the same order."""
+    batches = deque(tasks[at : at + _BATCH] for at in range(0, len(tasks), _BATCH))
+    waiting: deque[_Worker] = deque()
+    for worker in list(pool) * _AHEAD:
+        if batches:
+            worker.send(batches.popleft())
+            waiting.append(worker)
+    while waiting:
+        worker = waiting.popleft()
+        answer = worker.receive()
+        if batches:
+            worker.send(batches.popleft())
+            waiting.append(worker)
+        yield from answer
+
+
+class _Worker:
+    """A process that reads batches of files. It ends when its standard input does, so none outlives us."""
+
+    def __init__(self) -> None:
+        self._sent: deque[Sequence[Task]] = deque()
+        self._start()
+
+    def send(self, batch: Sequence[Task]) -> None:
+        """Ask for the readings of a batch; `receive` returns them."""
+        self._sent.append(batch)
+        self._write(batch)
+
+    def receive(self) -> list[Reading]:
+        """The answer to the oldest batch.
+
+        A process that died is replaced, and the file that kills it is left out; where none starts at all, the batch
+        is read in this process.
+        """
+        batch = self._sent.popleft()
+        if not self._greeted():
+            return [read(task) for task in batch]
+        answer = self._read()
+        return self._one_by_one(batch) if answer is None else answer
+
+    def end(self) -> None:
+        """Kill the process: nobody waits for what it has not answered."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _start(self) -> None:
+        # Not multiprocessing: its processes import the caller's main module again, or fork a process with threads.
+        # A process group of its own keeps Ctrl-C on the terminal away.
+        self._greeting: bool | None = None
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, *(entry for entry in sys.path if entry)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+        )
+
+    def _greeted(self) -> bool:
+        """Whether the process has come up."""
+        if self._greeting is None:
+            self._greeting = self._read() is not None
+        return self._greeting
+
+    def _restart(self) -> None:
+        self.end()
+        self._start()
+        self._greeted()
+
+    def _one_by_one(self, batch: Sequence[Task]) -> list[Reading]:
+        answers: list[Reading] = []
+        self._restart()
+        for task in batch:
+            self._write([task])
+            answer = self._read()
+            if answer is None:
+                answer = [Reading(task.found.path, reason="the parser crashed")]
+                self._restart()
+            answers += answer
+        for later in self._sent:
+            self._write(later)
+        return answers
+
+    def _write(self, batch: Sequence[Task]) -> None:
+        """That a process is gone is noticed by `_read`."""
+        pipe = self._process.stdin
+        if pipe is not None:
+            with suppress(BrokenPipeError):
+                pickle.dump(batch, pipe, pickle.HIGHEST_PROTOCOL)
+                pipe.flush()
+
+    def _read(self) -> list[Reading] | None:
+        """None when the process is gone."""
+        pipe = self._process.stdout
+        try:
+            answer: list[Reading] | None = pickle.load(pipe) if pipe is not None else None
+        except (EOFError, pickle.UnpicklingError):
+            return None
+        return answer
+
+
+def serve() -> None:
+    """What a process of the pool runs: batches of tasks on standard input, their readings on standard output.
+
+    An empty list first says that it is there.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    answer: list[Reading] = []
+    while True:
+        try:
+            pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+            batch: list[Task] = pickle.load(requests)
+        except (EOFError, BrokenPipeError):
+            # Whoever asked is gone; nothing that is left in a buffer matters.
+            os._exit(0)
+        answer = [read(task) for task in batch]
