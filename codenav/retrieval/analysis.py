@@ -90,6 +90,11 @@ def keyword(value: str) -> str:
     return path_token(value)[:MAX_TOKEN]
 
 
+def is_cjk(char: str) -> bool:
+    """Whether a character is indexed as part of bigrams."""
+    return bool(_IS_CJK.match(char))
+
+
 def encodable(text: str) -> str:
     """A text without lone surrogates, which no engine stores."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

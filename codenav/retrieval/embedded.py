@@ -1,0 +1,275 @@
+"""The index that needs no server: tantivy files in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from codenav.blocks import BlockKind, Change, CodeBlock, FileChange, FileRemoval, FileSkip, FileState, IndexStats, SearchResult
+from codenav.errors import IndexUnavailable
+from codenav.retrieval import engine, generations
+from codenav.retrieval.generations import FileEntry, Manifest
+from codenav.retrieval.plan import plan, reasons
+from codenav.retrieval.query import parse
+
+MAX_DELETED = 0.1
+"""Share of deleted documents beyond which an index is written anew: they count in BM25 until then, and at 30 % of
+them every tenth query ordered its first ten hits differently."""
+
+
+class EmbeddedIndex:
+    """Blocks of one source in a folder. It shows the state that was current when it was opened, or its own last one.
+
+    An index that is damaged or of another format counts as absent, and `notice` says so: a build writes it anew.
+    """
+
+    def __init__(self, folder: Path, *, source: str) -> None:
+        self.folder = folder
+        self.source = source
+        self.notice = ""
+        """What a user should know of this index; empty where there is nothing."""
+        self._lock = threading.Lock()
+        self._reader: engine.Reader | None = None
+        self._closed = False
+        self._state = self._load()
+
+    def __repr__(self) -> str:
+        return f"EmbeddedIndex({str(self.folder)!r}, source={self.source!r})"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a state is there to be searched."""
+        return self._state is not None
+
+    @property
+    def size_bytes(self) -> int:
+        """Space on disk, the previous generation included."""
+        return generations.size_of(self.folder)
+
+    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
+        """Blocks that match a query, best first; equal scores by path, first line and id.
+
+        Raises:
+            QueryTooLarge: the query has over 64 KB.
+            IndexUnavailable: the index was closed, or its files are damaged.
+        """
+        understood = parse(query)
+        result = SearchResult(query, read_as=understood.read_as, repairs=understood.repairs)
+        reader = self._open()
+        if reader is None:
+            return result
+        with damage_told(self.folder):
+            found, total = reader.search(plan(understood.tree, kinds=kinds), limit)
+            hits = reader.hits(found, *reasons(understood.tree))
+        return dataclasses.replace(result, hits=hits, total=total)
+
+    def get(self, id: str) -> CodeBlock | None:
+        """The block with that id.
+
+        Raises:
+            IndexUnavailable: the index was closed, or its files are damaged.
+        """
+        reader = self._open()
+        with damage_told(self.folder):
+            return reader.find(id) if reader else None
+
+    def stats(self) -> IndexStats:
+        """What the index holds; all zero where it does not exist."""
+        return self._state[1].stats() if self._state else IndexStats(self.source, "embedded")
+
+    def files(self) -> Mapping[str, FileState]:
+        """What the index remembers of each file."""
+        return {path: entry.state for path, entry in self._state[1].files.items()} if self._state else {}
+
+    def close(self) -> None:
+        """Release the files; safe to call twice. Hits that were found before can still load their blocks."""
+        self._closed = True
+        self._reader = None
+
+    def apply(
+        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, seconds: float | None = None
+    ) -> None:
+        """Write a new generation beside the current one and make it the one that answers.
+
+        If `changes` raises or the process dies, the old state stays; what was written is removed, by the next call
+        at the latest. Where nothing changes, nothing is written; `stats` tells of this build all the same.
+
+        Raises:
+            StorageFull: no space, or no permission to write.
+            IndexUnavailable: the engine's files are damaged.
+        """
+        with generations.locked(self.folder, ".write.lock", wait=True):
+            state = self._load()
+            with generations.storing():
+                generations.sweep(self.folder, state[0] if state else None, *self._previous(state))
+            build = _Build(self.folder, self.source, state)
+            try:
+                for change in changes:
+                    build.take(change)
+                with generations.storing():
+                    build.finish(versions=versions, seconds=seconds)
+            except BaseException:
+                build.abandon()
+                raise
+        self._reader = None
+        self.notice = ""
+        self._state = (build.place, build.manifest)
+
+    def _previous(self, state: tuple[Path, Manifest] | None) -> list[Path]:
+        """The generation before the current one: a reader may be about to open it."""
+        older = [place for _, place in generations.generations(self.folder) if state and place.name != state[0].name]
+        return [place for place in older if (place / generations.MANIFEST).exists()][-1:]
+
+    def _load(self) -> tuple[Path, Manifest] | None:
+        try:
+            state = generations.current(self.folder)
+            if state and state[1].engine != engine.version():
+                raise generations.Unusable("it was made by another version of the search engine")
+        except generations.Unusable as error:
+            self.notice = f"the index of {self.source} is built anew: {error}"
+            return None
+        return state
+
+    def _open(self) -> engine.Reader | None:
+        with self._lock:
+            if self._closed:
+                raise IndexUnavailable(f"the index of {self.source} was closed", hint="open it again")
+            if self._reader is None and self._state:
+                self._reader = self._read()
+            return self._reader
+
+    def _read(self) -> engine.Reader | None:
+        """Open the current generation, or its successor where two newer ones have replaced it meanwhile."""
+        while self._state:
+            place, manifest = self._state
+            try:
+                return engine.Reader(place, {entry.number: path for path, entry in manifest.files.items()})
+            except (ValueError, OSError, IndexUnavailable) as error:
+                self._state = self._load()
+                if self._state and self._state[0] == place:
+                    raise damaged(self.folder, error) from error
+        return None
+
+
+class _Build:
+    """One call of `apply`: nothing is copied before the first block changes."""
+
+    def __init__(self, folder: Path, source: str, state: tuple[Path, Manifest] | None) -> None:
+        self.folder = folder
+        self.old = state[0] if state else None
+        before = state[1] if state else Manifest(source, engine.version())
+        self.manifest = dataclasses.replace(before, source=source, files=dict(before.files))
+        self.before = before
+        self.skipped: list[FileSkip] = []
+        self.parsed: set[str] = set()
+        self.writer: engine.Writer | None = None
+        self.fresh: Path | None = None
+
+    @property
+    def place(self) -> Path:
+        """Where the result lies."""
+        place = self.fresh or self.old
+        if place is None:
+            raise IndexUnavailable("nothing was written")
+        return place
+
+    def take(self, change: Change) -> None:
+        """Carry out one change."""
+        if isinstance(change, FileSkip):
+            self.skipped.append(change)
+            return
+        known = self.manifest.files.get(change.path)
+        if isinstance(change, FileRemoval):
+            if known:
+                self._write().remove(change.path)
+                del self.manifest.files[change.path]
+        elif change.blocks is None and known:
+            self.manifest.files[change.path] = dataclasses.replace(known, state=change.state)
+        else:
+            self._replace(change, known)
+
+    def _replace(self, change: FileChange, known: FileEntry | None) -> None:
+        blocks = change.blocks or ()
+        number = known.number if known else self.manifest.next_number
+        writer = self._write()
+        if known:
+            writer.remove(change.path)
+        else:
+            self.manifest.next_number += 1
+        with generations.storing():
+            for block in blocks:
+                writer.add(block, file=number)
+        kinds = Counter(block.kind.value for block in blocks)
+        languages = Counter(block.language for block in blocks if block.language)
+        self.manifest.files[change.path] = FileEntry(number, change.state, dict(kinds), dict(languages))
+        self.parsed.add(change.path)
+
+    def _write(self) -> engine.Writer:
+        if self.writer is None:
+            with generations.storing():
+                self.fresh = generations.clone(self.old, self.folder)
+                self.writer = engine.Writer(self.fresh, fresh=self.old is None)
+        return self.writer
+
+    def finish(self, *, versions: Mapping[str, str] | None, seconds: float | None) -> None:
+        """Commit and publish, or do nothing where nothing changed."""
+        manifest = self.manifest
+        manifest.skipped = self.skipped
+        manifest.versions = dict(versions) if versions is not None else manifest.versions
+        if self.old is None:
+            self._write()
+        changed = (manifest.files, manifest.skipped, manifest.versions, manifest.source) != (
+            self.before.files, self.before.skipped, self.before.versions, self.before.source,
+        )  # fmt: skip
+        manifest.reused = sum(path not in self.parsed for path in manifest.files)
+        manifest.seconds = self.before.seconds if seconds is None else seconds
+        if self.writer:
+            self.writer.commit()
+            self.writer = None
+            if engine.deleted_share(self.place) > MAX_DELETED:
+                self._write_anew()
+            manifest.built = datetime.now(UTC).isoformat(timespec="seconds")
+            generations.publish(self.folder, self.place, manifest)
+            generations.sweep(self.folder, self.old, self.fresh)
+        elif changed:
+            generations.save(self.place, manifest)
+
+    def _write_anew(self) -> None:
+        """The same blocks without the deleted ones."""
+        numbers = {path: entry.number for path, entry in self.manifest.files.items()}
+        crowded = self.place
+        reader = engine.Reader(crowded, {})
+        self.fresh = generations.clone(None, self.folder)
+        writer = engine.Writer(self.fresh, fresh=True)
+        for block in reader.blocks():
+            writer.add(block, file=numbers[block.path])
+        writer.commit()
+
+    def abandon(self) -> None:
+        """Leave the old state; what was written goes."""
+        self.writer = None
+        with contextlib.suppress(OSError):
+            generations.sweep(self.folder, self.old)
+
+
+def damaged(folder: Path, error: BaseException) -> IndexUnavailable:
+    """The error for files that the engine cannot read."""
+    return IndexUnavailable(f"the index in {folder} is damaged: {str(error)[:200]}", hint="codenav sources remove SOURCE")
+
+
+@contextlib.contextmanager
+def damage_told(folder: Path) -> Iterator[None]:
+    """Reading: whatever the engine says means that its files are damaged.
+
+    Raises:
+        IndexUnavailable: they are.
+    """
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise damaged(folder, error) from error

@@ -1,0 +1,256 @@
+"""Plans and blocks in tantivy's terms: the only module that knows the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from codenav.blocks import BlockKind, CodeBlock, Hit
+from codenav.errors import IndexUnavailable
+from codenav.retrieval import documents, plan
+from codenav.retrieval.plan import Plan
+
+KINDS = tuple(BlockKind)
+"""A block's kind is stored as its place here; the order is part of the format."""
+_NUMBER_ID = re.compile(r"[0-9a-f]{16}")
+WRITER_BYTES = 64_000_000
+"""Memory of the writer before it starts a new segment; 128 MB index no faster and take twice the memory."""
+
+
+def version() -> str:
+    """The engine and its index format; an index of another format cannot be opened."""
+    import tantivy
+
+    return str(tantivy.__version__).rpartition(", ")[2]
+
+
+def schema() -> Any:
+    """The fields of a block."""
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    example = CodeBlock.from_dict(_EXAMPLE)
+    for name in documents.text_fields(example):
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
+    for name in documents.keyword_fields(example):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("block", stored=True, tokenizer_name="raw", index_option="basic")
+    for name in ("file", "kind", "id_number"):
+        builder.add_unsigned_field(name, fast=True)
+    for name in ("first_line", "last_line"):
+        builder.add_unsigned_field(name, fast=True, indexed=True)
+    builder.add_float_field("weight", fast=True)
+    return builder.build()
+
+
+_EXAMPLE = {
+    "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
+    "signature": "", "docstring": "", "language": "", "source": "", "import_line": "", "calls": [],
+}  # fmt: skip
+
+
+class Writer:
+    """Changes the index in a folder; nothing is seen before `commit`."""
+
+    def __init__(self, place: Path, *, fresh: bool) -> None:
+        import tantivy
+
+        with translated():
+            self._index = tantivy.Index(schema(), path=str(place)) if fresh else tantivy.Index.open(str(place))
+            self._writer = self._index.writer(WRITER_BYTES, 1)
+
+    def remove(self, path: str) -> None:
+        """Drop all blocks of a file."""
+        with translated():
+            self._writer.delete_documents_by_term("path", documents.encodable(path))
+
+    def add(self, block: CodeBlock, *, file: int) -> None:
+        """Index a block of the file with that number."""
+        import tantivy
+
+        document = tantivy.Document()
+        for name, value in documents.text_fields(block).items():
+            document.add_text(name, value)
+        for name, value in documents.keyword_fields(block).items():
+            document.add_text(name, value)
+        document.add_text("block", json.dumps(block.to_dict()))
+        document.add_unsigned("file", file)
+        document.add_unsigned("kind", KINDS.index(block.kind))
+        if _NUMBER_ID.fullmatch(block.id):
+            document.add_unsigned("id_number", int(block.id, 16))
+        document.add_unsigned("first_line", max(block.lines.start, 0))
+        document.add_unsigned("last_line", max(block.lines.end, 0))
+        document.add_float("weight", documents.weight(block))
+        with translated():
+            self._writer.add_document(document)
+
+    def commit(self) -> None:
+        """Write, and wait until the engine's own threads have ended: then no file changes any more."""
+        with translated():
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+
+
+class Reader:
+    """One state of an index; safe to use from several threads."""
+
+    def __init__(self, place: Path, paths: Mapping[int, str]) -> None:
+        """`paths` by file number."""
+        import tantivy
+
+        with translated():
+            index = tantivy.Index.open(str(place))
+            # Without a watcher: a generation never changes.
+            index.config_reader(reload_policy="manual")
+            self._searcher = index.searcher()
+            self._schema = index.schema
+        self._paths = paths
+        self._rank = {number: rank for rank, (number, _) in enumerate(sorted(paths.items(), key=lambda item: item[1]))}
+
+    def search(self, what: Plan, limit: int) -> tuple[list[tuple[float, Any]], int]:
+        """The best `limit` as (score, address), and how many match.
+
+        Equal scores are ordered by path, first line and id: all blocks that share the last score are fetched.
+        """
+        query = self._query(what)
+        fetch = max(limit, 1) + 100
+        while True:
+            with translated():
+                found = self._searcher.search(query, fetch, count=True, weight_by_field="weight")
+            hits = found.hits
+            if len(hits) < fetch or limit < 1 or hits[-1][0] < hits[limit - 1][0]:
+                break
+            fetch *= 8
+        cut = hits[limit - 1][0] if 0 < limit <= len(hits) else 0.0
+        tied = [(score, address) for score, address in hits if score >= cut] if limit > 0 else []
+        keys = self._keys([address for _, address in tied])
+        order = sorted(range(len(tied)), key=lambda at: (-tied[at][0], keys[at]))
+        return [tied[at] for at in order[:limit]], found.count
+
+    def _keys(self, addresses: list[Any]) -> list[tuple[int, int, str]]:
+        files, lines = self._numbers("file", addresses), self._numbers("first_line", addresses)
+        ids = self.ids(addresses)
+        return [(self._rank.get(file, 0), line, id) for file, line, id in zip(files, lines, ids, strict=True)]
+
+    def _numbers(self, field: str, addresses: list[Any]) -> list[Any]:
+        if not addresses:
+            return []
+        with translated():
+            return list(self._searcher.fast_field_values(field, addresses))
+
+    def ids(self, addresses: list[Any]) -> list[str]:
+        """The blocks' ids, without loading blocks whose id is that of `block_id`."""
+        numbers = self._numbers("id_number", addresses)
+        return [
+            self.block(address).id if number is None else f"{number:016x}"
+            for number, address in zip(numbers, addresses, strict=True)
+        ]
+
+    def hits(self, found: Sequence[tuple[float, Any]], reasons: Sequence[tuple[str, Plan]], otherwise: str) -> list[Hit]:
+        """Hits that load their block on first access; `reasons` tell why each one matched, best first."""
+        addresses = [address for _, address in found]
+        ids = self.ids(addresses)
+        why = dict.fromkeys(ids, otherwise)
+        for label, what in reversed(reasons):
+            why.update(dict.fromkeys(self._among(what, ids), label))
+        kinds, files = self._numbers("kind", addresses), self._numbers("file", addresses)
+        return [
+            Hit(
+                id,
+                kind=KINDS[kind],
+                path=self._paths.get(file, ""),
+                score=score,
+                why=why[id],
+                load=partial(self.block, address),
+            )
+            for id, kind, file, (score, address) in zip(ids, kinds, files, found, strict=True)
+        ]
+
+    def _among(self, what: Plan, ids: list[str]) -> list[str]:
+        """Which of some blocks match a plan."""
+        import tantivy
+
+        if not ids:
+            return []
+        terms = [documents.encodable(id) for id in ids]
+        with translated():
+            chosen = tantivy.Query.term_set_query(self._schema, "id", terms)
+            both = [(tantivy.Occur.Must, self._query(what)), (tantivy.Occur.Must, chosen)]
+            found = self._searcher.search(tantivy.Query.boolean_query(both), len(ids), count=False)
+        return self.ids([address for _, address in found.hits])
+
+    def block(self, address: Any) -> CodeBlock:
+        """Load a block."""
+        with translated():
+            stored = self._searcher.doc(address).get_first("block")
+        return CodeBlock.from_dict(json.loads(stored))
+
+    def find(self, id: str) -> CodeBlock | None:
+        """The block with that id."""
+        found, _ = self.search(plan.Match("id", documents.encodable(id)), 1)
+        return self.block(found[0][1]) if found else None
+
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Every block, in the engine's order."""
+        import tantivy
+
+        with translated():
+            found = self._searcher.search(tantivy.Query.all_query(), max(self._searcher.num_docs, 1), count=False)
+        for _, address in found.hits:
+            yield self.block(address)
+
+    def _query(self, what: Plan) -> Any:
+        from tantivy import FieldType, Occur, Query
+
+        with translated():
+            match what:
+                case plan.Match(field, token):
+                    return Query.term_query(self._schema, field, token)
+                case plan.Sequence(field, tokens, slop):
+                    return Query.phrase_query(self._schema, field, list(tokens), slop)
+                case plan.Pattern(field, regex):
+                    return Query.regex_query(self._schema, field, regex)
+                case plan.Near(field, token, distance):
+                    return Query.fuzzy_term_query(self._schema, field, token, distance)
+                case plan.Between(field, low, high):
+                    bounds = (max(low or 0, 0), None if high is None else max(high, 0))
+                    return Query.range_query(self._schema, field, FieldType.Unsigned, *bounds)
+                case plan.Everything():
+                    return Query.const_score_query(Query.all_query(), 1.0)
+                case plan.Weighted(part, factor):
+                    return Query.boost_query(self._query(part), factor)
+                case plan.Constant(part, score):
+                    return Query.const_score_query(self._query(part), score)
+                case plan.Join(required, optional, excluded):
+                    clauses = [(Occur.Must, self._query(part)) for part in required]
+                    clauses += [(Occur.Should, self._query(part)) for part in optional]
+                    clauses += [(Occur.MustNot, self._query(part)) for part in excluded]
+                    return Query.boolean_query(clauses) if clauses else Query.empty_query()
+
+
+def deleted_share(place: Path) -> float:
+    """Share of the documents in the index that are deleted and still count in BM25, 0 to 1."""
+    segments = json.loads((place / "meta.json").read_text(encoding="utf-8"))["segments"]
+    total = sum(segment["max_doc"] for segment in segments)
+    deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
+    return deleted / total if total else 0.0
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """What the engine raises, as OSError, ValueError (its text) or IndexUnavailable; a Rust panic is one of them.
+
+    Raises:
+        IndexUnavailable: the index is damaged.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise IndexUnavailable(f"the index is damaged: {str(error)[:200]}", hint="codenav sources remove SOURCE") from error

@@ -1,0 +1,296 @@
+"""From the parse tree to what a store does: which fields are matched, and what each match is worth.
+
+A plan holds only what every engine can do in the same way, so a store is a one-to-one translation of it and ranking
+is decided here. All scores are BM25 with k1 = 1.2 and b = 0.75 (tantivy has no other), or constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from codenav.blocks import BlockKind
+from codenav.retrieval import analysis
+from codenav.retrieval import query_tree as tree
+from codenav.retrieval.query_values import wildcard_regex
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The token stands in the field. Scored."""
+
+    field: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """At least two tokens stand side by side, `slop` positions apart in all. Scored."""
+
+    field: str
+    tokens: tuple[str, ...]
+    slop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A token of the field matches the whole regular expression. Scores 1."""
+
+    field: str
+    regex: str
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A token of the field is within `distance` edits, a swap of neighbours being one. Scores 1."""
+
+    field: str
+    token: str
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A number of the block lies in a range, both ends included; None is open. Scores 1."""
+
+    field: str
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """Every block. Scores 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """All that is required, none that is excluded; optional parts add to the score.
+
+    Without `required` at least one of `optional` must match; with neither nothing does.
+    """
+
+    required: tuple[Plan, ...] = ()
+    optional: tuple[Plan, ...] = ()
+    excluded: tuple[Plan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The score of a part times a factor."""
+
+    part: Plan
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A part that scores the same wherever it matches."""
+
+    part: Plan
+    score: float
+
+
+Plan = Match | Sequence | Pattern | Near | Between | Everything | Join | Weighted | Constant
+
+NAME, NAME_PARTS, NAME_PREFIX = 6.0, 4.0, 2.0
+SIGNATURE, SIGNATURE_PARTS = 1.0, 1.0
+TEXT, TEXT_PARTS = 1.0, 0.5
+"""What a match is worth per field. A name must outweigh everything else; known-item search on transformers, django
+and networkx gave the values."""
+JOINED, ALL_PARTS = 6.0, 2.0
+"""Bonus where words side by side are a name together: joined as an identifier, or all among its parts."""
+MAX_JOINED = 8
+"""Words that are tried as one name; longer names are not found by typing all of their words."""
+FILTER = 0.1
+"""Score of a field that only narrows (`type:`, `file_path:`, `lines:`)."""
+
+_WORTH: dict[str, tuple[tuple[str, float], ...]] = {
+    "text": (
+        ("name", NAME), ("name_parts", NAME_PARTS), ("signature", SIGNATURE), ("signature_parts", SIGNATURE_PARTS),
+        ("text", TEXT), ("text_parts", TEXT_PARTS),
+    ),
+    "name": (("name", NAME), ("name_parts", NAME_PARTS)),
+    "signature": (("signature", 1.0), ("signature_parts", 0.5)),
+    "doc": (("doc", 1.0), ("doc_parts", 0.5)),
+}  # fmt: skip
+
+
+def plan(node: tree.Node, *, kinds: Collection[BlockKind] | None = None) -> Plan:
+    """What a store is to look for; with `kinds`, only among those."""
+    whole = _plan(node)
+    if kinds is None:
+        return whole
+    wanted = Join(optional=tuple(Match("type", kind.value) for kind in sorted(set(kinds))))
+    return Join(required=(whole, Constant(wanted, 0.0)))
+
+
+def _plan(node: tree.Node) -> Plan:
+    match node:
+        case tree.And(children):
+            required = tuple(_plan(child) for child in children if not isinstance(child, tree.Not))
+            excluded = tuple(_plan(child.child) for child in children if isinstance(child, tree.Not))
+            return Join(required or (Everything(),), _together(children), excluded)
+        case tree.Or(children):
+            return Join(optional=(*map(_plan, children), *_together(children)))
+        case tree.Not(child):
+            return Join(required=(Everything(),), excluded=(_plan(child),))
+        case tree.Prefer(required, optional):
+            return Join((_plan(required),), (_plan(optional),))
+        case tree.Boost(child, factor):
+            return Weighted(_plan(child), factor)
+        case _:
+            return _leaf(node)
+
+
+def _leaf(leaf: tree.Leaf) -> Plan:
+    match leaf:
+        case tree.Words(field, words):
+            return _words(field, words)
+        case tree.Phrase(field, words, slop):
+            return _phrase(field, words, slop)
+        case tree.Wildcard(field, pattern):
+            return _wildcard(field, pattern)
+        case tree.Regex(field, pattern):
+            return _patterns(field, pattern)
+        case tree.Fuzzy(field, word, distance):
+            tokens = [(name, factor, word.lower()[: analysis.MAX_TOKEN]) for name, factor in _WORTH[field]]
+            return _any(Constant(Near(name, token, distance), factor) for name, factor, token in tokens)
+        case tree.Value(field, value):
+            return Constant(_value(field, value), FILTER)
+        case tree.Lines(first, last):
+            overlap = (Between("first_line", None, last), Between("last_line", first, None))
+            return Constant(Join(required=overlap), FILTER)
+        case tree.Everything():
+            return Everything()
+        case tree.Nothing():
+            return Join()
+
+
+def _any(parts: Iterable[Plan]) -> Plan:
+    return Join(optional=tuple(parts))
+
+
+def _words(field: str, words: tuple[str, ...]) -> Plan:
+    identifiers = _identifiers(words)
+    each = tuple(_identifier(field, identifier) for identifier in identifiers)
+    if len(each) < 2:
+        return each[0] if each else Join()
+    return Join(required=each, optional=(_phrase(field, tuple(identifiers), 0),))
+
+
+def _identifiers(words: Iterable[str]) -> list[str]:
+    return [identifier for word in words for identifier in analysis.words(word)]
+
+
+def _identifier(field: str, identifier: str) -> Plan:
+    found = _phrase_parts(field, (identifier,), 0)
+    whole = analysis.whole_tokens(identifier)
+    if field == "text" and len(whole) == 1 and analysis.MIN_PREFIX <= len(whole[0]) <= analysis.MAX_PREFIX:
+        found.append(Weighted(Match("name_prefixes", whole[0]), NAME_PREFIX))
+    return _any(found)
+
+
+def _phrase(field: str, words: tuple[str, ...], slop: int) -> Plan:
+    return _any(_phrase_parts(field, words, slop))
+
+
+def _phrase_parts(field: str, words: tuple[str, ...], slop: int) -> list[Plan]:
+    """One clause per field; a field of parts is left out where the words have none."""
+    wholes: list[str] = []
+    parts: list[str] = []
+    for identifier in _identifiers(words):
+        wholes += analysis.whole_tokens(identifier)
+        parts += analysis.part_tokens(identifier)
+    found: list[Plan] = []
+    for name, factor in _WORTH[field]:
+        tokens = parts if name.endswith("_parts") else wholes
+        if tokens:
+            found.append(_weighted(_tokens(name, tokens, slop), factor))
+    return found
+
+
+def _weighted(part: Plan, factor: float) -> Plan:
+    if isinstance(part, Pattern) or (isinstance(part, Sequence) and part.slop):
+        # Lucene weighs a loose phrase by its distance and tantivy does not: constant in both.
+        return Constant(part, factor)
+    return part if factor == 1 else Weighted(part, factor)
+
+
+def _tokens(field: str, tokens: list[str], slop: int = 0) -> Plan:
+    if len(tokens) > 1:
+        return Sequence(field, tuple(tokens), slop)
+    token = tokens[0]
+    if len(token) == 1 and analysis.is_cjk(token):
+        return Pattern(field, f"{token}.?|.{token}")
+    return Match(field, token)
+
+
+def _wildcard(field: str, pattern: str) -> Plan:
+    if field not in tree.TEXT_FIELDS:
+        if field == "file_path":
+            anywhere = "" if pattern.startswith("*") else "(.*/)?"
+            return Constant(Pattern("file_path", anywhere + wildcard_regex(analysis.path_token(pattern))), FILTER)
+        return Constant(Pattern(field, wildcard_regex(analysis.keyword(pattern))), FILTER)
+    if pattern == "*":
+        return Join(required=(Everything(),), excluded=(Match(field, analysis.SENTINEL),))
+    found = _patterns(field, wildcard_regex(pattern.lower()))
+    beginning = pattern[:-1].lower()
+    is_prefix = pattern.endswith("*") and not set(beginning) & set("*?")
+    if field in ("text", "name") and is_prefix and analysis.MIN_PREFIX <= len(beginning) <= analysis.MAX_PREFIX:
+        return _any((Weighted(Match("name_prefixes", beginning), NAME), found))
+    return found
+
+
+def _patterns(field: str, regex: str) -> Plan:
+    return _any(Constant(Pattern(name, regex), factor) for name, factor in _WORTH[field])
+
+
+def _value(field: str, value: str) -> Plan:
+    if field == "type":
+        return Match("type", value)
+    if field == "file_path":
+        parts = [part for part in analysis.path_token(value).split("/") if part]
+        return _tokens("path_parts", parts) if parts else Everything()
+    return Match(field, analysis.keyword(value))
+
+
+def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
+    """The bonus for words that are one name together: `shortest path` for `shortest_path`."""
+    words = [
+        word for child in children if isinstance(child, tree.Words) and child.field in ("text", "name")
+        for word in child.words
+    ]  # fmt: skip
+    identifiers = [word.lower() for word in _identifiers(words)]
+    parts = [part for word in _identifiers(words) for part in analysis.part_tokens(word)]
+    if not 2 <= len(identifiers) <= MAX_JOINED or not parts:
+        return ()
+    joined = _any(Match("name", joint.join(identifiers)[: analysis.MAX_TOKEN]) for joint in ("_", ""))
+    every = Join(required=tuple(Match("name_parts", part) for part in dict.fromkeys(parts)))
+    return (Weighted(joined, JOINED), Weighted(every, ALL_PARTS))
+
+
+def reasons(node: tree.Node) -> tuple[list[tuple[str, Plan]], str]:
+    """How to tell why a block matched: labels with the plan that each stands for, best first, and the label else."""
+    leaves = tree.leaves(node)
+    named = [leaf for leaf in leaves if getattr(leaf, "field", "") in ("text", "name")]
+    exact: list[Plan] = []
+    part: list[Plan] = []
+    for leaf in named:
+        match leaf:
+            case tree.Words(_, words) | tree.Phrase(_, words):
+                for identifier in _identifiers(words):
+                    exact.append(_tokens("name", analysis.whole_tokens(identifier)))
+                    tokens = analysis.part_tokens(identifier)
+                    part += [_tokens("name_parts", tokens)] if tokens else []
+                    if isinstance(leaf, tree.Words) and leaf.field == "text":
+                        part.append(Match("name_prefixes", identifier.lower()))
+            case tree.Wildcard(_, _) | tree.Regex(_, _) | tree.Fuzzy(_, _, _):
+                part.append(_leaf(tree.Wildcard("name", leaf.pattern) if isinstance(leaf, tree.Wildcard) else
+                                  tree.Regex("name", leaf.pattern) if isinstance(leaf, tree.Regex) else
+                                  tree.Fuzzy("name", leaf.word, leaf.distance)))  # fmt: skip
+    probes = [("name: exact", exact), ("name: part", part)]
+    texts = [getattr(leaf, "field", "") for leaf in leaves if getattr(leaf, "field", "") in tree.TEXT_FIELDS]
+    others = ["lines" if isinstance(leaf, tree.Lines) else getattr(leaf, "field", "everything") for leaf in leaves]
+    rest = ", ".join(dict.fromkeys(texts or others)) or "everything"
+    return [(label, _any(plans)) for label, plans in probes if plans], rest
