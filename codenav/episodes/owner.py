@@ -16,12 +16,12 @@ def owner() -> dict[str, Any]:
     return {"host": os.uname().nodename, "boot": _boot(), "pid": os.getpid(), "started": _started(os.getpid())}
 
 
-def lives(data: Mapping[str, Any]) -> bool:
-    """Whether the process that `owner` described still runs.
+def lives(data: Any) -> bool:
+    """Whether the process that `owner` described, as read back from a record, still runs.
 
     A pid that was given to another process does not count, a zombie does not, nor does one of another host.
     """
-    if data.get("host") != os.uname().nodename or data.get("boot") != _boot():
+    if not isinstance(data, Mapping) or data.get("host") != os.uname().nodename or data.get("boot") != _boot():
         return False
     pid = data.get("pid")
     if not isinstance(pid, int) or pid <= 0:
@@ -31,7 +31,11 @@ def lives(data: Mapping[str, Any]) -> bool:
 
 
 def _boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    """Empty where /proc is not mounted: then no process can be told from another, and none counts as living."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _started(pid: int) -> int | None:

@@ -119,7 +119,7 @@ class EpisodeStore:
             with open(folder / EVENTS_FILE, "rb") as file:
                 head = read_line(file.readline()) or {}
                 file.seek(0)
-                return EpisodeResult.from_events(file, alive=lives(head.get("owner") or {}), folder=folder)
+                return EpisodeResult.from_events(file, alive=lives(head.get("owner")), folder=folder)
         except FileNotFoundError as error:
             raise CodeNavError(f"{id} has no record yet", hint=f"ls -l {folder}") from error
         except OSError as error:
@@ -175,7 +175,7 @@ class EpisodeStore:
             with open(self.folder / id / EVENTS_FILE, "rb") as file:
                 head = read_line(file.readline()) or {}
                 # Before the rest is read: a run that ends in between is then found with its last line.
-                alive = lives(head.get("owner") or {})
+                alive = lives(head.get("owner"))
                 end = _last_event(file)
                 ended = end.get("event") == "run_ended"
                 return EpisodeRow(
