@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,7 +92,7 @@ class Episode:
             codenav=__version__,
         )
 
-    def stream(self) -> Iterator[Event]:
+    def stream(self) -> Generator[Event]:
         """Run to the end, yielding each event as it happens.
 
         A caller that stops reading ends the episode as interrupted. Errors of codenav's own are in the last event,

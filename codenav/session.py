@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,7 +142,7 @@ class Session:
         """Run one request to its end. See `Episode.run`."""
         return self.episode(request).run()
 
-    def stream(self, request: str) -> Iterator[Event]:
+    def stream(self, request: str) -> Generator[Event]:
         """Run one request, yielding each event as it happens. See `Episode.stream`."""
         return self.episode(request).stream()
 

@@ -147,8 +147,8 @@ def _model(named: str | None, base_url: str | None) -> Row:
     from codenav.models import probe
 
     config = load_config()
-    row = probe(named or config.model, base_url or config.base_url)
-    return Row("model", row.ok, row.detail, row.hint)
+    ok, detail, hint = probe(named or config.model, base_url or config.base_url)
+    return Row("model", ok, detail, hint)
 
 
 def _disk() -> Row:

@@ -28,6 +28,7 @@ def command() -> None:
 @json_option
 def list_episodes(limit: int, as_json: bool) -> None:
     """List the newest episodes first."""
+    from codenav.cli.transcript import inert
     from codenav.config import episodes_dir
     from codenav.episodes.store import EpisodeStore
 
@@ -36,7 +37,7 @@ def list_episodes(limit: int, as_json: bool) -> None:
         print_json([row.to_dict() for row in rows])
         return
     for row in rows:
-        request = " ".join(row.request.split())
+        request = inert(" ".join(row.request.split()))
         mark = "verified" if row.verified else ""
         click.echo(f"{row.id}  {row.status.value:<11} {row.steps:>3} steps  {mark:<8}  {request[:70]}")
     if rows.damaged:
@@ -51,13 +52,13 @@ def list_episodes(limit: int, as_json: bool) -> None:
 def show(episode: str, as_json: bool) -> None:
     """Show an episode: its id, the beginning of one, or last."""
     from codenav.api import load_episode
-    from codenav.cli.display import print_episode
+    from codenav.cli.transcript import transcript
 
     result = load_episode(episode)
     if as_json:
         print_json(result.to_dict())
     else:
-        print_episode(result)
+        click.echo(transcript(result))
 
 
 @command.command("export")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +67,13 @@ def command(request: str, **options: Any) -> int:
         running = session.episode(request)
         shown = None if options["quiet"] or options["as_json"] else display.RunDisplay()
         try:
-            for event in running.stream():
-                if shown:
-                    shown(event)
-                if options["stream"]:
-                    click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
+            # Closing the stream closes the record, also where showing an event was interrupted.
+            with closing(running.stream()) as events:
+                for event in events:
+                    if shown:
+                        shown(event)
+                    if options["stream"]:
+                        click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
         finally:
             if running.ended:
                 _finish(running.result, options)
