@@ -99,24 +99,27 @@ def outcome(step: Mapping[str, Any]) -> str:
 
 def _write(path: Path, text: str) -> Path:
     """Write a file beside its place and move it there: the old content or the new, never a part."""
-    if not path.parent.is_dir():
-        raise NotFound(f"no such folder: {path.parent}", hint=f"mkdir -p {path.parent}")
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is not a regular file", hint="name a file")
-    target = path.resolve()
-    beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                file.write(text)
-                if target.exists():
-                    os.fchmod(handle, target.stat().st_mode & 0o777)
-            os.replace(beside, target)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        if not path.parent.is_dir():
+            raise NotFound(f"no such folder: {path.parent}", hint=f"mkdir -p {path.parent}")
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} is not a regular file", hint="name a file")
+        _replace(Path(os.path.realpath(path)), text)
     except OSError as error:
         hint = "free some space or name another place"
         raise StorageFull(f"cannot write {path}: {error.strerror}", hint=hint) from error
     return path
+
+
+def _replace(target: Path, text: str) -> None:
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+            if target.exists():
+                os.fchmod(handle, target.stat().st_mode & 0o777)
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

@@ -130,7 +130,7 @@ def _difference(
 
 def _variable_difference(replayed: Variable, recorded: Variable) -> str:
     if replayed.type != recorded.type:
-        return f"{replayed.name} is a {replayed.type} in the replay and a {recorded.type} in the episode"
+        return f"{replayed.name} has type {replayed.type} in the replay and {recorded.type} in the episode"
     here, there = _masked(replayed.repr), _masked(recorded.repr)
     if here == there or _same_in_another_order(here, there):
         return ""
