@@ -1,0 +1,153 @@
+"""From what a model wrote to one action, or to the rule that it broke. Never raises, whatever the text."""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Mapping
+
+from codenav.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction
+from codenav.agents.tags import Found, find_actions, visible
+
+_SYNONYMS = {
+    "search": ("es_search", "search_code", "code_search", "retrieve", "retrieval", "query", "find"),
+    "code": ("python", "py", "python3", "ipython", "execute", "execute_code", "exec", "run", "run_code", "run_python"),
+    "code_summary": ("codesummary", "summary_code", "final_code"),
+    "ask": ("ask_user", "question", "clarify", "request_user_message"),
+    "done": ("final_answer", "final", "answer", "finish", "finished", "complete", "submit"),
+}
+"""What models write for our types, their habits from other agents included. `summary` is none: it may be prose."""
+_TYPE_OF = {synonym: type_ for type_, synonyms in _SYNONYMS.items() for synonym in synonyms}
+
+_EXAMPLES = {
+    "search": '(type: FUNCTION) AND "shortest path"',
+    "code": "print(1 + 1)",
+    "code_summary": 'total = 1 + 1\nprint("total:", total)',
+    "ask": "Which of the two files do you mean?",
+    "done": "The answer to the request.",
+}
+
+_FENCE = re.compile(r"```[ \t]*(?P<language>[\w+-]*)[ \t]*\n")
+_LINE_END = re.compile(r"[ \t]*\r?\n")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#0?39|#x27);")
+_LITERAL = re.compile(
+    r"'''(?:.*?'''|.*)|\"\"\"(?:.*?\"\"\"|.*)|'(?:[^'\\\n]|\\.)*+'?|\"(?:[^\"\\\n]|\\.)*+\"?|#[^\n]*", re.DOTALL
+)
+"""A string or a comment of Python, near enough to tell what stands outside of them."""
+
+
+def parse(text: str, actions: Mapping[str, type[Action]], *, truncated: bool = False) -> Action | InvalidAction:
+    """The action that an answer holds; `actions` are the types in play with their classes.
+
+    Private thinking is left out, and the last complete action counts. Where that is `done` and the same answer
+    holds other actions, the last of those counts: the answer was written before their results were there. The
+    end of the text closes an open content, except where `truncated` says that the server cut it.
+
+    An answer without tags that ends with its only ```python block is read as `code`.
+    """
+    found = find_actions(text)
+    if not found:
+        return _untagged(text, actions, truncated)
+    whole = [item for item in found[:-1] if item.closed]
+    if found[-1].closed or not truncated:
+        whole.append(found[-1])
+    if not whole:
+        return _invalid("truncated", actions, type_=_known(found[-1].type, actions))
+    chosen = whole[-1]
+    if _known(chosen.type, actions) == Done.type:
+        earlier = [item for item in whole if _known(item.type, actions) not in ("", Done.type) and item.content.strip()]
+        chosen = earlier[-1] if earlier else chosen
+    return _checked(chosen, actions)
+
+
+def _checked(found: Found, actions: Mapping[str, type[Action]]) -> Action | InvalidAction:
+    type_ = _known(found.type, actions)
+    if not type_:
+        return _invalid("unknown_type", actions, wrote=" ".join(found.type.split())[:40])
+    content = _clean(found.content, actions[type_])
+    if not content.strip():
+        return _invalid("empty_content", actions, type_=type_)
+    return actions[type_](content=content, thought=found.thought)
+
+
+def _known(written: str, actions: Mapping[str, type[Action]]) -> str:
+    """The type in play that is meant; empty where there is none."""
+    name = "_".join(written.strip().strip("\"'`*. ").lower().replace("-", " ").split())
+    if name in actions:
+        return name
+    meant = _TYPE_OF.get(name, "")
+    return meant if meant in actions else ""
+
+
+def _untagged(text: str, actions: Mapping[str, type[Action]], truncated: bool) -> Action | InvalidAction:
+    shown = visible(text)
+    if truncated:
+        return _invalid("truncated", actions)
+    opening = _FENCE.search(shown)
+    if Code.type in actions and opening and shown.count("```") == 2 and shown.endswith("\n```"):
+        code = shown[opening.end() : -4]
+        if opening["language"].lower() in ("python", "py", "python3") and code.strip():
+            return actions[Code.type](content=code, thought=shown[: opening.start()].strip())
+    return _invalid("no_action", actions)
+
+
+def _clean(content: str, kind: type[Action]) -> str:
+    """Take off what models wrap a content in: line ends, CDATA, code fences, escaped brackets."""
+    content = _inner(content)
+    stripped = content.strip()
+    if stripped.startswith("<![CDATA["):
+        content = _inner(stripped.removeprefix("<![CDATA[").removesuffix("]]>"))
+    if issubclass(kind, (Ask, Done)):
+        # The text is for a person, who may well have asked for a fence or an entity.
+        return content
+    if "<" not in content and ">" not in content and _ENTITY.search(_LITERAL.sub("", content)):
+        content = html.unescape(content)
+    content = _unfenced(content)
+    if issubclass(kind, (Code, CodeSummary)):
+        first = next((line for line in content.splitlines() if line.strip()), "")
+        # Python that begins with an indented line cannot run: the whole block was indented to fit the tags.
+        return textwrap.dedent(content) if first[:1] in (" ", "\t") else content
+    return content
+
+
+def _inner(content: str) -> str:
+    """Without the line ends next to the tags; without all outer space where the opening tag has none."""
+    opening = _LINE_END.match(content)
+    if not opening:
+        return content.strip()
+    content = content[opening.end() :]
+    before, newline, rest = content.rpartition("\n")
+    if not newline or rest.strip(" \t"):
+        return content.rstrip()
+    return before.removesuffix("\r")
+
+
+def _unfenced(content: str) -> str:
+    """The inside of a content that is one code block; anything else as it is."""
+    stripped = content.strip()
+    opening = _FENCE.match(stripped)
+    if not opening:
+        return content
+    body = stripped[opening.end() :]
+    if body.endswith("```") and body.count("```") == 1:
+        return body.removesuffix("```").removesuffix("\n")
+    return body if "```" not in body else content
+
+
+def _invalid(rule: str, actions: Mapping[str, type[Action]], *, type_: str = "", wrote: str = "") -> InvalidAction:
+    """The rule in one sentence and the right form, for the types in play."""
+    types = ", ".join(actions)
+    sentence = {
+        "no_action": "Your answer holds no action, so nothing was done.",
+        "unknown_type": f"There is no action of type {wrote!r}, so nothing was done. The types are: {types}.",
+        "empty_content": f"The <content> of your {type_} action is empty, so nothing was done.",
+        "truncated": "Your answer was cut off before its action was complete, so nothing was done. "
+        "Think and write less: one small step.",
+    }[rule]
+    example = type_ or next(iter(actions), "")
+    form = Action(_EXAMPLES.get(example, "what the action needs"), "Why you take this step.", example).to_xml()
+    lines = [sentence, f"Write exactly one action, in this form (types: {types}):", "", form]
+    if rule == "no_action" and Done.type in actions:
+        lines += ["", "If your text was the answer to the request, send it again as the content of a done action."]
+    return InvalidAction("\n".join(lines), rule)

@@ -1,0 +1,95 @@
+"""The system prompt, put together from one file per action and an overview around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.protocols import Environment
+
+FILES = Path(__file__).with_name("prompts")
+OVERVIEW = "overview"
+NO_DESCRIPTION = "No description was given. Search to see what is there."
+
+_VARIABLE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>\w+)\}")
+
+
+def compose(*, description: str, environments: Sequence[Environment], folder: Path | None = None) -> str:
+    """The system prompt for the environments in play, in their order.
+
+    Per action type there is one file, `<type>.md`; a file in `folder` wins over ours of the same name. An action's
+    file may use the facts of its environment as `${name}`; `overview.md` may use `${description}`, `${types}` (the
+    names of the types) and `${actions}` (the sections of all actions). `$${name}` stands for `${name}` itself.
+
+    Raises:
+        NotFound: `folder` does not exist.
+        UsageError: an action has no file, a file cannot be read, or it names a variable that is not there.
+    """
+    if folder is not None and not folder.is_dir():
+        raise NotFound(f"no such prompt folder: {folder}", hint=f"codenav prompt copy {folder}")
+    sections = [_filled(item.action.type, item.facts(), folder) for item in environments]
+    variables = {
+        "description": description.strip() or NO_DESCRIPTION,
+        "types": ", ".join(item.action.type for item in environments),
+        "actions": "\n\n".join(sections),
+    }
+    return _filled(OVERVIEW, variables, folder) + "\n"
+
+
+def copy_prompts(folder: Path) -> list[Path]:
+    """Copy our prompt files into a folder to edit there; returns the copies.
+
+    Raises:
+        UsageError: files of these names are there already; none was written.
+        StorageFull: the folder cannot be written.
+    """
+    copies = {source: folder / source.name for source in sorted(FILES.glob("*.md"))}
+    there = [copy.name for copy in copies.values() if copy.exists()]
+    if there:
+        raise UsageError(
+            f"{folder} already has {', '.join(there)}", hint="name another folder, or move those files away"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, copy in copies.items():
+            with copy.open("xb") as file:
+                file.write(source.read_bytes())
+    except OSError as error:
+        raise StorageFull(
+            f"cannot write prompts to {folder}: {error.strerror}", hint="name a folder that can be written"
+        ) from error
+    return list(copies.values())
+
+
+def _filled(name: str, variables: Mapping[str, str], folder: Path | None) -> str:
+    path = _path(name, folder)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", hint="a prompt file is plain UTF-8 text") from error
+
+    def value(match: re.Match[str]) -> str:
+        name = match["name"]
+        if match["escape"]:
+            return f"${{{name}}}"
+        if name not in variables:
+            known = ", ".join(f"${{{variable}}}" for variable in variables) or "none"
+            raise UsageError(
+                f"{path} uses ${{{name}}}, which is not known there",
+                hint=f"variables of {path.name}: {known}; for the text itself write $${{{name}}}",
+            )
+        return variables[name]
+
+    return _VARIABLE.sub(value, text).strip()
+
+
+def _path(name: str, folder: Path | None) -> Path:
+    for place in (folder, FILES):
+        if place is not None and (place / f"{name}.md").is_file():
+            return place / f"{name}.md"
+    raise UsageError(
+        f"no prompt file for actions of type {name!r}",
+        hint=f"write {name}.md into {folder or 'a folder and name it with --prompts'}",
+    )
