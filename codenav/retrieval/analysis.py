@@ -57,8 +57,8 @@ def part_tokens(word: str) -> list[str]:
 def analysed(text: str) -> tuple[str, str]:
     """Two fields of a text: its whole identifiers, and their parts. Neither is ever empty."""
     pairs = [_cache[word] for word in words(text)]
-    wholes = " ".join(whole for whole, _ in pairs if whole)
-    parts = " ".join(part for _, part in pairs if part)
+    wholes = " ".join([whole for whole, _ in pairs])
+    parts = " ".join([part for _, part in pairs if part])
     return wholes or SENTINEL, parts or SENTINEL
 
 

@@ -18,7 +18,9 @@ KIND_WORTH = {
 mild, so that a name that was asked for comes first whatever its kind."""
 TEST_WORTH = 0.6
 """Factor of the score of blocks in tests and in vendored code."""
-_ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|_?vendor(?:ed)?|third_party|node_modules)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+_ASIDE = re.compile(
+    r"(?:^|/)(?:tests?|testing|_?vendor(?:ed)?|third_party|node_modules)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$"
+)
 
 
 def worth(block: CodeBlock) -> float:
@@ -26,9 +28,14 @@ def worth(block: CodeBlock) -> float:
     return KIND_WORTH.get(block.kind, 1.0) * (TEST_WORTH if _ASIDE.search(block.path.lower()) else 1.0)
 
 
+WEIGHT_SCALE = 4.0
+"""log2(2 + weight) is the worth times this. tantivy multiplies scores by that (Elasticsearch: `ln2p`) and takes a
+negative weight for 0, so the smallest worth is 1/4."""
+
+
 def weight(block: CodeBlock) -> float:
-    """`worth` as the number w whose log2(2 + w) it is: what tantivy multiplies by, and Elasticsearch's `ln2p`."""
-    return math.exp2(worth(block)) - 2.0
+    """`worth` in the form that engines multiply by."""
+    return max(0.0, math.exp2(WEIGHT_SCALE * worth(block)) - 2.0)
 
 
 def text_fields(block: CodeBlock) -> dict[str, str]:

@@ -10,11 +10,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from codenav.blocks import BlockKind, Change, CodeBlock, FileChange, FileRemoval, FileSkip, FileState, IndexStats, SearchResult
+from codenav.blocks import (
+    BlockKind,
+    Change,
+    CodeBlock,
+    FileChange,
+    FileRemoval,
+    FileSkip,
+    FileState,
+    IndexStats,
+    SearchResult,
+)
 from codenav.errors import IndexUnavailable
 from codenav.retrieval import engine, generations
 from codenav.retrieval.generations import FileEntry, Manifest
-from codenav.retrieval.plan import plan, reasons
+from codenav.retrieval.plan import plan
 from codenav.retrieval.query import parse
 
 MAX_DELETED = 0.1
@@ -65,7 +75,7 @@ class EmbeddedIndex:
             return result
         with damage_told(self.folder):
             found, total = reader.search(plan(understood.tree, kinds=kinds), limit)
-            hits = reader.hits(found, *reasons(understood.tree))
+            hits = reader.hits(found, understood.tree)
         return dataclasses.replace(result, hits=hits, total=total)
 
     def get(self, id: str) -> CodeBlock | None:
@@ -259,7 +269,9 @@ class _Build:
 
 def damaged(folder: Path, error: BaseException) -> IndexUnavailable:
     """The error for files that the engine cannot read."""
-    return IndexUnavailable(f"the index in {folder} is damaged: {str(error)[:200]}", hint="codenav sources remove SOURCE")
+    return IndexUnavailable(
+        f"the index in {folder} is damaged: {str(error)[:200]}", hint="codenav sources remove SOURCE"
+    )
 
 
 @contextlib.contextmanager

@@ -14,6 +14,8 @@ from codenav.blocks import BlockKind, CodeBlock, Hit
 from codenav.errors import IndexUnavailable
 from codenav.retrieval import documents, plan
 from codenav.retrieval.plan import Plan
+from codenav.retrieval.query_tree import Node
+from codenav.retrieval.reasons import Found
 
 KINDS = tuple(BlockKind)
 """A block's kind is stored as its place here; the order is part of the format."""
@@ -22,11 +24,16 @@ WRITER_BYTES = 64_000_000
 """Memory of the writer before it starts a new segment; 128 MB index no faster and take twice the memory."""
 
 
+TIES = 400
+"""Hits that are fetched beyond the limit at first, as many share the last score."""
+
+
 def version() -> str:
     """The engine and its index format; an index of another format cannot be opened."""
     import tantivy
 
-    return str(tantivy.__version__).rpartition(", ")[2]
+    named: str = vars(tantivy)["__version__"]
+    return named.rpartition(", ")[2]
 
 
 def schema() -> Any:
@@ -39,7 +46,7 @@ def schema() -> Any:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
     for name in documents.keyword_fields(example):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("block", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("block", stored=True)
     for name in ("file", "kind", "id_number"):
         builder.add_unsigned_field(name, fast=True)
     for name in ("first_line", "last_line"):
@@ -78,7 +85,7 @@ class Writer:
             document.add_text(name, value)
         for name, value in documents.keyword_fields(block).items():
             document.add_text(name, value)
-        document.add_text("block", json.dumps(block.to_dict()))
+        document.add_bytes("block", json.dumps(block.to_dict()).encode())
         document.add_unsigned("file", file)
         document.add_unsigned("kind", KINDS.index(block.kind))
         if _NUMBER_ID.fullmatch(block.id):
@@ -118,14 +125,14 @@ class Reader:
         Equal scores are ordered by path, first line and id: all blocks that share the last score are fetched.
         """
         query = self._query(what)
-        fetch = max(limit, 1) + 100
+        fetch = max(limit, 1) + TIES
         while True:
             with translated():
-                found = self._searcher.search(query, fetch, count=True, weight_by_field="weight")
+                found: Any = self._searcher.search(query, fetch, count=True, weight_by_field="weight")
             hits = found.hits
             if len(hits) < fetch or limit < 1 or hits[-1][0] < hits[limit - 1][0]:
                 break
-            fetch *= 8
+            fetch = min(found.count + 1, fetch * 100)
         cut = hits[limit - 1][0] if 0 < limit <= len(hits) else 0.0
         tied = [(score, address) for score, address in hits if score >= cut] if limit > 0 else []
         keys = self._keys([address for _, address in tied])
@@ -151,43 +158,26 @@ class Reader:
             for number, address in zip(numbers, addresses, strict=True)
         ]
 
-    def hits(self, found: Sequence[tuple[float, Any]], reasons: Sequence[tuple[str, Plan]], otherwise: str) -> list[Hit]:
-        """Hits that load their block on first access; `reasons` tell why each one matched, best first."""
+    def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Hit]:
+        """Hits that load their block on first access."""
         addresses = [address for _, address in found]
-        ids = self.ids(addresses)
-        why = dict.fromkeys(ids, otherwise)
-        for label, what in reversed(reasons):
-            why.update(dict.fromkeys(self._among(what, ids), label))
-        kinds, files = self._numbers("kind", addresses), self._numbers("file", addresses)
+        ids, kinds, files = self.ids(addresses), self._numbers("kind", addresses), self._numbers("file", addresses)
         return [
-            Hit(
+            Found(
                 id,
                 kind=KINDS[kind],
                 path=self._paths.get(file, ""),
-                score=score,
-                why=why[id],
+                score=score / documents.WEIGHT_SCALE,
+                query=query,
                 load=partial(self.block, address),
             )
             for id, kind, file, (score, address) in zip(ids, kinds, files, found, strict=True)
         ]
 
-    def _among(self, what: Plan, ids: list[str]) -> list[str]:
-        """Which of some blocks match a plan."""
-        import tantivy
-
-        if not ids:
-            return []
-        terms = [documents.encodable(id) for id in ids]
-        with translated():
-            chosen = tantivy.Query.term_set_query(self._schema, "id", terms)
-            both = [(tantivy.Occur.Must, self._query(what)), (tantivy.Occur.Must, chosen)]
-            found = self._searcher.search(tantivy.Query.boolean_query(both), len(ids), count=False)
-        return self.ids([address for _, address in found.hits])
-
     def block(self, address: Any) -> CodeBlock:
         """Load a block."""
         with translated():
-            stored = self._searcher.doc(address).get_first("block")
+            stored: Any = self._searcher.doc(address).get_first("block")
         return CodeBlock.from_dict(json.loads(stored))
 
     def find(self, id: str) -> CodeBlock | None:
@@ -253,4 +243,6 @@ def translated() -> Iterator[None]:
     except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        raise IndexUnavailable(f"the index is damaged: {str(error)[:200]}", hint="codenav sources remove SOURCE") from error
+        raise IndexUnavailable(
+            f"the index is damaged: {str(error)[:200]}", hint="codenav sources remove SOURCE"
+        ) from error

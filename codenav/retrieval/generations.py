@@ -1,10 +1,10 @@
 """What an embedded index is on disk: generations, a manifest in each, and a pointer to the current one.
 
-    FOLDER/current            the name of a generation; replaced by rename
-    FOLDER/gen-7/             the engine's files and manifest.json; never changed once `current` names it,
-                              but for the manifest, which is replaced by rename
-    FOLDER/.write.lock        held while a generation is written
-    FOLDER/.build.lock        held by whoever decides what to write (`build_lock`)
+FOLDER/current            the name of a generation; replaced by rename
+FOLDER/gen-7/             the engine's files and manifest.json; never changed once `current` names it,
+                          but for the manifest, which is replaced by rename
+FOLDER/.write.lock        held while a generation is written
+FOLDER/.build.lock        held by whoever decides what to write (`build_lock`)
 """
 
 from __future__ import annotations
@@ -85,7 +85,14 @@ class Manifest:
     def to_json(self) -> str:
         """The content of `manifest.json`."""
         files = {
-            path: [entry.number, entry.state.size, entry.state.mtime_ns, entry.state.digest, entry.kinds, entry.languages]
+            path: [
+                entry.number,
+                entry.state.size,
+                entry.state.mtime_ns,
+                entry.state.digest,
+                entry.kinds,
+                entry.languages,
+            ]
             for path, entry in self.files.items()
         }
         data = {**vars(self), "format": FORMAT, "files": files, "skipped": [[s.path, s.reason] for s in self.skipped]}

@@ -114,6 +114,8 @@ _WORTH: dict[str, tuple[tuple[str, float], ...]] = {
     "signature": (("signature", 1.0), ("signature_parts", 0.5)),
     "doc": (("doc", 1.0), ("doc_parts", 0.5)),
 }  # fmt: skip
+_PATTERNS = {**_WORTH, "text": tuple(pair for pair in _WORTH["text"] if not pair[0].startswith("signature"))}
+"""Patterns scan a field's whole dictionary (10 ms a field): the signature stands in the text as well."""
 
 
 def plan(node: tree.Node, *, kinds: Collection[BlockKind] | None = None) -> Plan:
@@ -154,8 +156,8 @@ def _leaf(leaf: tree.Leaf) -> Plan:
         case tree.Regex(field, pattern):
             return _patterns(field, pattern)
         case tree.Fuzzy(field, word, distance):
-            tokens = [(name, factor, word.lower()[: analysis.MAX_TOKEN]) for name, factor in _WORTH[field]]
-            return _any(Constant(Near(name, token, distance), factor) for name, factor, token in tokens)
+            token = word.lower()[: analysis.MAX_TOKEN]
+            return _any(Constant(Near(name, token, distance), factor) for name, factor in _PATTERNS[field])
         case tree.Value(field, value):
             return Constant(_value(field, value), FILTER)
         case tree.Lines(first, last):
@@ -234,7 +236,8 @@ def _wildcard(field: str, pattern: str) -> Plan:
         return Constant(Pattern(field, wildcard_regex(analysis.keyword(pattern))), FILTER)
     if pattern == "*":
         return Join(required=(Everything(),), excluded=(Match(field, analysis.SENTINEL),))
-    found = _patterns(field, wildcard_regex(pattern.lower()))
+    infix = pattern.startswith("*") and pattern.endswith("*")
+    found = _patterns(field, wildcard_regex(pattern.lower()), parts=not infix)
     beginning = pattern[:-1].lower()
     is_prefix = pattern.endswith("*") and not set(beginning) & set("*?")
     if field in ("text", "name") and is_prefix and analysis.MIN_PREFIX <= len(beginning) <= analysis.MAX_PREFIX:
@@ -242,8 +245,10 @@ def _wildcard(field: str, pattern: str) -> Plan:
     return found
 
 
-def _patterns(field: str, regex: str) -> Plan:
-    return _any(Constant(Pattern(name, regex), factor) for name, factor in _WORTH[field])
+def _patterns(field: str, regex: str, *, parts: bool = True) -> Plan:
+    """`parts` False where a part that matches stands in a whole that matches too."""
+    fields = [(name, factor) for name, factor in _PATTERNS[field] if parts or not name.endswith("_parts")]
+    return _any(Constant(Pattern(name, regex), factor) for name, factor in fields)
 
 
 def _value(field: str, value: str) -> Plan:
@@ -268,29 +273,3 @@ def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
     joined = _any(Match("name", joint.join(identifiers)[: analysis.MAX_TOKEN]) for joint in ("_", ""))
     every = Join(required=tuple(Match("name_parts", part) for part in dict.fromkeys(parts)))
     return (Weighted(joined, JOINED), Weighted(every, ALL_PARTS))
-
-
-def reasons(node: tree.Node) -> tuple[list[tuple[str, Plan]], str]:
-    """How to tell why a block matched: labels with the plan that each stands for, best first, and the label else."""
-    leaves = tree.leaves(node)
-    named = [leaf for leaf in leaves if getattr(leaf, "field", "") in ("text", "name")]
-    exact: list[Plan] = []
-    part: list[Plan] = []
-    for leaf in named:
-        match leaf:
-            case tree.Words(_, words) | tree.Phrase(_, words):
-                for identifier in _identifiers(words):
-                    exact.append(_tokens("name", analysis.whole_tokens(identifier)))
-                    tokens = analysis.part_tokens(identifier)
-                    part += [_tokens("name_parts", tokens)] if tokens else []
-                    if isinstance(leaf, tree.Words) and leaf.field == "text":
-                        part.append(Match("name_prefixes", identifier.lower()))
-            case tree.Wildcard(_, _) | tree.Regex(_, _) | tree.Fuzzy(_, _, _):
-                part.append(_leaf(tree.Wildcard("name", leaf.pattern) if isinstance(leaf, tree.Wildcard) else
-                                  tree.Regex("name", leaf.pattern) if isinstance(leaf, tree.Regex) else
-                                  tree.Fuzzy("name", leaf.word, leaf.distance)))  # fmt: skip
-    probes = [("name: exact", exact), ("name: part", part)]
-    texts = [getattr(leaf, "field", "") for leaf in leaves if getattr(leaf, "field", "") in tree.TEXT_FIELDS]
-    others = ["lines" if isinstance(leaf, tree.Lines) else getattr(leaf, "field", "everything") for leaf in leaves]
-    rest = ", ".join(dict.fromkeys(texts or others)) or "everything"
-    return [(label, _any(plans)) for label, plans in probes if plans], rest

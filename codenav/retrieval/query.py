@@ -267,7 +267,9 @@ class _Parser:
         opening, low, high, closing, first, last, sign, number = match.groups()
         if sign:
             value = int(number)
-            return tree.Lines(value + (sign == ">"), None) if sign[0] == ">" else tree.Lines(None, value - (sign == "<"))
+            return (
+                tree.Lines(value + (sign == ">"), None) if sign[0] == ">" else tree.Lines(None, value - (sign == "<"))
+            )
         start, end = (_line(low), _line(high)) if opening else (_line(first), _line(last or first))
         if opening == "{" and start is not None:
             start += 1
@@ -360,7 +362,9 @@ class _Parser:
                 self.code -= 1
             elif char == "(":
                 self.code += 1
-            elif (char == "^" and _BOOST.match(self.text, self.at)) or (char == "~" and _NEAR.match(self.text, self.at)):
+            elif (char == "^" and _BOOST.match(self.text, self.at)) or (
+                char == "~" and _NEAR.match(self.text, self.at)
+            ):
                 break
             kept.append(char)
             self.at += 1

@@ -176,9 +176,7 @@ MIN_BOOST, MAX_BOOST = 0.01, 1000.0
 
 def flattened(node: Node, height: int) -> Node:
     """The tree with at most `height` levels of operators: what is deeper becomes a list of its leaves."""
-    if not isinstance(node, And | Or | Not | Prefer | Boost):
-        return node
-    if height == 0:
+    if height == 0 and isinstance(node, And | Or | Not | Prefer | Boost):
         return any_of(leaves(node))
     match node:
         case And(children):
@@ -191,6 +189,8 @@ def flattened(node: Node, height: int) -> Node:
             return boosted(flattened(child, height - 1), factor)
         case Prefer(required, optional):
             return preferring(flattened(required, height - 1), flattened(optional, height - 1))
+        case _:
+            return node
 
 
 def leaves(node: Node) -> list[Leaf]:

@@ -1,0 +1,83 @@
+"""All embedded indexes of a user: a folder each in one folder."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from codenav.blocks import IndexStats
+from codenav.errors import IndexUnavailable, NotFound, StorageFull
+from codenav.retrieval import generations
+
+_GOING = ".removed-"
+"""Beginning of the name of a folder that is being removed; it is out of sight at once."""
+
+
+@dataclass(frozen=True)
+class StoredIndex(IndexStats):
+    """An index on disk."""
+
+    key: str = ""
+    """The name of its folder."""
+    size_bytes: int = 0
+    """Space on disk, the previous generation included."""
+    notice: str = ""
+    """Why it will be built anew; empty where it is fine. The counts are then all zero."""
+
+
+def list_indexes(folder: Path) -> list[StoredIndex]:
+    """Every index in the folder, by source. Whatever else lies there is passed over.
+
+    Raises:
+        IndexUnavailable: the folder cannot be read.
+    """
+    try:
+        places = sorted(item for item in folder.iterdir() if item.is_dir() and not item.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise IndexUnavailable(f"{folder} cannot be read: {error.strerror}") from error
+    return sorted(filter(None, map(_stored, places)), key=lambda item: (item.source, item.key))
+
+
+def _stored(place: Path) -> StoredIndex | None:
+    size = generations.size_of(place)
+    try:
+        state = generations.current(place)
+    except (generations.Unusable, IndexUnavailable) as error:
+        return StoredIndex(place.name, "embedded", key=place.name, size_bytes=size, notice=str(error))
+    if state is None:
+        return None
+    return StoredIndex(**vars(state[1].stats()), key=place.name, size_bytes=size)
+
+
+def remove_index(folder: Path, key: str) -> None:
+    """Remove an index. A reader that has it open keeps what it has.
+
+    Raises:
+        NotFound: there is none of that key.
+        IndexUnavailable: another process is building it.
+        StorageFull: no permission to remove it.
+    """
+    place = folder / key
+    if not key or key.startswith(".") or Path(key).name != key or not place.is_dir():
+        known = [item.name for item in folder.iterdir() if item.is_dir()] if folder.is_dir() else []
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "codenav sources list"
+        raise NotFound(f"no index {key!r}", hint=hint)
+    gone = folder / f"{_GOING}{os.getpid()}-{key}"
+    with generations.build_lock(place, wait=False) as free:
+        if not free:
+            raise IndexUnavailable(
+                f"the index {key} is being built by another process", hint="try again when it is done"
+            )
+        try:
+            shutil.rmtree(gone, ignore_errors=True)
+            place.rename(gone)
+        except OSError as error:
+            raise StorageFull(f"the index {key} cannot be removed: {error.strerror}") from error
+    for left in folder.glob(f"{_GOING}*"):
+        shutil.rmtree(left, ignore_errors=True)

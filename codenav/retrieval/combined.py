@@ -1,0 +1,72 @@
+"""Several indexes as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
+from codenav.protocols import Index
+from codenav.retrieval.query import parse
+
+
+class CombinedIndex:
+    """The contract of `protocols.Index` over several indexes; each hit keeps the source of its block."""
+
+    def __init__(self, indexes: Sequence[Index]) -> None:
+        self.indexes = tuple(indexes)
+
+    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
+        """The hits of all indexes by score; equal scores by path, then by the order of the indexes, then as there.
+
+        Raises:
+            QueryTooLarge: the query has over 64 KB.
+            IndexUnavailable: one of the indexes cannot be read.
+        """
+        understood = parse(query)
+        results = [index.search(query, kinds=kinds, limit=limit) for index in self.indexes]
+        ranked = sorted(
+            (-hit.score, hit.path, number, place)
+            for number, result in enumerate(results)
+            for place, hit in enumerate(result.hits)
+        )
+        return SearchResult(
+            query,
+            hits=[results[number].hits[place] for _, _, number, place in ranked[: max(limit, 0)]],
+            total=sum(result.total for result in results),
+            read_as=understood.read_as,
+            repairs=understood.repairs,
+        )
+
+    def get(self, id: str) -> CodeBlock | None:
+        """The block with that id, from the first index that has it."""
+        return next((block for index in self.indexes if (block := index.get(id))), None)
+
+    def stats(self) -> IndexStats:
+        """The sums; `built` is the latest."""
+        each = [index.stats() for index in self.indexes]
+        return IndexStats(
+            source=", ".join(item.source for item in each),
+            store=", ".join(dict.fromkeys(item.store for item in each)),
+            files=sum(item.files for item in each),
+            blocks=sum(item.blocks for item in each),
+            kinds=_sum([item.kinds for item in each]),
+            languages=_sum([item.languages for item in each]),
+            versions={name: version for item in each for name, version in item.versions.items()},
+            built=max((item.built for item in each), default=""),
+            skipped=tuple(skip for item in each for skip in item.skipped),
+            reused_files=sum(item.reused_files for item in each),
+            seconds=sum(item.seconds for item in each),
+        )
+
+    def close(self) -> None:
+        """Close all of them."""
+        for index in self.indexes:
+            index.close()
+
+
+def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return dict(sorted(total.items()))

@@ -1,0 +1,102 @@
+"""Why a block matched a query, in words: read from the block itself, so it is the same for every store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from codenav.blocks import BlockKind, CodeBlock, Hit
+from codenav.retrieval import analysis
+from codenav.retrieval import query_tree as tree
+from codenav.retrieval.query_values import wildcard_regex
+
+
+class Found(Hit):
+    """A hit that works out `why` when it is asked, as it needs the block."""
+
+    __slots__ = ("_tree",)
+
+    def __init__(
+        self, id: str, *, kind: BlockKind, path: str, score: float, query: tree.Node, load: Callable[[], CodeBlock]
+    ) -> None:
+        self._tree = query
+        super().__init__(id, kind=kind, path=path, score=score, why="", load=load)
+
+    @property
+    def why(self) -> str:
+        """`name: exact`, `name: part`, or the fields that were searched."""
+        return why(self._tree, self.block)
+
+    @why.setter
+    def why(self, value: str) -> None:
+        if value:
+            raise AttributeError("why is worked out from the block")
+
+
+def why(node: tree.Node, block: CodeBlock) -> str:
+    """`name: exact` where a whole identifier of the name was asked for, `name: part` where a piece or a pattern of it.
+
+    Else the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`).
+    """
+    leaves = tree.leaves(node)
+    wholes, parts = (set(tokens.split()) for tokens in analysis.analysed(block.name))
+    fields = {leaf: getattr(leaf, "field", "lines" if isinstance(leaf, tree.Lines) else "") for leaf in leaves}
+    named = [leaf for leaf in leaves if fields[leaf] in ("text", "name")]
+    if any(_exact(leaf, wholes) for leaf in named):
+        return "name: exact"
+    if any(_part(leaf, wholes, parts) for leaf in named):
+        return "name: part"
+    texts = [name for name in fields.values() if name in tree.TEXT_FIELDS]
+    return ", ".join(dict.fromkeys(texts or filter(None, fields.values()))) or "everything"
+
+
+def _exact(leaf: tree.Leaf, wholes: set[str]) -> bool:
+    match leaf:
+        case tree.Words(_, words) | tree.Phrase(_, words):
+            return any(wholes.issuperset(analysis.whole_tokens(word)) for word in analysis.words(" ".join(words)))
+    return False
+
+
+def _part(leaf: tree.Leaf, wholes: set[str], parts: set[str]) -> bool:
+    match leaf:
+        case tree.Words(field, words) | tree.Phrase(field, words):
+            identifiers = analysis.words(" ".join(words))
+            if any(_within(analysis.part_tokens(word), parts) for word in identifiers):
+                return True
+            begins = tuple(word.lower() for word in identifiers if len(word) >= analysis.MIN_PREFIX)
+            return field == "text" and isinstance(leaf, tree.Words) and any(map(_starter(begins), wholes))
+        case tree.Wildcard(_, pattern):
+            return _matches(wildcard_regex(pattern.lower()), wholes | parts)
+        case tree.Regex(_, pattern):
+            return _matches(pattern, wholes | parts)
+        case tree.Fuzzy(_, word, distance):
+            return any(edits(word.lower(), token) <= distance for token in wholes | parts)
+    return False
+
+
+def _starter(begins: tuple[str, ...]) -> Callable[[str], bool]:
+    return lambda token: token.startswith(begins)
+
+
+def _within(tokens: list[str], parts: set[str]) -> bool:
+    return bool(tokens) and parts.issuperset(tokens)
+
+
+def _matches(regex: str, tokens: set[str]) -> bool:
+    compiled = re.compile(regex)
+    return any(compiled.fullmatch(token) for token in tokens)
+
+
+def edits(one: str, other: str) -> int:
+    """Insertions, removals, replacements and swaps of neighbours that turn one text into the other."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, char in enumerate(one, start=1):
+        above, row_before, row = row, before, [i]
+        for j, wanted in enumerate(other, start=1):
+            cost = min(above[j] + 1, row[-1] + 1, above[j - 1] + (char != wanted))
+            if i > 1 and j > 1 and char == other[j - 2] and one[i - 2] == wanted:
+                cost = min(cost, row_before[j - 2] + 1)
+            row.append(cost)
+        before = above
+    return row[-1]
