@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,6 +114,7 @@ class ChatServer:
         strict: bool = False,
         refuses: Iterable[str] = (),
         port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.script: Script = script
         self.key, self.models, self.strict, self.refuses = key, list(models), strict, list(refuses)
@@ -125,12 +127,15 @@ class ChatServer:
         self._played: dict[str, int] = {}
         self._conversations: dict[str, Script] = {}
         self._server = _Server(("127.0.0.1", port), self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="chat-server")
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), name="chat-server")
 
     @property
     def url(self) -> str:
         """The base URL: what `--base-url` takes."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}/v1"
 
     @property
     def chats(self) -> list[dict[str, Any]]:
@@ -233,6 +238,9 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body leave in one packet: apart, the second waits 40 ms for the client's delayed acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
     server: _Server
 
     def do_GET(self) -> None:
@@ -276,6 +284,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         for byte in payload:
             self.wfile.write(bytes([byte]))
+            self.wfile.flush()
             self.server.chat.released.wait(fault.drip)
 
 
@@ -313,8 +322,8 @@ def main() -> None:
     answers = read_script(arguments.script)
 
     def play(body: dict[str, Any]) -> str:
-        spoken = sum(message.get("role") == "assistant" for message in body["messages"])
-        return answers[spoken % len(answers)]
+        spoken = [message for message in body["messages"] if message.get("role") == "assistant"]
+        return answers[len(spoken) % len(answers)]
 
     with ChatServer(play, port=arguments.port) as server, contextlib.suppress(KeyboardInterrupt):
         print(server.url, flush=True)

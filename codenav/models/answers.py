@@ -111,34 +111,38 @@ def _first_action(text: str, *, mend: bool) -> str:
         return text[: end + len(STOP)]
     if not mend:
         return text
-    for length in range(len(STOP) - 1, 1, -1):
+    for length in range(len(STOP) - 1, 0, -1):
         if text.endswith(STOP[:length]):
             return text + STOP[length:]
     return text + STOP
 
 
 def _from_calls(message: Mapping[str, Any], *, beside: str) -> str:
-    """The first native tool call as the text of an action; of a tool that we do not know, as it was written."""
+    """The first native tool call as the text of an action; as it was written where it is cut or not one of ours."""
     calls = message.get("tool_calls")
     call = _mapping(calls[0]) if isinstance(calls, list) and calls else {}
     function = _mapping(call.get("function") or message.get("function_call"))
     name, arguments = _string(function.get("name")), function.get("arguments")
     if not name:
         return ""
-    if name not in _TYPES:
+    given = _arguments(arguments)
+    if name not in _TYPES or given is None:
         return f"{beside}\n{name}({arguments})".strip()
-    thought, content = _arguments(arguments)
+    thought, content = _thought_and_content(given)
     return Action(content, (beside.strip() or thought), _TYPES[name]).to_xml()
 
 
-def _arguments(arguments: object) -> tuple[str, str]:
-    """Thought and content in the arguments of a call: JSON, or the text itself where it is not."""
-    given: object = arguments
-    if isinstance(arguments, str):
-        try:
-            given = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return "", arguments
+def _arguments(arguments: object) -> object:
+    """The arguments of a call: JSON, or the text itself where it is not; None where it is JSON that was cut."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None if arguments.lstrip().startswith(("{", "[", '"')) else arguments
+
+
+def _thought_and_content(given: object) -> tuple[str, str]:
     if not isinstance(given, dict):
         return "", _joined(given)
     thought = _string(given.get("thought"))

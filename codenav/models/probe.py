@@ -10,14 +10,14 @@ from codenav.models.chat import ChatModel
 from codenav.models.scripted import SCRIPTED, read_script
 
 SECONDS = 5.0
-"""For the whole probe."""
+"""For the whole probe, unless the caller says otherwise: a person waits for it."""
 
 LATEST = ":latest"
 """Ollama lists its models with a tag that a request may leave out."""
 
 
-def probe(name: str, base_url: str) -> tuple[bool, str, str]:
-    """`(ok, detail, hint)` within about 5 seconds; never raises.
+def probe(name: str, base_url: str, *, timeout: float = SECONDS) -> tuple[bool, str, str]:
+    """`(ok, detail, hint)` within `timeout` seconds; never raises.
 
     Asks the server for its models, and for one short answer where that does not settle it.
     """
@@ -27,18 +27,18 @@ def probe(name: str, base_url: str) -> tuple[bool, str, str]:
         if name.startswith(SCRIPTED):
             path = name.removeprefix(SCRIPTED)
             return True, f"{path}: {len(read_script(path))} answers", ""
-        return _probe_chat(ChatModel(name.strip(), base_url=base_url or None, max_tokens=256))
+        return _probe_chat(ChatModel(name.strip(), base_url=base_url or None, max_tokens=256), timeout)
     except CodeNavError as error:
         return False, str(error), error.hint
 
 
-def _probe_chat(model: ChatModel) -> tuple[bool, str, str]:
+def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
     began = time.monotonic()
     try:
-        names = model.listed(timeout=SECONDS)
+        names = model.listed(timeout=timeout)
         if {model.name, model.name + LATEST} & set(names):
             return True, f"{model.base_url} has {model.name}", ""
-        model.complete([Message("user", "Answer with one word: ready")], timeout=SECONDS - (time.monotonic() - began))
+        model.complete([Message("user", "Answer with one word: ready")], timeout=timeout - (time.monotonic() - began))
         return True, f"{model.base_url} answers as {model.name}", ""
     finally:
         model.close()

@@ -29,7 +29,7 @@ class FunctionModel:
     ) -> None:
         """`function` gets the conversation; an `Action` that it returns is written as a model writes it."""
         self._function = function
-        self._name: str = name or getattr(function, "__name__", type(function).__name__)
+        self._name = name or str(getattr(function, "__name__", type(function).__name__))
 
     @property
     def name(self) -> str:
