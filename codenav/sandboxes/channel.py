@@ -37,6 +37,7 @@ class Channel:
         os.set_blocking(source, False)
         self._buffer = bytearray()
         self._lock = threading.Lock()
+        self._owed = 0
 
     def send(self, message: Mapping[str, Any], blob: bytes = b"", *, deadline: float) -> None:
         """Send one frame; `deadline` on the clock of `time.monotonic`.
@@ -44,6 +45,7 @@ class Channel:
         Raises:
             Closed, TooLate: part of the frame may have gone; the channel is of no more use.
         """
+        self._owed += message.get("op") != "interrupt"
         body = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
         with self._lock:
             view = memoryview(HEADER.pack(len(body), len(blob)) + body + blob)
@@ -65,6 +67,7 @@ class Channel:
         while True:
             frame = self._complete()
             if frame is not None:
+                self._owed -= 1
                 return frame
             try:
                 data = os.read(self._source, 1 << 20)
@@ -76,6 +79,11 @@ class Channel:
             if not data:
                 raise Closed("end of file")
             self._buffer += data
+
+    def settle(self, *, deadline: float) -> None:
+        """Read and drop the answers that nobody waited for. Raises as `receive`."""
+        while self._owed > 0:
+            self.receive(deadline=deadline)
 
     def _complete(self) -> tuple[Mapping[str, Any], bytes] | None:
         if len(self._buffer) < HEADER.size:

@@ -18,11 +18,13 @@ from codenav.sandboxes.workfolder import WorkFolder
 
 START_SECONDS = 30.0
 """A cold start takes 0.1 s; a loaded machine or a network file system may need far longer."""
-SLACK_SECONDS = 0.85
+SLACK_SECONDS = 0.8
 """The supervisor has this long after the timeout to kill, wake the snapshot and answer."""
 CODE_CHARACTERS = 2 << 20
 """Largest step."""
 VARIABLES_SECONDS = 10.0
+ABANDON_SECONDS = 1.0
+"""How long Ctrl-C waits for the running step to end by itself, before the sandbox is ended."""
 
 _LOST = "state lost: the sandbox had to be started again; all variables are gone."
 
@@ -75,8 +77,11 @@ class GuestSandbox:
                 done = execution_of(frame, blob, number=self._steps, display_bytes=limit)
                 files, refused = self._folder.collect(channel, deadline)
             except (Malformed, Closed, TooLate) as error:
-                self._stop()
+                self._stop(patience=0.0)
                 return _broken(error, seconds)
+            except BaseException:
+                self._abandon(channel)
+                raise
             return _completed(done, notice, files, refused)
 
     def variables(self) -> Mapping[str, Variable]:
@@ -89,8 +94,11 @@ class GuestSandbox:
                 frame, _ = channel.receive(deadline=deadline)
                 return {item.name: item for item in variables_of(frame, "items")}
             except (Malformed, Closed, TooLate):
-                self._stop()
+                self._stop(patience=0.0)
                 return {}
+            except BaseException:
+                self._abandon(channel)
+                raise
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step; callable from another thread."""
@@ -141,11 +149,20 @@ class GuestSandbox:
         work: Any = launched.config["work"]
         return SandboxInfo(self._backend, self._backend != "process", version, str(work), self._network)
 
-    def _stop(self) -> None:
+    def _abandon(self, channel: Channel) -> None:
+        """The caller was interrupted: end the step, drop its answer; the state stays where that works."""
+        deadline = time.monotonic() + ABANDON_SECONDS
+        try:
+            channel.send({"op": "interrupt"}, deadline=deadline)
+            channel.settle(deadline=deadline)
+        except (Malformed, Closed, TooLate):
+            self._stop(patience=0.0)
+
+    def _stop(self, *, patience: float = 1.0) -> None:
         launched, self._launched, self._channel = self._launched, None, None
         if launched is None:
             return
-        kill(launched.process)
+        kill(launched.process, patience=patience)
         launched.errors.close()
         if launched.folder is not None:
             shutil.rmtree(launched.folder, ignore_errors=True)

@@ -6,6 +6,7 @@ links, sizes are bounded, files are replaced atomically, nothing on the host is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
@@ -124,13 +125,10 @@ class WorkFolder:
         if size > self._resources.file_bytes:
             raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
         parts = checked_name(name)
-        root = os.open(str(self._path), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            folder = _open_folder(root, parts[:-1])
+            folder = _open_folder(str(self._path), parts[:-1])
         except OSError as error:
             raise Unwanted(f"cannot be written: {error.strerror}") from None
-        finally:
-            os.close(root)
         try:
             self._receive(channel, folder, name, parts[-1], deadline)
         finally:
@@ -155,7 +153,8 @@ class WorkFolder:
                 os.close(descriptor)
             os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException as error:
-            os.unlink(temporary, dir_fd=folder)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
             if isinstance(error, OSError):
                 raise Unwanted(f"cannot be written: {error.strerror}") from None
             raise
@@ -193,11 +192,11 @@ def checked_name(name: str) -> list[str]:
     return parts
 
 
-def _open_folder(root: int, parts: Sequence[str]) -> int:
-    at = os.dup(root)
+def _open_folder(root: str, parts: Sequence[str]) -> int:
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     for part in parts:
         try:
-            if part not in os.listdir(at):
+            with contextlib.suppress(FileExistsError):
                 os.mkdir(part, 0o755, dir_fd=at)
                 _give_to_owner_of(at, part)
             below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)

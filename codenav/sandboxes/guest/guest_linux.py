@@ -104,10 +104,23 @@ def _ended(pid: int) -> bool:
 
 
 _ends: dict[int, int] = {}
+_watched: set[int] = set()
+
+
+def watch_end(pid: int) -> None:
+    """From now on `reap` keeps how this process ended; process ids come round again, so an older end is forgotten."""
+    _watched.add(pid)
+    _ends.pop(pid, None)
+
+
+def unwatch_end(pid: int) -> None:
+    """The inverse of `watch_end`."""
+    _watched.discard(pid)
+    _ends.pop(pid, None)
 
 
 def reap() -> Mapping[int, int]:
-    """Collect ended children; all ends so far as pid and wait status, until `forget`."""
+    """Collect ended children; of those watched, process id and wait status."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -115,12 +128,8 @@ def reap() -> Mapping[int, int]:
             return _ends
         if pid == 0:
             return _ends
-        _ends[pid] = status
-
-
-def forget_ends() -> None:
-    """Start a new list of ends: process ids come round again."""
-    _ends.clear()
+        if pid in _watched:
+            _ends[pid] = status
 
 
 def memory(pids: Iterable[int], twin: int | None, folders: Iterable[str]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import guest_linux
 import guest_worker
 from guest_frames import Message
 from guest_output import Kept, Pipe
-from guest_step import Request, Twin, Worker
+from guest_step import LOST, Request, Twin, Worker
 
 CHEAP_SECONDS = 0.010
 """A fork up to this long is made before every step."""
@@ -61,13 +61,16 @@ class State:
         self._prepare(deadline)
         news, self._news = self._news, ""
         late = self._take_late()
-        pipes = [Pipe(self._limits["output_bytes"]), Pipe(self._limits["output_bytes"])]
-        for pipe in pipes:
-            self._watch(pipe)
-        request = Request(self._loop, self._worker, self._over_memory)
-        twin = Twin() if self._want_snapshot() else None
+        pipes = self._new_pipes([])
+        request = self._request()
         asked = {"op": "run", "number": message["number"], "code": message["code"]}
-        request.go(asked, pipes, twin, max(deadline - time.monotonic(), 0.05))
+        request.go(asked, pipes, Twin() if self._want_snapshot() else None, _left(deadline))
+        if request.outcome == "busy":
+            news = self._undo_last()
+            self._prepare(deadline)
+            pipes = self._new_pipes(pipes)
+            request = self._request()
+            request.go(asked, pipes, Twin(), _left(deadline))
         result = self._conclude(request, message, time.monotonic() - started)
         for pipe in pipes:
             pipe.drain()
@@ -88,23 +91,25 @@ class State:
         """The names that steps have bound; the answer goes to the host."""
         deadline = time.monotonic() + seconds
         self._prepare(deadline)
-        request = Request(self._loop, self._worker, self._over_memory)
-        request.go({"op": "variables"}, [], None, max(deadline - time.monotonic(), 0.05))
-        if request.outcome != "ok":
-            self._news = self._recover(None, "a repr ended the process")
+        request = self._request()
+        request.go({"op": "variables"}, [], None, _left(deadline))
+        if request.outcome == "busy":
+            self._news = self._undo_last()
+        elif request.outcome != "ok":
+            self._news = self._recover("a repr ended the process")
         self._loop.send({"op": "variables", "items": request.reply.get("items", []) if request.outcome == "ok" else []})
 
     def check_idle(self) -> None:
         """Between steps: threads and children of the user may grow."""
-        if self._over_memory(None):
-            self._news = self._recover(None, "threads or child processes of earlier steps went over the memory limit")
+        if self._over_memory():
+            self._news = self._recover("threads or child processes of earlier steps went over the memory limit")
 
     # Ends of a step
 
     def _conclude(self, request: Request, message: Message, seconds: float) -> Message:
         reply = request.reply
         if request.outcome == "ok" and reply["op"] == "result":
-            self._keep(request.twin, Done(message["number"], message["code"], seconds), reply)
+            self._keep(Done(message["number"], message["code"], seconds), reply)
             result = {key: reply[key] for key in ("outcome", "changed", "error", "displays", "seconds")}
             result["notice"] = ""
             error = reply["error"]
@@ -120,7 +125,7 @@ class State:
             if reply["deleted"]:
                 result["notice"] = "state kept: the work folder was deleted; it is there again, empty."
             return result
-        outcome = "protocol_violation" if request.outcome == "ok" else request.outcome
+        outcome = {"ok": "protocol_violation", "busy": "crashed"}.get(request.outcome, request.outcome)
         request.blob = b""
         why = {
             "timeout": ("TimeoutError", _took(message["timeout"])),
@@ -134,16 +139,17 @@ class State:
             "displays": [],
             "seconds": seconds,
             "error": dict(_no_error(), type=why[0], message=why[1]),
-            "notice": self._recover(request.twin, ""),
+            "notice": self._recover(""),
         }
 
-    def _keep(self, twin: Twin | None, done: Done, reply: Message) -> None:
-        if twin is not None and reply.get("fork_seconds") is not None and twin.exists():
-            if self._twin is not None:
-                self._twin.drop()
-            self._twin, self._since, self._cost = twin, [], float(reply["fork_seconds"])
-        elif twin is not None:
-            twin.drop()
+    def _adopt(self, twin: Twin) -> None:
+        """A snapshot was made: the older one has served."""
+        if self._twin is not None:
+            self._twin.drop()
+        self._twin, self._since = twin, []
+
+    def _keep(self, done: Done, reply: Message) -> None:
+        self._cost = float(reply.get("fork_seconds", self._cost))
         self._since.append(done)
         self._history_bytes += len(done.code)
         self._history.append(done)
@@ -157,60 +163,69 @@ class State:
 
     # What becomes of the state
 
-    def _recover(self, fresh: Twin | None, why: str) -> str:
+    def _recover(self, why: str) -> str:
         """Kill what is left of the worker and put another one in its place; says what happened to the state."""
-        twins = [twin for twin in (fresh, self._twin) if twin is not None and twin.exists()]
-        guest_linux.kill_all({twin.pid for twin in twins if twin.pid is not None})
-        self._worker.control.close()
+        twin = self._twin if self._twin is not None and self._twin.exists() else None
+        guest_linux.kill_all({twin.pid} if twin is not None and twin.pid is not None else set())
+        self._worker.close()
         because = why + "; " if why else ""
-        for twin in twins:
-            worker = twin.wake()
-            if worker is None:
-                continue
-            older = list(self._since) if twin is self._twin else []
-            self._replace(worker, twins, twin)
+        older, self._since = self._since, []
+        worker = twin.wake() if twin is not None else None
+        if worker is None and self._twin is not None:
+            self._twin.drop()
+        self._twin = None
+        if worker is not None:
+            self._worker = worker
+            self._to_replay = older
             if not older:
                 return f"state kept: {because}the variables are those from before this step; {_GONE}."
-            self._to_replay = older
             return f"state rebuilt: {because}{len(older)} earlier step(s) since the last snapshot run again; {_GONE}."
-        history = list(self._history)
-        self._replace(self._spawn(), twins, None)
-        if not history and self._whole_history:
-            return f"state kept: {because}there were no variables yet."
+        self._worker = self._spawn()
         if not self._whole_history:
             self._history, self._whole_history, self._history_bytes = [], True, 0
             return f"state lost: {because}all variables are gone; run again what is needed."
-        self._to_replay = history
-        return f"state rebuilt: {because}all {len(history)} earlier step(s) run again; {_GONE}."
+        if not self._history:
+            return f"state kept: {because}there were no variables yet."
+        self._to_replay = list(self._history)
+        return f"state rebuilt: {because}all {len(self._history)} earlier step(s) run again; {_GONE}."
 
-    def _replace(self, worker: Worker, twins: list[Twin], used: Twin | None) -> None:
-        for twin in twins:
-            if twin is not used:
-                twin.drop()
-        guest_linux.forget_ends()
-        self._worker, self._twin, self._since = worker, None, []
+    def _undo_last(self) -> str:
+        """The worker is still busy with a step that claimed to be over: back to the state from before that step."""
+        if self._since:
+            self._since.pop()
+        if self._history:
+            self._history.pop()
+        return self._recover("the step before was still running although it had answered; it was undone")
 
     def _prepare(self, deadline: float) -> None:
         """A worker that lives and has the state."""
         if not self._worker.alive():
             ended = self._worker.end()
-            self._news = self._recover(None, f"the process {ended} between two steps")
+            self._news = self._recover(f"the process {ended} between two steps")
         while self._to_replay:
             step = self._to_replay.pop(0)
-            request = Request(self._loop, self._worker, self._over_memory)
-            pipes = [Pipe(0), Pipe(0)]
-            for pipe in pipes:
-                self._watch(pipe)
-            asked = {"op": "run", "number": step.number, "code": step.code}
-            request.go(asked, pipes, None, max(deadline - time.monotonic(), 0.05))
+            request, pipes = self._request(), self._new_pipes([])
+            request.go({"op": "run", "number": step.number, "code": step.code}, pipes, None, _left(deadline))
             for pipe in pipes:
                 self._forget(pipe)
             if request.outcome != "ok" or request.interrupted:
-                self._to_replay, self._history = [], []
-                self._recover(None, "")
+                self._to_replay, self._since, self._history = [], [], []
+                self._recover("")
                 self._news = f"state lost: step {step.number} did not run again; all variables are gone."
                 return
             self._since.append(step)
+
+    def _request(self) -> Request:
+        return Request(self._loop, self._worker, self._over_memory, self._adopt)
+
+    def _new_pipes(self, old: list[Pipe]) -> list[Pipe]:
+        """For the output of a step, watched; in place of old ones."""
+        for pipe in old:
+            self._forget(pipe)
+        made = [Pipe(self._limits["output_bytes"]), Pipe(self._limits["output_bytes"])]
+        for pipe in made:
+            self._watch(pipe)
+        return made
 
     def _spawn(self) -> Worker:
         ours, theirs = socket.socketpair()
@@ -225,29 +240,27 @@ class State:
                     os.close(descriptor)
             guest_worker.become_worker(theirs, self._late_pipe.writer, self._config)
         finally:
-            os._exit(70)
+            os._exit(LOST)
 
     # Memory
 
-    def _over_memory(self, fresh: Twin | None) -> bool | None:
+    def _over_memory(self) -> bool | None:
         """Whether user code holds more than its limit; None where that is far off.
 
-        Near the limit the frozen twins go first: they cost what was rewritten since the fork.
+        Near the limit the frozen twin goes first: it costs what was rewritten since the fork.
         """
         limit: int = self._limits["memory_bytes"]
         folders: list[str] = self._config["counted"]
         pids = guest_linux.processes_inside()
         if guest_linux.resident_sum(pids, folders) <= limit:
             return None
-        twins = [twin for twin in (fresh, self._twin) if twin is not None and twin.pid in pids]
-        frozen = {twin.pid for twin in twins}
-        newest = twins[0].pid if twins else None
-        held, beside = guest_linux.memory([pid for pid in pids if pid not in frozen], newest, folders)
+        frozen = self._twin.pid if self._twin is not None else None
+        held, beside = guest_linux.memory([pid for pid in pids if pid != frozen], frozen, folders)
         if held > limit:
             return True
-        if held + beside > limit:
-            for twin in twins:
-                twin.drop()
+        if held + beside > limit and self._twin is not None:
+            self._twin.drop()
+            self._twin, self._since = None, list(self._history)
         return False
 
     # Late output
@@ -291,6 +304,10 @@ class State:
     def _forget(self, pipe: Pipe) -> None:
         self._loop.unwatch(pipe.reader)
         pipe.close()
+
+
+def _left(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.05)
 
 
 def _no_error() -> Message:

@@ -21,6 +21,10 @@ GRACE_SECONDS = 0.3
 """Between SIGINT at the timeout and SIGKILL."""
 WAKE_SECONDS = 0.4
 """A woken twin that does not answer by then hangs, in a lock of a thread that a fork does not copy."""
+BEGIN_SECONDS = 2.0
+"""A worker that does not take up a request by then, or by half of its time, is still busy with an earlier step."""
+LOST = 70
+"""Exit code of a worker that cannot talk to the supervisor any more."""
 CHECK_SECONDS = 0.05
 """How often memory is summed during a step."""
 SLOW_CHECK_SECONDS = 0.25
@@ -36,8 +40,14 @@ class Worker:
 
     def __init__(self, pid: int, control: socket.socket) -> None:
         self.pid, self.control = pid, control
+        guest_linux.watch_end(pid)
         control.setblocking(False)
         self.unsent = b""
+
+    def close(self) -> None:
+        """Forget it; it was killed."""
+        self.control.close()
+        guest_linux.unwatch_end(self.pid)
 
     def alive(self) -> bool:
         """Whether it has not ended."""
@@ -54,6 +64,8 @@ class Worker:
                 return f"was killed by {signal.Signals(number).name}"
             except ValueError:
                 return f"was killed by signal {number}"
+        if os.WEXITSTATUS(status) == LOST:
+            return "lost its connection to the sandbox; code must not close descriptors that it did not open"
         return f"ended with exit code {os.WEXITSTATUS(status)}"
 
     def send(self, message: Message, descriptors: list[int]) -> None:
@@ -104,6 +116,7 @@ class Twin:
         for level, kind, attached in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, _SCM_CREDENTIALS) and len(attached) >= _CREDENTIALS.size:
                 self.pid = _CREDENTIALS.unpack_from(attached)[0]
+                guest_linux.watch_end(self.pid)
 
     def await_word(self, seconds: float) -> bool:
         """Whether it said something in time."""
@@ -133,23 +146,25 @@ class Twin:
     def drop(self) -> None:
         """End it."""
         self.line.close()
-        if self.pid is not None and self.pid not in guest_linux.reap():
-            try:
+        if self.pid is not None:
+            if self.pid not in guest_linux.reap():
                 os.kill(self.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return
+            guest_linux.unwatch_end(self.pid)
 
 
 class Request:
     """One request to a worker; `outcome` says how it went.
 
-    `ok`: `reply` and `blob` hold a checked answer. Else `timeout`, `out_of_memory`, `crashed` or
-    `protocol_violation`: the worker is of no more use. `interrupted` is set where the time was over but the
-    worker answered to SIGINT.
+    `ok`: `reply` and `blob` hold a checked answer. Else `busy` (it was never taken up), `timeout`,
+    `out_of_memory`, `crashed` or `protocol_violation`: the worker is of no more use. `interrupted` is set where
+    the time was over but the worker answered to SIGINT. `on_twin` gets the twin as soon as it lives.
     """
 
-    def __init__(self, loop: Any, worker: Worker, over_memory: Callable[[Twin | None], bool | None]) -> None:
-        self._loop, self._worker, self._over_memory = loop, worker, over_memory
+    def __init__(
+        self, loop: Any, worker: Worker, over_memory: Callable[[], bool | None], on_twin: Callable[[Twin], None]
+    ) -> None:
+        self._loop, self._worker, self._over_memory, self._on_twin = loop, worker, over_memory, on_twin
+        self._begun = False
         self.outcome = ""
         self.reply: Message = {}
         self.blob = b""
@@ -172,14 +187,19 @@ class Request:
             twin.sent()
             self._loop.watch(twin.line.fileno(), self._hear_twin)
         try:
-            self._wait(time.monotonic() + seconds)
+            now = time.monotonic()
+            self._wait(now + seconds, now + min(BEGIN_SECONDS, seconds / 2))
         finally:
             self._loop.unwatch(self._answer.reader)
-            if twin:
-                self._loop.unwatch(twin.line.fileno())
             self._answer.close()
+        if self.twin is not None:
+            self._loop.unwatch(self.twin.line.fileno())
+            if self.outcome != "busy" and self.twin.exists():
+                self._on_twin(self.twin)
+            else:
+                self.twin.drop()
 
-    def _wait(self, deadline: float) -> None:
+    def _wait(self, deadline: float, begin: float) -> None:
         check = time.monotonic() + CHECK_SECONDS
         while not self.outcome:
             now = time.monotonic()
@@ -190,15 +210,18 @@ class Request:
                 self.interrupted = True
                 self._interrupt()
                 deadline = now + GRACE_SECONDS
+            if not self._begun and now >= begin:
+                self.outcome = "busy"
+                return
             if now >= check:
-                over = self._over_memory(self.twin)
+                over = self._over_memory()
                 if over:
                     self.outcome = "out_of_memory"
                     return
                 check = now + (CHECK_SECONDS if over is None else SLOW_CHECK_SECONDS)
             if self._worker.unsent:
                 self._worker.push()
-            pause = 0.005 if self._worker.unsent else min(deadline, check) - now
+            pause = 0.005 if self._worker.unsent else min(deadline, check, deadline if self._begun else begin) - now
             self._loop.pump(max(0.0, pause))
             if self._loop.take_interrupt():
                 self._interrupt()
@@ -215,6 +238,9 @@ class Request:
             self.twin.listen()
             if self.twin.gone or self.twin.pid is not None:
                 self._loop.unwatch(self.twin.line.fileno())
+            if self.twin.pid is not None:
+                self._on_twin(self.twin)
+                self.twin = None
 
     def _read(self) -> None:
         try:
@@ -229,6 +255,9 @@ class Request:
         except Violation:
             self.outcome = "protocol_violation"
             return
+        if complete and not self._begun:
+            self._begun = complete[0][0].get("op") == "begun"
+            del complete[0]
         if complete:
             self.reply, self.blob = complete[0]
             self.outcome = "ok" if well_formed(self.reply, self.blob) else "protocol_violation"

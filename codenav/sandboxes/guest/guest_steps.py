@@ -7,7 +7,6 @@ import ast
 import linecache
 import os
 import sys
-import traceback
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
@@ -168,6 +167,8 @@ def _last_line(trace: TracebackType | None, filename: str) -> int | None:
 
 def _traceback(error: BaseException, own: TracebackType | None) -> str:
     try:
+        import traceback
+
         text = "".join(traceback.TracebackException(type(error), error, own, limit=-30).format())
     except BaseException as inner:
         return f"<the traceback cannot be made: {type(inner).__name__}>"

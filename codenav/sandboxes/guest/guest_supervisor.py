@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import resource
 import select
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -130,8 +129,11 @@ class Supervisor:
         """Kill everything inside and end."""
         try:
             guest_linux.kill_all(set())
-            for path in self._config.get("remove", ()):
-                shutil.rmtree(path, ignore_errors=True)
+            if self._config.get("remove"):
+                import shutil
+
+                for path in self._config["remove"]:
+                    shutil.rmtree(path, ignore_errors=True)
         finally:
             os._exit(0)
 

@@ -55,18 +55,20 @@ class Worker:
         self._display_bytes: int = config["limits"]["display_bytes"]
         self._main = guest_steps.fresh_main()
         self._compiler = guest_steps.Compiler()
-        self._in_step = False
+        self._in_step = self._interrupted = False
         self._streams: list[Stream] = []
         self._stdin: Any = None
         self._own_threads: frozenset[int] = frozenset()
 
     def serve(self) -> None:
         """Until the supervisor closes its end."""
+        signal.signal(signal.SIGINT, self._on_interrupt)
         while True:
             (request, _), descriptors = self._receive()
             if request["op"] == "run":
                 self._run(request, descriptors)
             else:
+                self._begin(descriptors[0])
                 found = guest_describe.variables(self._main.__dict__)
                 self._answer(descriptors[0], {"op": "variables", "items": found}, b"")
 
@@ -84,6 +86,11 @@ class Worker:
             if complete:
                 return complete[0], list(descriptors)
 
+    def _begin(self, reply: int) -> None:
+        """Say that the request was taken up; a SIGINT from here on counts for it."""
+        self._interrupted = False
+        write_all(reply, encode({"op": "begun"}))
+
     @staticmethod
     def _answer(reply: int, message: Message, blob: bytes) -> None:
         write_all(reply, encode(message, blob))
@@ -91,6 +98,7 @@ class Worker:
 
     def _run(self, request: Message, descriptors: list[int]) -> None:
         reply, out, err = descriptors[:3]
+        self._begin(reply)
         notes: Message = {}
         if len(descriptors) > 3 and self._fork_twin(descriptors[3], descriptors[:3], notes):
             return
@@ -202,6 +210,8 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGINT, self._on_interrupt)
         self._in_step = True
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def leave(self) -> None:
         """User code has ended."""
@@ -220,6 +230,7 @@ class Worker:
     def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
         if self._in_step:
             raise KeyboardInterrupt
+        self._interrupted = True
 
     @staticmethod
     def _disarm() -> None:
