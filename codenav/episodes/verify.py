@@ -19,6 +19,9 @@ _ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
 _NOT_DATA_TYPES = {"function", "type", "module", "method", "builtin_function_or_method", "method-wrapper"}
 _NOT_DATA_REPR = re.compile(r"<(class|function|module|bound method|built-in|enum|flag) |<[^<>'\"]* object at 0x…>\Z")
 
+_CUT, _SHORTEST_CUT = " … ", 64
+"""Between head and tail of a repr that was cut; the guest cuts none to under 80 characters."""
+
 _SHOWN = 80
 """Characters of a value in a reason: two of them and the sentence fit in three lines of a terminal."""
 
@@ -113,12 +116,16 @@ def _failure(execution: Execution, timeout: float) -> str:
 def _difference(
     expected: Mapping[str, Variable], left: Mapping[str, Variable], stdout: str, replayed_stdout: str
 ) -> str:
-    common = [name for name in expected if name in left and (_is_data(expected[name]) or _is_data(left[name]))]
-    for name in common:
-        reason = _variable_difference(left[name], expected[name])
+    common = [(left[name], recorded) for name, recorded in expected.items() if name in left]
+    for replayed, recorded in common:
+        if replayed.type != recorded.type and (_is_data(replayed) or _is_data(recorded)):
+            return f"{replayed.name} has type {replayed.type} in the replay and {recorded.type} in the episode"
+    telling = [pair for pair in common if all(map(_is_data, pair))]
+    for replayed, recorded in telling:
+        reason = _value_difference(replayed, recorded)
         if reason:
             return reason
-    if common:
+    if telling:
         return ""
     here, there = _comparable(replayed_stdout), _comparable(stdout)
     if here != there:
@@ -128,11 +135,9 @@ def _difference(
     return ""
 
 
-def _variable_difference(replayed: Variable, recorded: Variable) -> str:
-    if replayed.type != recorded.type:
-        return f"{replayed.name} has type {replayed.type} in the replay and {recorded.type} in the episode"
+def _value_difference(replayed: Variable, recorded: Variable) -> str:
     here, there = _masked(replayed.repr), _masked(recorded.repr)
-    if here == there or _same_in_another_order(here, there):
+    if here == there or _same_where_shown(here, there) or _same_in_another_order(here, there):
         return ""
     here, there = _cut_pair(here, there)
     return f"{replayed.name} is {here} in the replay and {there} in the episode"
@@ -150,7 +155,10 @@ def _stdout_difference(here: str, there: str) -> str:
 
 
 def _is_data(variable: Variable) -> bool:
-    return variable.type not in _NOT_DATA_TYPES and not _NOT_DATA_REPR.match(_masked(variable.repr))
+    """Whether a repr says more than what kind of thing it is; `<int>` stands where there was no time for a repr."""
+    if variable.type in _NOT_DATA_TYPES or _NOT_DATA_REPR.match(_masked(variable.repr)):
+        return False
+    return variable.repr != f"<{variable.type}>" and not variable.repr.startswith(f"<{variable.type}: its repr ")
 
 
 def _masked(text: str) -> str:
@@ -159,6 +167,13 @@ def _masked(text: str) -> str:
 
 def _comparable(stdout: str) -> str:
     return "\n".join(line.rstrip() for line in _masked(stdout).rstrip().splitlines())
+
+
+def _same_where_shown(here: str, there: str) -> bool:
+    """Whether one is the other with its middle left out: reprs are cut shorter where there are many variables."""
+    short, long = sorted((here, there), key=len)
+    head, mark, tail = short.partition(_CUT)
+    return bool(mark) and len(short) >= _SHORTEST_CUT and long.startswith(head) and long.endswith(tail)
 
 
 def _same_in_another_order(here: str, there: str) -> bool:

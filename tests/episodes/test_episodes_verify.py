@@ -11,8 +11,10 @@ import pytest
 from codenav.actions import Code, CodeObservation, Search, SearchObservation, Step
 from codenav.episodes.verify import script_from_steps, verify
 from codenav.errors import SandboxUnavailable
-from codenav.execution import Execution, ExecutionError, Outcome, SandboxInfo, Variable, Verdict
+from codenav.execution import Execution, ExecutionError, Outcome, SandboxInfo, SandboxSpec, Variable, Verdict
+from codenav.interpreter import find_interpreter
 from codenav.protocols import Sandbox
+from codenav.sandboxes import start
 
 
 @dataclass
@@ -65,6 +67,7 @@ FUNCTION = ("function", "<function f at 0x7f0011223344>")
         (("Lib", "Lib(handle=0x7f3c11223344)"), ("Lib", "Lib(handle=0x7f3c55667788)")),
         (("set", "{'a', 'b'}"), ("set", "{'b', 'a'}")),
         (("dict", "{'k': {'a', 'b'}}"), ("dict", "{'k': {'b', 'a'}}")),
+        (("str", "a" * 40 + " … " + "b" * 40), ("str", "a" * 90 + "c" + "b" * 90)),
     ],
 )
 def test_the_same(here: tuple[str, str], there: tuple[str, str]) -> None:
@@ -83,6 +86,7 @@ def test_the_same(here: tuple[str, str], there: tuple[str, str]) -> None:
         ),
         (("dict", "{1: 2}"), ("dict", "{2: 1}"), "x is {1: 2} in the replay and {2: 1} in the episode"),
         (("set", "{((((("), ("set", "(((((({"[1:]), "x is {((((( in the replay and ((((({ in the episode"),
+        (("str", "'a … b'"), ("str", "'a c b'"), "x is 'a … b' in the replay and 'a c b' in the episode"),
         (("str", "'0xff'"), ("str", "'0xfe'"), "x is '0xff' in the replay and '0xfe' in the episode"),
     ],
 )
@@ -97,6 +101,13 @@ def test_long_values_are_cut_where_they_differ() -> None:
     assert reason.startswith("x is …") and "1] in the replay" in reason and reason.endswith("2] in the episode")
     lines = compared(variables(x=("str", "a\nb")), variables(x=("str", "a\nc"))).reason
     assert "\n" not in lines
+
+
+def test_a_value_that_one_side_does_not_show_is_passed_over() -> None:
+    here, there = variables(t=("Table", "<Table>"), x=("int", "1")), variables(t=("Table", "a  b"), x=("int", "1"))
+    assert compared(here, there).verified and compared(there, here).verified
+    here["x"] = Variable("x", "int", "2")
+    assert compared(here, there).reason == "x is 2 in the replay and 1 in the episode"
 
 
 def test_every_common_variable_counts_and_others_do_not() -> None:
@@ -115,6 +126,8 @@ def test_every_common_variable_counts_and_others_do_not() -> None:
         ("EnumType", "<enum 'Color'>"),
         ("module", "<module 'os' from '/usr/lib/os.py'>"),
         ("Thing", "<__main__.Thing object at 0x7f0011>"),
+        ("Table", "<Table>"),
+        ("Table", "<Table: its repr takes too long>"),
     ],
 )
 def test_only_data_counts(thing: tuple[str, str]) -> None:
@@ -198,6 +211,50 @@ def test_without_code_or_sandbox_there_is_a_reason() -> None:
 
     assert check("x", start).reason == "it could not be replayed: user namespaces are switched off"
     assert check(" \n", never).reason == "there is no code"
+
+
+@pytest.mark.parametrize(
+    ("steps", "script", "reason"),
+    [
+        (["x = 5", "y = [object(), {str(i) for i in range(300)}, x]"], "", ""),
+        (["text = open('in.txt').read()", "open('in.txt', 'w').write('changed')"], "", ""),
+        (["class A: pass", "a = A()", "print(A.__name__)"], "print('A ')", ""),
+        (["class A: pass", "a = A()", "print(A.__name__)"], "print('B')", "line 1 of the output is 'B' in the replay"),
+        (["import random", "x = random.random()"], "", "x is 0."),
+        (
+            ["x = 1"],
+            "x = 1\nundefined",
+            "the script raised NameError: name 'undefined' is not defined (line 2: undefined)",
+        ),
+        (["x = 1"], "import os; os._exit(1)", "the script ended its process"),
+        (["x = 1"], "raise SystemExit", "the script raised SystemExit"),
+        (["x = 1"], "def f(:", "the script raised SyntaxError"),
+    ],
+)
+def test_in_a_real_sandbox(tmp_path: Path, steps: list[str], script: str, reason: str) -> None:
+    (tmp_path / "in.txt").write_text("in")
+    python = find_interpreter()
+
+    def fresh(inputs: Path | None) -> Sandbox:
+        return start("process", SandboxSpec(python=python, work_dir=inputs, copy_out=False))
+
+    episode = fresh(tmp_path)
+    try:
+        ran = [episode.run(code, timeout=20) for code in steps]
+        expected = dict(episode.variables())
+    finally:
+        episode.close()
+    verdict = verify(
+        script or "\n".join(steps),
+        start=fresh,
+        inputs=tmp_path,
+        expected=expected,
+        stdout="".join(execution.stdout for execution in ran),
+        timeout=20,
+    )
+    assert verdict.verified == (not reason)
+    assert verdict.reason.startswith(reason)
+    assert (tmp_path / "in.txt").read_text() == "in"
 
 
 def step(number: int, code: str, outcome: Outcome = Outcome.OK) -> Step:
