@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codenav.blocks import BlockKind, SearchResult
 from codenav.config import episodes_dir, load_config
@@ -12,12 +12,14 @@ from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, SourceIndex, open_index
+from codenav.indexing import Notice, On, SourceIndex, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.protocols import Model, Sandbox
 from codenav.retrieval.combined import CombinedIndex
-from codenav.session import On, SandboxOptions, Session, start_sandbox
+
+if TYPE_CHECKING:
+    from codenav.session import SandboxOptions
 
 
 def index(
@@ -97,6 +99,8 @@ def run(
     Raises:
         ModelNotConfigured, NotFound, UsageError, SandboxUnavailable, StorageFull: before the run begins.
     """
+    from codenav.session import Session
+
     with Session(on=on, model=model, sandbox=sandbox, work_dir=work_dir, limits=limits, **options) as session:
         return session.run(request)
 
@@ -123,6 +127,8 @@ def sandbox(
         SandboxUnavailable: the backend does not work here.
         NotFound, UsageError: `python` or `work_dir` is not usable.
     """
+    from codenav.session import SandboxOptions, start_sandbox
+
     return start_sandbox(backend, python=python, work_dir=work_dir, options=options or SandboxOptions())
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
-from codenav.config import indexes_dir
-from codenav.errors import NotFound
+from codenav.config import indexes_dir, load_config
+from codenav.errors import NotFound, UsageError
 from codenav.indexers.build import BuildReport, Progress, build
 from codenav.indexers.sources import Source, resolve
-from codenav.interpreter import Interpreter
-from codenav.retrieval.embedded import EmbeddedIndex, build_lock
+from codenav.interpreter import Interpreter, find_interpreter
+from codenav.retrieval import catalog
+from codenav.retrieval.catalog import StoredIndex, list_indexes
+from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.generations import build_lock
 
 Notice = Callable[[str], None]
 
@@ -35,8 +39,11 @@ class SourceIndex:
         return self._store.get(id)
 
     def stats(self) -> IndexStats:
-        """What the index holds."""
-        return self._store.stats()
+        """What the index holds, and how the build went by which it was opened."""
+        stats, report = self._store.stats(), self.report
+        if report is None:
+            return stats
+        return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
 
     def close(self) -> None:
         """Release files; safe to call twice."""
@@ -51,6 +58,10 @@ class SourceIndex:
     def __repr__(self) -> str:
         stats = self.stats()
         return f"<SourceIndex {self.source.name}: {stats.files} files, {stats.blocks} blocks>"
+
+
+On = str | Path | SourceIndex
+"""A code base: a source as typed on the command line, or an open index."""
 
 
 def open_index(
@@ -96,12 +107,36 @@ def open_index(
     return index
 
 
-def remove_index(spec: str | Path, *, python: str | Path | None = None) -> str:
-    """Remove the index of a source; returns the source's name.
+def stored_index(spec: str | Path, *, python: str | Path | None = None) -> StoredIndex:
+    """What the catalogue says of the index of a source.
 
     A source that is gone itself (a deleted folder, an uninstalled package) is found by the name that
-    `codenav sources list` shows.
+    `codenav sources list` shows, a package also without its version.
 
     Raises:
         NotFound: there is no such index.
     """
+    entries = list_indexes(indexes_dir())
+    named = [entry for entry in entries if str(spec) in (entry.source, entry.key)]
+    try:
+        key = resolve(str(spec), find_interpreter(python or load_config().python or None)).key
+        named = [entry for entry in entries if entry.key == key] or named
+    except UsageError as error:
+        named = named or [entry for entry in entries if entry.source.startswith(f"{spec}@")]
+        if not named:
+            raise error from None
+    if not named:
+        raise NotFound(f"{spec} has not been indexed", hint=f"codenav index {spec}")
+    return named[-1]
+
+
+def remove_index(spec: str | Path, *, python: str | Path | None = None) -> str:
+    """Remove the index of a source; returns the source's name. The source is found as by `stored_index`.
+
+    Raises:
+        NotFound: there is no such index.
+        IndexUnavailable: another process is building it.
+    """
+    entry = stored_index(spec, python=python)
+    catalog.remove_index(indexes_dir(), entry.key)
+    return entry.source

@@ -28,18 +28,14 @@ from codenav.events import Event, RunStarted
 from codenav.execution import Resources, SandboxSpec, Verdict
 from codenav.indexers.build import Progress
 from codenav.indexers.sources import describe
-from codenav.indexing import Notice, SourceIndex, open_index
+from codenav.indexing import Notice, On, SourceIndex, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.masked import MaskedSandbox
 from codenav.models import open_model
-from codenav.protocols import Index, Model, Sandbox
+from codenav.protocols import Checker, Index, Model, Sandbox
 from codenav.retrieval.combined import CombinedIndex
 from codenav.sandboxes import diagnose, start
-from codenav.sandboxes.checks import StepChecks
-
-On = str | Path | SourceIndex
-"""What a session works on: a source as typed on the command line, or an open index."""
 
 PACKAGES_TOLD = 40
 """Installed distributions that the prompt names; the rest is counted."""
@@ -129,7 +125,7 @@ class Session:
         self._store = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._sandbox: Sandbox | None = None
-        self._checker: StepChecks | None = None
+        self._checker: Checker | None = None
         self._inputs: Path | None = None
         self._opened: list[SourceIndex] = []
         named = [on] if isinstance(on, str | Path | SourceIndex) else list(on)
@@ -229,6 +225,8 @@ class Session:
         if given and any(given.iterdir()):
             self._inputs = folder / "inputs"
             shutil.copytree(given, self._inputs, symlinks=True)
+        from codenav.sandboxes.checks import StepChecks
+
         self._checker = StepChecks(
             python=self._python,
             import_paths=self._import_paths(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from codenav.cli.options import json_option, print_json, python_option
+from codenav.cli.transcript import inert
 
 
 @click.group("sources")
@@ -42,10 +43,9 @@ def list_sources(as_json: bool) -> None:
 @json_option
 def show(source: str, python: str | None, as_json: bool) -> None:
     """Show what the index of SOURCE holds, and which files were skipped and why."""
-    from codenav import api
+    from codenav.indexing import stored_index
 
-    with api.index(source, python=python, refresh=False) as index:
-        stats = index.stats()
+    stats = stored_index(source, python=python)
     if as_json:
         print_json(stats.to_dict())
         return
@@ -56,7 +56,7 @@ def show(source: str, python: str | None, as_json: bool) -> None:
     if stats.skipped:
         click.echo("Skipped:")
         for skip in stats.skipped:
-            click.echo(f"  {printable(skip.path)}: {skip.reason}")
+            click.echo(f"  {inert(skip.path)}: {skip.reason}")
 
 
 @command.command("remove")
@@ -72,8 +72,3 @@ def remove(source: str, python: str | None, as_json: bool) -> None:
         print_json({"source": name, "removed": True})
         return
     click.echo(f"removed the index of {name}")
-
-
-def printable(name: str) -> str:
-    """A file name on one line: control characters and bytes that are no text as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in name)

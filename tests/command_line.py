@@ -1,0 +1,80 @@
+"""Runs the real command line in a process of its own, and finds what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PR_SET_CHILD_SUBREAPER = 36
+"""prctl(2): orphans below this process become its own children, so that none can hide."""
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The JSON document on stdout."""
+        return json.loads(self.out)
+
+
+def codenav(*arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ran:
+    """Run `codenav` to its end, with no terminal and no stdin."""
+    with start(*arguments, env=env, cwd=cwd) as process:
+        out, err = process.communicate(timeout=120)
+    return Ran(process.returncode, out, err)
+
+
+def start(
+    *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.Popen[str]:
+    """Start `codenav`; its stdout and stderr are pipes."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    return subprocess.Popen(
+        [sys.executable, "-m", "codenav", *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        start_new_session=True,
+    )
+
+
+def left_behind(within: float = 5.0) -> list[str]:
+    """Command lines of processes that outlived their command by `within` seconds."""
+    deadline = time.monotonic() + within
+    while True:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        children = [
+            child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()
+        ]
+        if not children or time.monotonic() > deadline:
+            return [_command(child) for child in children]
+        time.sleep(0.02)
+
+
+def _command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace") or pid
+    except OSError:
+        return pid

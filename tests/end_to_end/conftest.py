@@ -1,0 +1,82 @@
+"""A code base to work on, a chat server to ask, and a check that nothing stays behind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from chat_server import ChatServer
+from command_line import Ran, codenav, left_behind
+
+LIBRARY = {
+    "README.md": "# farm\n\nAreas of fields.\n\n## Units\n\nAll lengths are in metres.\n",
+    "src/farm/__init__.py": '"""Fields and what grows on them."""\n',
+    "src/farm/fields.py": '''"""Fields."""
+
+import math
+
+
+class Field:
+    """A rectangular field; lengths in metres."""
+
+    def __init__(self, width: float, length: float) -> None:
+        self.width = width
+        self.length = length
+
+    def area(self) -> float:
+        """Square metres."""
+        return self.width * self.length
+
+
+def circular_area(radius: float) -> float:
+    """Square metres of a round field."""
+    return math.pi * radius**2
+
+
+def harvest(field: Field, *, per_square_metre: float = 0.8) -> float:
+    """Kilograms that a field gives."""
+    return field.area() * per_square_metre
+''',
+}
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A small repository with a `src` layout."""
+    root = tmp_path / "farm-repo"
+    for name, text in LIBRARY.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.fixture(scope="session")
+def networkx_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CODENAV_HOME in which networkx is indexed; copied, because building takes seconds."""
+    home = tmp_path_factory.mktemp("networkx-home")
+    built = codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(home)})
+    assert built.code == 0, built.err
+    return home
+
+
+@pytest.fixture
+def with_networkx(networkx_index: Path, codenav_home: Path) -> Path:
+    """This test's CODENAV_HOME, with networkx indexed."""
+    shutil.copytree(networkx_index, codenav_home)
+    return codenav_home
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(chat_server: ChatServer) -> Iterator[Run]:
+    """`codenav run` against the chat server; afterwards nothing of it may be alive."""
+
+    def command(*arguments: str | Path, **options: object) -> Ran:
+        return codenav("run", *arguments, "--model", "test-model", "--base-url", chat_server.url, **options)  # type: ignore[arg-type]
+
+    yield command
+    assert left_behind() == []
