@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Mapping
 
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction
-from codenav.agents.tags import Found, find_actions, visible
+from codenav.agents.tags import Found, find_actions, prose, visible
 
 _SYNONYMS = {
     "search": ("es_search", "search_code", "code_search", "retrieve", "retrieval", "query", "find"),
@@ -41,19 +41,18 @@ def parse(text: str, actions: Mapping[str, type[Action]], *, truncated: bool = F
     """The action that an answer holds; `actions` are the types in play with their classes.
 
     Private thinking is left out, and the last complete action counts. Where that is `done` and the same answer
-    holds other actions, the last of those counts: the answer was written before their results were there. The
-    end of the text closes an open content, except where `truncated` says that the server cut it.
+    holds other actions, the last of those counts: the answer was written before their results were there. Where
+    none is complete, the end of the text closes the last one, except where `truncated` says that the server cut it.
 
     An answer without tags that ends with its only ```python block is read as `code`.
     """
     found = find_actions(text)
     if not found:
         return _untagged(text, actions, truncated)
-    whole = [item for item in found[:-1] if item.closed]
-    if found[-1].closed or not truncated:
-        whole.append(found[-1])
-    if not whole:
+    whole = [item for item in found if item.closed]
+    if not whole and truncated:
         return _invalid("truncated", actions, type_=_known(found[-1].type, actions))
+    whole = whole or found[-1:]
     chosen = whole[-1]
     if _known(chosen.type, actions) == Done.type:
         earlier = [item for item in whole if _known(item.type, actions) not in ("", Done.type) and item.content.strip()]
@@ -85,10 +84,11 @@ def _untagged(text: str, actions: Mapping[str, type[Action]], truncated: bool) -
     if truncated:
         return _invalid("truncated", actions)
     opening = _FENCE.search(shown)
-    if Code.type in actions and opening and shown.count("```") == 2 and shown.endswith("\n```"):
+    alone = shown.count("```") == 2 and shown.endswith("\n```") and "<type>" not in shown
+    if Code.type in actions and opening and alone:
         code = shown[opening.end() : -4]
         if opening["language"].lower() in ("python", "py", "python3") and code.strip():
-            return actions[Code.type](content=code, thought=shown[: opening.start()].strip())
+            return actions[Code.type](content=code, thought=prose(shown[: opening.start()]))
     return _invalid("no_action", actions)
 
 
@@ -96,7 +96,7 @@ def _clean(content: str, kind: type[Action]) -> str:
     """Take off what models wrap a content in: line ends, CDATA, code fences, escaped brackets."""
     content = _inner(content)
     stripped = content.strip()
-    if stripped.startswith("<![CDATA["):
+    if stripped.startswith("<![CDATA[") and stripped.endswith("]]>"):
         content = _inner(stripped.removeprefix("<![CDATA[").removesuffix("]]>"))
     if issubclass(kind, (Ask, Done)):
         # The text is for a person, who may well have asked for a fence or an entity.

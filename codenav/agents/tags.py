@@ -67,10 +67,14 @@ def find_actions(text: str) -> list[Found]:
         elif outer.end < 0:
             # A lone opening tag in a string of the code took the closing tag of the content around it.
             outer.end = head.end
-    found, floor = [], 0
+    found: list[Found] = []
+    floor = 0
     for head, following in itertools.zip_longest(tops, tops[1:]):
-        found.append(_found(text, head, max(floor, head.before), following))
-        floor = max(head.start, head.end) + 1
+        floor = max(floor, head.before)
+        # Prose between two actions is no reason for the second: it may be a result that the model made up.
+        thought = _thought(text[floor : head.start]) or ("" if found else prose(text[floor : head.type_start]))
+        found.append(Found(head.type, _content(text, head, following), thought, head.end >= 0))
+        floor = max(head.start, head.end)
     return found
 
 
@@ -92,6 +96,12 @@ def visible(text: str) -> str:
     if not thinking:
         kept.append(text[position:])
     return "".join(kept).strip()
+
+
+def prose(text: str) -> str:
+    """The text without our tags and without the marks of code fences."""
+    lines = _TAG.sub("", text).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("```")).strip()
 
 
 def _tags(text: str) -> Iterator[_Tag]:
@@ -187,36 +197,24 @@ class _Reader:
             self.type_end, self.gap = self.type_end or tag.start, tag.end
 
 
-def _found(text: str, head: _Head, floor: int, following: _Head | None) -> Found:
+def _content(text: str, head: _Head, following: _Head | None) -> str:
     if head.end >= 0:
-        content = text[head.start : head.end]
-    elif following:
-        content = text[head.start : following.type_start]
-    else:
-        content = _without_half_tag(text[head.start :])
-    return Found(head.type, content, _thought(text, floor, head), head.end >= 0)
-
-
-def _without_half_tag(content: str) -> str:
-    """Cut the beginning of a `</content>` that the text ends with."""
-    tail = content.rstrip()
+        return text[head.start : head.end]
+    if following:
+        return text[head.start : following.type_start]
+    # The end of the text closes it; cut the beginning of a `</content>` there.
+    tail = text[head.start :].rstrip()
     start = tail.rfind("</", max(0, len(tail) - len("</content>")))
-    if start >= 0 and "</content>".startswith(tail[start:].replace(" ", "").lower()):
-        return tail[:start]
-    return content
+    half = tail[start:].replace(" ", "").lower() if start >= 0 else ""
+    return tail[:start] if half and "</content>".startswith(half) else text[head.start :]
 
 
-def _thought(text: str, floor: int, head: _Head) -> str:
-    """What the last `<thought>` before the content holds; for a first action without one, the prose before it."""
+def _thought(before: str) -> str:
+    """What the last `<thought>` of the text before a content holds."""
     start, end = -1, -1
-    for tag in _tags(text[floor : head.start]):
+    for tag in _tags(before):
         if tag.name == "thought" and not tag.closes:
             start, end = tag.end, -1
         elif start >= 0 and end < 0:
             end = tag.start
-    if start >= 0:
-        return text[floor + start : floor + end].strip()
-    if floor > head.before:
-        return ""
-    prose = _TAG.sub("", text[floor : head.type_start])
-    return "\n".join(line for line in prose.splitlines() if not line.startswith("```")).strip()
+    return before[start : end if end >= 0 else None].strip() if start >= 0 else ""
