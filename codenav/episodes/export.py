@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -112,7 +111,7 @@ def _write(path: Path, text: str) -> Path:
 
 
 def _replace(target: Path, text: str) -> None:
-    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    beside = target.with_name(f".{os.urandom(8).hex()}.part")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import secrets as randomness
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -194,7 +193,7 @@ class EpisodeStore:
 def _new_id() -> str:
     """`YYYYMMDD-HHMMSS-` in UTC, then four digits of the fraction of the second and two that are random."""
     now = datetime.now(UTC)
-    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond * 65536 // 1_000_000:04x}{randomness.token_hex(1)}"
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond * 65536 // 1_000_000:04x}{os.urandom(1).hex()}"
 
 
 def _last_event(file: BinaryIO) -> Mapping[str, Any]:
