@@ -1,0 +1,64 @@
+"""What passes between a checker's process and the host: one JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Trust(StrEnum):
+    """How far a tool may go in reading a step that ran."""
+
+    WHOLE = "whole"
+    NAMES = "names"
+    """The tool once failed on it: its names are taken in, and nothing is said of their types."""
+    NOTHING = "nothing"
+    """Not even parsed: from then on any name may exist."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """A step that ran, wholly or until line `failed_at` (1-based) raised."""
+
+    code: str
+    failed_at: int | None = None
+    trust: Trust = Trust.WHOLE
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {"code": self.code, "failed_at": self.failed_at, "trust": self.trust.value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Past:
+        """The inverse of `to_dict`."""
+        return cls(data["code"], data["failed_at"], Trust(data["trust"]))
+
+
+class Remark(NamedTuple):
+    """One finding: the tool's code, its message, the line in the step (1-based)."""
+
+    code: str
+    message: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool has to say of a step; with `failure` it says nothing."""
+
+    remarks: Sequence[Remark] = ()
+    formatted: str | None = None
+    failure: str = ""
+    at: float = 0.0
+    """When the host had it, by `time.monotonic`; 0 within the tool's process."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {"remarks": [list(r) for r in self.remarks], "formatted": self.formatted, "failure": self.failure}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], *, at: float) -> Answer:
+        """The inverse of `to_dict`."""
+        return cls([Remark(*item) for item in data["remarks"]], data["formatted"], data["failure"], at)

@@ -1,0 +1,77 @@
+"""What the steps so far have bound: the part that every reader of steps needs."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+
+from codenav.sandboxes.checks.answers import Past, Trust
+from codenav.sandboxes.checks.names import Bindings, bindings, ran_until, read
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """The part of a remembered step that ran."""
+
+    source: str
+    """Whole lines; empty where nothing of the step can be read."""
+    bindings: Bindings
+    doubtful: frozenset[str]
+    """Names that a statement may have bound before it raised."""
+
+
+class History:
+    """Names that a step may use without binding them."""
+
+    def __init__(self, newest: tuple[int, int]) -> None:
+        self.names: set[str] = set()
+        self.set_attributes: set[str] = set()
+        self.open = False
+        """There may be names that are not in `names`: after a star import, `exec`, a step that cannot be read."""
+        self.postponed = newest >= (3, 14)
+        """Annotations are not evaluated: after `from __future__ import annotations`, and since 3.14 (PEP 649)."""
+        self._newest = newest
+
+    def examine(self, step: Past) -> Learnt | None:
+        """What a step that ran has bound; None where nothing of it is known."""
+        tree = None if step.trust is Trust.NOTHING else self._read(step.code)
+        if tree is None:
+            return None
+        source, doubtful = step.code, frozenset[str]()
+        if step.failed_at is not None:
+            tree, source, doubtful = _until(tree, step.code, step.failed_at)
+        return Learnt(source, bindings(tree), doubtful)
+
+    def add(self, learnt: Learnt | None) -> None:
+        """Take it in."""
+        if learnt is None:
+            self.open = True
+            return
+        bound = learnt.bindings
+        self.names = (self.names - bound.deleted) | bound.bound | learnt.doubtful
+        self.set_attributes |= bound.set_attributes
+        self.open |= bound.star or bound.dynamic
+        self.postponed |= bound.postponed
+
+    def _read(self, code: str) -> ast.Module | None:
+        try:
+            return read(code, newest=self._newest)
+        except SyntaxError:
+            # Under a newer Python it may have run; under this one it did not, and bound nothing.
+            return None if self._newest > sys.version_info[:2] else ast.Module([], [])
+        except (RecursionError, MemoryError):
+            return None
+
+
+def _until(tree: ast.Module, code: str, failed_at: int) -> tuple[ast.Module, str, frozenset[str]]:
+    whole: list[ast.stmt] = []
+    doubtful: set[str] = set()
+    for statement, raised in ran_until(tree, failed_at):
+        if raised:
+            doubtful = bindings(ast.Module([statement], [])).bound
+        else:
+            whole.append(statement)
+    end = whole[-1].end_lineno or 0 if whole else 0
+    source = "\n".join(code.splitlines()[:end])
+    return ast.Module(whole, []), source, frozenset(doubtful)

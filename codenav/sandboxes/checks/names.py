@@ -1,0 +1,170 @@
+"""What a step binds and mentions, and what is known after several steps."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_DYNAMIC = frozenset({"exec", "globals", "locals", "run_line_magic", "run_cell_magic"})
+"""With one of these a step can bind names that no reader sees."""
+
+
+def read(code: str, *, newest: tuple[int, int]) -> ast.Module:
+    """Parse a step as the language version that runs it would, as far as this interpreter knows that version.
+
+    Raises:
+        SyntaxError: with its line; also for a null byte and for a lone surrogate, as the sandbox does.
+        RecursionError, MemoryError: nested too deeply for CPython's parser.
+    """
+    for number, line in enumerate(code.split("\n"), 1):
+        if "\0" in line:
+            raise SyntaxError("source code cannot contain null bytes", ("<step>", number, line.index("\0") + 1, ""))
+    try:
+        code.encode("utf-8")
+    except UnicodeEncodeError as error:
+        number = code.count("\n", 0, error.start) + 1
+        raise SyntaxError("source code cannot contain lone surrogates", ("<step>", number, 1, "")) from None
+    return ast.parse(code, "<step>", feature_version=newest)
+
+
+def words(code: str) -> set[str]:
+    """Every identifier in the text: also those in strings, since annotations may be strings."""
+    return set(_WORD.findall(code))
+
+
+@dataclass
+class Bindings:
+    """What the top level of one step does to the names of the session."""
+
+    assigned: set[str] = field(default_factory=set)
+    """By an assignment, a loop, `with`, `:=`, `match`: the value may be of any type, again and again."""
+    defined: set[str] = field(default_factory=set)
+    """By `def`, `class` and `import`."""
+    from_functions: set[str] = field(default_factory=set)
+    """Declared `global` in a function."""
+    deleted: set[str] = field(default_factory=set)
+    """Gone at the end of the step."""
+    submodules: dict[str, set[str]] = field(default_factory=dict)
+    """`import a.b` makes `a` and loads `a.b`: `{"a": {"a.b"}}`."""
+    set_attributes: set[str] = field(default_factory=set)
+    """Attributes that are set on something other than `self`: `figure.title = …`."""
+    star: bool = False
+    """`from m import *`."""
+    dynamic: bool = False
+    """`exec`, `globals()` and the like are mentioned: names may exist that no reader sees."""
+    postponed: bool = False
+    """`from __future__ import annotations`."""
+
+    @property
+    def bound(self) -> set[str]:
+        """All names that exist after the step because of it."""
+        return (self.assigned | self.defined | self.from_functions) - self.deleted
+
+
+def bindings(tree: ast.Module) -> Bindings:
+    """Walk the statements of a step, without recursion: a step may be nested as deeply as the parser allows."""
+    found = Bindings()
+    queue: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while queue:
+        node, top = queue.pop()
+        _note(found, node, top)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            outer, inner = _split(node)
+            queue.extend((child, top) for child in outer)
+            queue.extend((child, False) for child in inner)
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            # The loop variables are the comprehension's own; what `:=` binds inside it is not.
+            queue.extend((child, False) for child in ast.iter_child_nodes(node))
+            if top:
+                found.assigned |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        elif isinstance(node, ast.AnnAssign) and node.value is None:
+            # `x: int` alone binds nothing.
+            queue.append((node.annotation, top))
+        else:
+            queue.extend((child, top) for child in ast.iter_child_nodes(node))
+    # In source order, at the top level itself: elsewhere nobody knows whether a `del` runs.
+    for statement in tree.body:
+        if found.deleted or isinstance(statement, ast.Delete):
+            found.deleted = (found.deleted - _bound_by(statement)) | _deleted(statement)
+    return found
+
+
+def _split(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda,
+) -> tuple[list[ast.AST], list[ast.AST]]:
+    """Children that belong to the enclosing scope (decorators, defaults), and those of the new one."""
+    inner: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    own = {id(child) for child in inner}
+    return [child for child in ast.iter_child_nodes(node) if id(child) not in own], inner
+
+
+def _note(found: Bindings, node: ast.AST, top: bool) -> None:
+    if isinstance(node, ast.Name):
+        if top and isinstance(node.ctx, ast.Store):
+            found.assigned.add(node.id)
+        found.dynamic |= node.id in _DYNAMIC
+    elif isinstance(node, ast.Attribute):
+        if isinstance(node.ctx, ast.Store) and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+            found.set_attributes.add(node.attr)
+        found.dynamic |= node.attr in _DYNAMIC
+    elif isinstance(node, ast.Call):
+        found.set_attributes |= _named_in_setattr(node)
+    elif isinstance(node, ast.Global):
+        found.from_functions.update(node.names)
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        _note_import(found, node, top)
+    elif top and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        found.defined.add(node.name)
+    elif top and isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+        found.assigned.add(node.name)
+    elif top and isinstance(node, ast.MatchMapping) and node.rest:
+        found.assigned.add(node.rest)
+
+
+def _named_in_setattr(call: ast.Call) -> set[str]:
+    if isinstance(call.func, ast.Name) and call.func.id == "setattr" and len(call.args) == 3:
+        name = call.args[1]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            return {name.value}
+    return set()
+
+
+def _note_import(found: Bindings, node: ast.Import | ast.ImportFrom, top: bool) -> None:
+    if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+        found.postponed |= any(alias.name == "annotations" for alias in node.names)
+    for alias in node.names:
+        name = alias.asname or alias.name.split(".")[0]
+        if alias.name == "*":
+            found.star = True
+        elif top:
+            found.defined.add(name)
+            if "." in alias.name and not alias.asname:
+                found.submodules.setdefault(name, set()).add(alias.name)
+
+
+def _bound_by(statement: ast.stmt) -> set[str]:
+    part = Bindings()
+    for node in ast.walk(statement):
+        _note(part, node, True)
+    return part.assigned | part.defined
+
+
+def _deleted(statement: ast.stmt) -> set[str]:
+    if not isinstance(statement, ast.Delete):
+        return set()
+    return {target.id for target in statement.targets if isinstance(target, ast.Name)}
+
+
+def ran_until(tree: ast.Module, failed_at: int) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements that ran when line `failed_at` raised; True beside the one that raised, which ran in part."""
+    for statement in tree.body:
+        if (statement.end_lineno or statement.lineno) < failed_at:
+            yield statement, False
+        elif statement.lineno <= failed_at:
+            yield statement, True
+            return
+        else:
+            return

@@ -1,0 +1,95 @@
+"""Black, flake8 and mypy beside each step."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from codenav.execution import CheckReport, Finding
+from codenav.interpreter import Interpreter
+from codenav.sandboxes.checks.answers import Answer, Past
+from codenav.sandboxes.checks.folder import PrivateFolder
+from codenav.sandboxes.checks.worker import Worker
+
+_GRACE = 0.5
+"""Seconds by which a caller waits longer than the thread that serves it."""
+
+
+class StepChecks:
+    """Reads each step with the tools that are switched on: a `protocols.Checker`.
+
+    `python` runs the steps: its version and its packages are those that the tools assume. `import_paths` are folders
+    or single files whose modules steps can import. `seconds` bounds one `check`, a cold start included.
+
+    Each tool is a child process that is started here, stays warm, and dies with this process. None reads any
+    configuration: not the user's, and not what a step may have written.
+    """
+
+    def __init__(
+        self,
+        *,
+        python: Interpreter,
+        import_paths: Sequence[Path] = (),
+        formatting: bool = False,
+        lint: bool = True,
+        types: bool = True,
+        seconds: float = 10.0,
+    ) -> None:
+        self._seconds = seconds
+        self._closed = False
+        settings = {
+            "version": [int(part) for part in python.version.split(".")[:2]],
+            "python": str(python.executable),
+            "import_paths": [str(path.resolve()) for path in import_paths],
+        }
+        self._workers: list[Worker] = []
+        if formatting:
+            self._workers.append(Worker("black", settings))
+        if lint:
+            self._workers.append(Worker("flake8", settings))
+        if types:
+            self._workers.append(Worker("mypy", settings, PrivateFolder()))
+
+    def check(self, code: str) -> Sequence[CheckReport]:
+        """A report per tool, at the latest after `seconds` (10); one that fails says so. Never raises."""
+        if self._closed:
+            return [CheckReport(worker.tool, failure="the checks are closed") for worker in self._workers]
+        started = time.monotonic()
+        deadline = started + self._seconds
+        asked = [(worker.tool, worker.check(code, deadline=deadline)) for worker in self._workers]
+        return [_report(tool, _await(future, deadline), started) for tool, future in asked]
+
+    def remember(self, code: str, *, failed_at: int | None = None) -> None:
+        """A step ran: later steps may use what it bound. Returns at once.
+
+        `failed_at` is the line (1-based) at which it raised, if it did: what stands below did not happen.
+        """
+        if not self._closed:
+            for worker in self._workers:
+                worker.remember(Past(code, failed_at))
+
+    def close(self) -> None:
+        """End the tools' processes; safe to call twice."""
+        self._closed = True
+        for worker in self._workers:
+            worker.close()
+
+
+def _await(future: concurrent.futures.Future[Answer], deadline: float) -> Answer:
+    try:
+        return future.result(max(0.0, deadline - time.monotonic()) + _GRACE)
+    except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+        future.cancel()
+        return Answer(failure="no verdict in time: the tool is still starting")
+
+
+def _report(tool: str, answer: Answer, started: float) -> CheckReport:
+    return CheckReport(
+        tool,
+        findings=[Finding(remark.code, remark.message, remark.line) for remark in answer.remarks],
+        failure=answer.failure,
+        formatted=answer.formatted,
+        seconds=max(0.0, answer.at - started) if answer.at else time.monotonic() - started,
+    )

@@ -1,0 +1,248 @@
+"""The host's side of one checker: a warm child process, its thread, and what happens when the child fails."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from codenav.sandboxes.checks.answers import Answer, Past, Trust
+from codenav.sandboxes.checks.folder import PrivateFolder
+
+START_SECONDS = 60.0
+"""For a start, with all steps read again. A cold start of mypy takes 1 to 2 s; 2 s more where numpy is imported."""
+RENEW_AFTER = 500
+"""Checks after which a child is replaced by a fresh one. mypy's daemon was seen to grow by 7 MiB in 100 checks."""
+
+_ROOT = Path(__file__).resolve().parents[3]
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from codenav.sandboxes.checks.serve import main; main()"
+_PASSED_ON = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
+
+
+class _Failed(Exception):
+    """The child gave no answer; the message says why."""
+
+
+@dataclass
+class _Job:
+    """A step to check (`answer` is awaited) or one to remember."""
+
+    step: Past
+    deadline: float
+    answer: Future[Answer] | None = None
+
+
+@dataclass
+class Worker:
+    """One tool in a process of its own, started at once and again whenever it has failed.
+
+    All its work is done by one thread, which lives as long as the worker: the child is set to die with the thread
+    that started it. `settings` go to the tool; `folder`, where given, is made anew for each start.
+    """
+
+    tool: str
+    settings: Mapping[str, Any]
+    folder: PrivateFolder | None = None
+    _jobs: queue.SimpleQueue[_Job | None] = field(default_factory=queue.SimpleQueue)
+    _past: list[Past] = field(default_factory=list)
+    _suspects: set[bytes] = field(default_factory=set)
+    """Digests of steps on which the tool failed."""
+    _process: subprocess.Popen[bytes] | None = None
+    _unread: bytes = b""
+    _checks: int = 0
+    _closing: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._serve, name=f"codenav-{self.tool}", daemon=True)
+        self._thread.start()
+
+    def check(self, code: str, *, deadline: float) -> Future[Answer]:
+        """Ask for the verdict on a step, by a moment of `time.monotonic`. A failure is an answer, too."""
+        job = _Job(Past(code), deadline, Future())
+        self._jobs.put(job)
+        assert job.answer is not None
+        return job.answer
+
+    def remember(self, step: Past) -> None:
+        """A step ran. Returns at once."""
+        self._jobs.put(_Job(step, 0.0))
+
+    def close(self) -> None:
+        """End the child and the thread; safe to call twice."""
+        with self._lock:
+            self._closing = True
+            if self._process is not None:
+                self._process.kill()
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            with contextlib.suppress(_Failed):
+                self._start()
+            while (job := self._jobs.get()) is not None and not self._closing:
+                self._check(job, job.answer) if job.answer else self._remember(job.step)
+        finally:
+            self._end()
+            if self.folder is not None:
+                self.folder.remove()
+
+    def _check(self, job: _Job, answer: Future[Answer]) -> None:
+        if not answer.set_running_or_notify_cancel():
+            # Its asker has stopped waiting.
+            return
+        try:
+            if self._process is None:
+                self._start()
+            reply = self._exchange({"code": job.step.code}, job.deadline)
+            answer.set_result(Answer.from_dict(reply, at=time.monotonic()))
+        except _Failed as error:
+            self._suspects.add(_digest(job.step.code))
+            answer.set_result(Answer(failure=str(error)))
+            self._restart()
+        self._checks += 1
+        if self._checks >= RENEW_AFTER:
+            self._restart()
+
+    def _remember(self, step: Past) -> None:
+        if _digest(step.code) in self._suspects:
+            step = replace(step, trust=Trust.NAMES)
+        self._past.append(step)
+        if self._process is None:
+            return
+        try:
+            self._exchange({"steps": [step.to_dict()]}, time.monotonic() + START_SECONDS)
+        except _Failed:
+            self._suspects.add(_digest(step.code))
+            self._past[-1] = replace(step, trust=Trust.NAMES)
+            self._restart()
+
+    def _restart(self) -> None:
+        """A fresh child. Where none comes up now, the next check tries again and says why."""
+        self._end()
+        with contextlib.suppress(_Failed):
+            self._start()
+
+    def _start(self) -> None:
+        try:
+            self._launch()
+        except _Failed:
+            self._end()
+            if all(step.trust is not Trust.NAMES for step in self._past) or self._closing:
+                raise
+            # A step that the tool cannot even take the names from.
+            self._past = [
+                replace(step, trust=Trust.NOTHING) if step.trust is Trust.NAMES else step for step in self._past
+            ]
+            try:
+                self._launch()
+            except _Failed:
+                self._end()
+                raise
+
+    def _launch(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        settings = {**self.settings, "tool": self.tool, "host": os.getpid()}
+        try:
+            if self.folder is not None:
+                settings["folder"] = str(self.folder.renew())
+            process = self._spawn(settings.get("folder", "/"))
+        except OSError as error:
+            raise _Failed(f"{self.tool} does not start: {error}") from error
+        self._checks, self._unread = 0, b""
+        with self._lock:
+            self._process = process
+            if self._closing:
+                process.kill()
+        self._exchange(settings, deadline)
+        if self._past:
+            self._exchange({"steps": [step.to_dict() for step in self._past]}, deadline)
+
+    @staticmethod
+    def _spawn(folder: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-E", "-P", "-c", _BOOT, str(_ROOT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd=folder,
+            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            # Ctrl-C at the terminal is for the host.
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        os.set_blocking(process.stdin.fileno(), False)
+        return process
+
+    def _exchange(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any]:
+        """Send a request, return the reply. Neither side can make it wait beyond the deadline.
+
+        Raises:
+            _Failed: the child ended, did not answer in time, or broke; it is of no use any more.
+        """
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        source, sink = process.stdout.fileno(), process.stdin.fileno()
+        pending = memoryview(json.dumps(request).encode() + b"\n")
+        while b"\n" not in self._unread:
+            wait = deadline - time.monotonic()
+            ready, writable, _ = select.select([source], [sink] if pending else [], [], max(0.0, wait))
+            if wait <= 0 and not ready:
+                raise _Failed(f"{self.tool} gave no verdict in time")
+            if writable:
+                pending = pending[self._write(sink, pending) :]
+            if ready:
+                chunk = os.read(source, 1 << 16)
+                if not chunk:
+                    raise _Failed(f"{self.tool} {_ending(process)}")
+                self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        if "broken" in reply:
+            raise _Failed(str(reply["broken"]))
+        return reply
+
+    @staticmethod
+    def _write(sink: int, data: memoryview) -> int:
+        try:
+            return os.write(sink, data)
+        except (BlockingIOError, BrokenPipeError):
+            # A child that is gone shows on the other pipe.
+            return 0
+
+    def _end(self) -> None:
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def _digest(code: str) -> bytes:
+    return hashlib.blake2b(code.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    code = process.wait()
+    if code >= 0:
+        return f"ended with exit code {code}"
+    return f"was ended by {signal.Signals(-code).name}"
