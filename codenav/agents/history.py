@@ -46,26 +46,28 @@ class History:
         """
         older, newest = steps[:-WHOLE], steps[-WHOLE:]
         size = sum(estimate_tokens(message.content) for message in self.messages(steps))
-        goal = size - sum(estimate_tokens(self._shown(step)) for step in older) / 2
-        for target in (goal if limit is None else min(goal, ROOM * limit), 0):
+        half = size - sum(self._saving(step, 0) for step in older) // 2
+        for target in (half if limit is None else min(half, int(ROOM * limit)), 0):
             before = size
             for step in older:
                 if size > target:
-                    size -= self._keep(step, 0)
+                    size -= self._bound(step, 0)
             if size < before:
                 yield
         for characters in BOUNDS:
-            if sum(self._keep(step, characters) for step in newest):
+            if sum(self._bound(step, characters) for step in newest):
                 yield
 
-    def _keep(self, step: Step, characters: int) -> int:
-        """Bound one observation; returns the tokens that this saves."""
-        text = self._shown(step)
+    def _bound(self, step: Step, characters: int) -> int:
+        """Keep no more than that of an observation; returns the tokens that this saves."""
+        saving = self._saving(step, characters)
+        if saving:
+            self._bounds[step.number] = characters
+        return saving
+
+    def _saving(self, step: Step, characters: int) -> int:
         shorter = _bounded(step.observation.text, characters)
-        if len(shorter) >= len(text):
-            return 0
-        self._bounds[step.number] = characters
-        return estimate_tokens(text) - estimate_tokens(shorter)
+        return max(0, estimate_tokens(self._shown(step)) - estimate_tokens(shorter))
 
     def _shown(self, step: Step) -> str:
         bound = self._bounds.get(step.number)

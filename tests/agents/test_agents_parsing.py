@@ -28,7 +28,11 @@ READ: list[tuple[str, str, Action]] = [
     ("no thought", "<type>done</type>\n<content>\n42\n</content>", Done("42")),
     ("empty thought", "<thought></thought><type>done</type><content>42</content>", Done("42")),
     ("prose for a thought", "Let me look.\n<type>search</type>\n<content>\nq\n</content>", Search("q", "Let me look.")),
-    ("thought inside action", "<action><thought>w</thought><type>ask</type><content>a?</content></action>", Ask("a?", "w")),
+    (
+        "thought inside action",
+        "<action><thought>w</thought><type>ask</type><content>a?</content></action>",
+        Ask("a?", "w"),
+    ),
     ("thought behind the type", "<type>code</type>\n<thought>w</thought>\n<content>\nx\n</content>", Code("x", "w")),
     ("thought left open", "<thought>w\n<type>code</type>\n<content>\nx\n</content>", Code("x", "w")),
     ("thought half closed", "<thought>w</thought\n<type>code</type>\n<content>\nx\n</content>", Code("x", "w")),
@@ -47,42 +51,130 @@ READ: list[tuple[str, str, Action]] = [
     ("content barely closed", "<type>done</type><content>42</", Done("42")),
     ("half closed, then action", "<action><type>code</type><content>\nx\n</content\n</action>", Code("x")),
     # Thinking.
-    ("thinking", "<think>try <type>code</type><content>bad</content></think><type>done</type><content>1</content>", Done("1")),
+    (
+        "thinking",
+        "<think>try <type>code</type><content>bad</content></think><type>done</type><content>1</content>",
+        Done("1"),
+    ),
     ("thinking in capitals", "<THINK>a</THINK>\n<type>done</type><content>1</content>", Done("1")),
-    ("thinking, opened by the template", "hm <type>code</type><content>bad</content>\n</think>\n<type>done</type><content>1</content>", Done("1")),
-    ("thinking, fake action open", "<thinking><type>code</type><content>bad</thinking><type>done</type><content>1</content>", Done("1")),
+    (
+        "thinking, opened by the template",
+        "hm <type>code</type><content>bad</content>\n</think>\n<type>done</type><content>1</content>",
+        Done("1"),
+    ),
+    (
+        "thinking, fake action open",
+        "<thinking><type>code</type><content>bad</thinking><type>done</type><content>1</content>",
+        Done("1"),
+    ),
     ("thinking twice", "<think>a</think><think>b</think><type>done</type><content>1</content>", Done("1")),
-    ("thinking behind it", "<type>code</type><content>x</content><think>or <type>done</type><content>1</content>", Code("x")),
-    ("thinking in the thought", "<thought><think>a</think>w</thought><type>done</type><content>1</content>", Done("1", "w")),
-    ("think in the code", "<type>code</type>\n<content>\ns.split('</think>')\nt = '<think>'\n</content>", Code("s.split('</think>')\nt = '<think>'")),
+    (
+        "thinking behind it",
+        "<type>code</type><content>x</content><think>or <type>done</type><content>1</content>",
+        Code("x"),
+    ),
+    (
+        "thinking in the thought",
+        "<thought><think>a</think>w</thought><type>done</type><content>1</content>",
+        Done("1", "w"),
+    ),
+    (
+        "think in the code",
+        "<type>code</type>\n<content>\ns.split('</think>')\nt = '<think>'\n</content>",
+        Code("s.split('</think>')\nt = '<think>'"),
+    ),
     # Several actions.
     ("two of a kind", "<type>code</type><content>a</content>\n<type>code</type><content>b</content>", Code("b")),
-    ("a draft, then the action", "<type>search</type><content>a</content>\nno:\n<thought>w</thought><type>code</type><content>b</content>", Code("b", "w")),
-    ("made-up result between", "<type>search</type><content>a</content>\nResult: nothing\n<type>code</type><content>b</content>", Code("b")),
-    ("done too early", "<type>code</type><content>a</content>\nOutput: 3\n<type>done</type><content>3</content>", Code("a")),
-    ("summary and done", "<type>code_summary</type><content>a</content><type>done</type><content>3</content>", CodeSummary("a")),
+    (
+        "a draft, then the action",
+        "<type>search</type><content>a</content>\nno:\n<thought>w</thought><type>code</type><content>b</content>",
+        Code("b", "w"),
+    ),
+    (
+        "made-up result between",
+        "<type>search</type><content>a</content>\nResult: nothing\n<type>code</type><content>b</content>",
+        Code("b"),
+    ),
+    (
+        "done too early",
+        "<type>code</type><content>a</content>\nOutput: 3\n<type>done</type><content>3</content>",
+        Code("a"),
+    ),
+    (
+        "summary and done",
+        "<type>code_summary</type><content>a</content><type>done</type><content>3</content>",
+        CodeSummary("a"),
+    ),
     ("done twice", "<type>done</type><content>3</content><type>done</type><content>4</content>", Done("4")),
     ("complete, then one cut", "<type>code</type><content>a</content>\n<type>code</type>\n<content>\nb", Code("a")),
-    ("forgot to close the first", "<type>search</type>\n<content>\na\n<type>code</type>\n<content>\nb\n</content>", Code("b")),
+    (
+        "forgot to close the first",
+        "<type>search</type>\n<content>\na\n<type>code</type>\n<content>\nb\n</content>",
+        Code("b"),
+    ),
     # The content.
     ("fence", "<type>code</type>\n<content>\n```python\nx = 1\n```\n</content>", Code("x = 1")),
     ("fence without a language", "<type>code</type><content>```\nx = 1\n```</content>", Code("x = 1")),
     ("fence left open", "<type>code</type>\n<content>\n```py\nx = 1\n</content>", Code("x = 1")),
-    ("fence in a summary", "<type>code_summary</type>\n<content>\n```python\nx = 1\n```\n</content>", CodeSummary("x = 1")),
-    ("fence in an answer stays", "<type>done</type>\n<content>\n```python\nx = 1\n```\n</content>", Done("```python\nx = 1\n```")),
-    ("fence within the code stays", '<type>code</type>\n<content>\ns = """\n```\n"""\n</content>', Code('s = """\n```\n"""')),
-    ("raw brackets", "<type>code</type>\n<content>\nok = a < b and c > d & e\n</content>", Code("ok = a < b and c > d & e")),
-    ("escaped throughout", "<type>code</type>\n<content>\nok = a &lt; b &amp;&amp; print(&quot;x&quot;)\n</content>", Code('ok = a < b && print("x")')),
-    ("entity in a string stays", "<type>code</type>\n<content>\ns = s.replace('&lt;', 'x')\n</content>", Code("s = s.replace('&lt;', 'x')")),
-    ("entity beside a bracket stays", "<type>code</type>\n<content>\nx = a < b  &amp; c\n</content>", Code("x = a < b  &amp; c")),
-    ("entity in an answer stays", "<type>done</type><content>&lt; is written &amp;lt;</content>", Done("&lt; is written &amp;lt;")),
+    (
+        "fence in a summary",
+        "<type>code_summary</type>\n<content>\n```python\nx = 1\n```\n</content>",
+        CodeSummary("x = 1"),
+    ),
+    (
+        "fence in an answer stays",
+        "<type>done</type>\n<content>\n```python\nx = 1\n```\n</content>",
+        Done("```python\nx = 1\n```"),
+    ),
+    (
+        "fence within the code stays",
+        '<type>code</type>\n<content>\ns = """\n```\n"""\n</content>',
+        Code('s = """\n```\n"""'),
+    ),
+    (
+        "raw brackets",
+        "<type>code</type>\n<content>\nok = a < b and c > d & e\n</content>",
+        Code("ok = a < b and c > d & e"),
+    ),
+    (
+        "escaped throughout",
+        "<type>code</type>\n<content>\nok = a &lt; b &amp;&amp; print(&quot;x&quot;)\n</content>",
+        Code('ok = a < b && print("x")'),
+    ),
+    (
+        "entity in a string stays",
+        "<type>code</type>\n<content>\ns = s.replace('&lt;', 'x')\n</content>",
+        Code("s = s.replace('&lt;', 'x')"),
+    ),
+    (
+        "entity beside a bracket stays",
+        "<type>code</type>\n<content>\nx = a < b  &amp; c\n</content>",
+        Code("x = a < b  &amp; c"),
+    ),
+    (
+        "entity in an answer stays",
+        "<type>done</type><content>&lt; is written &amp;lt;</content>",
+        Done("&lt; is written &amp;lt;"),
+    ),
     ("CDATA", "<type>code</type>\n<content><![CDATA[\nx = a < b\n]]></content>", Code("x = a < b")),
     ("CDATA within lines", "<type>code</type>\n<content>\n<![CDATA[\nx = a < b\n]]>\n</content>", Code("x = a < b")),
-    ("indented to fit the tags", "<type>code</type>\n  <content>\n    if x:\n        y()\n  </content>", Code("if x:\n    y()")),
+    (
+        "indented to fit the tags",
+        "<type>code</type>\n  <content>\n    if x:\n        y()\n  </content>",
+        Code("if x:\n    y()"),
+    ),
     ("tags in the code", '<type>code</type>\n<content>\nprint("<content>")\n</content>', Code('print("<content>")')),
-    ("closing tag in the code", '<type>code</type>\n<content>\nprint("</content>")\n</content>', Code('print("</content>")')),
+    (
+        "closing tag in the code",
+        '<type>code</type>\n<content>\nprint("</content>")\n</content>',
+        Code('print("</content>")'),
+    ),
     ("queries", "<type>search</type>\n<content>\na\n\nname: b*\n</content>", Search("a\n\nname: b*")),
-    ("other scripts", "<thought>да</thought><type>done</type><content>答え：四十二</content>", Done("答え：四十二", "да")),
+    (
+        "other scripts",
+        "<thought>да</thought><type>done</type><content>答え：四十二</content>",
+        Done("答え：四十二", "да"),
+    ),
     # Types.
     ("type in capitals", "<type>CODE</type><content>x</content>", Code("x")),
     ("type in quotes", '<type>"code"</type><content>x</content>', Code("x")),
@@ -97,7 +189,7 @@ READ: list[tuple[str, str, Action]] = [
     ("a code block alone", "```python\nx = 1\n```", Code("x = 1")),
     ("a thought and a code block", "<thought>w</thought>\n```python\nx = 1\n```\n", Code("x = 1", "w")),
     ("prose that ends with a code block", "I count them.\n\n```python\nx = 1\n```", Code("x = 1", "I count them.")),
-]  # fmt: skip
+]
 
 BROKEN: list[tuple[str, str, bool, str]] = [
     ("nothing", "", False, "no_action"),
@@ -128,7 +220,7 @@ BROKEN: list[tuple[str, str, bool, str]] = [
     ("cut in the thinking", "<think>First I", True, "truncated"),
     ("cut before anything", "", True, "truncated"),
     ("cut behind a code block", "```python\nx = 1\n```", True, "truncated"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "action"), [row[1:] for row in READ], ids=[row[0] for row in READ])

@@ -1,0 +1,264 @@
+"""What a model is shown of the steps, the agent's turns, and a conversation that no longer fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from codenav.actions import Action, Code, Done, InvalidAction, Observation, Search, Step, Unreadable
+from codenav.agents import CodeNavAgent
+from codenav.agents.history import History
+from codenav.errors import ContextOverflow, ModelRefused, UsageError
+from codenav.messages import Completion, Message
+from codenav.usage import Usage, estimate_tokens
+
+
+class Place:
+    """An environment of one action, without facts."""
+
+    def __init__(self, action: type[Action]) -> None:
+        self.action = action
+
+    def facts(self) -> dict[str, str]:
+        return {}
+
+    def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
+        return Observation("")
+
+
+class Plays:
+    """A model that answers with a function of the messages and keeps what it was sent."""
+
+    name = "plays"
+
+    def __init__(self, answer: Callable[[Sequence[Message]], Completion]) -> None:
+        self._answer = answer
+        self.sent: list[list[Message]] = []
+        self.timeouts: list[float | None] = []
+
+    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+        self.sent.append(list(messages))
+        self.timeouts.append(timeout)
+        return self._answer(messages)
+
+    def close(self) -> None:
+        return None
+
+
+def says(text: str, **more: object) -> Plays:
+    """A model that always says the same."""
+    return Plays(lambda messages: Completion(text, **more))  # type: ignore[arg-type]
+
+
+def small(tokens: int, *, told: bool = True) -> Plays:
+    """A model with a context of that many tokens, which it names in its error or does not."""
+
+    def answer(messages: Sequence[Message]) -> Completion:
+        used = sum(estimate_tokens(message.content) for message in messages)
+        if used > tokens:
+            raise ContextOverflow(f"{used} tokens", limit=tokens if told else None)
+        return Completion("<type>done</type><content>ok</content>")
+
+    return Plays(answer)
+
+
+def briefed(model: Plays, folder: Path) -> CodeNavAgent:
+    """An agent whose system prompt is short."""
+    for name in ("overview", "search", "code", "done"):
+        (folder / f"{name}.md").write_text("${actions}" if name == "overview" else name, encoding="utf-8")
+    agent = CodeNavAgent(model, prompts=folder)
+    agent.brief("How many?", description="", environments=[Place(Search), Place(Code), Place(Done)])
+    return agent
+
+
+def steps(*observations: str) -> list[Step]:
+    """A step of code per observation."""
+    return [
+        Step(number, Code(f"step({number})", "why"), Observation(text)) for number, text in enumerate(observations, 1)
+    ]
+
+
+def test_a_conversation_is_system_request_and_pairs() -> None:
+    history = History("system", "request")
+    shown = history.messages([Step(1, Search("q", "why"), Observation("found")), Step(2, Code("x"), Observation(""))])
+    assert shown == [
+        Message("system", "system"),
+        Message("user", "request"),
+        Message("assistant", "<thought>why</thought>\n<type>search</type>\n<content>\nq\n</content>"),
+        Message("user", "found"),
+        Message("assistant", "<type>code</type>\n<content>\nx\n</content>"),
+        Message("user", "(nothing)"),
+    ]
+
+
+def test_it_only_grows_at_the_end() -> None:
+    history = History("system", "request")
+    all_steps = steps(*("x" * 5000 for _ in range(6)))
+    before = history.messages([])
+    for count in range(1, 7):
+        after = history.messages(all_steps[:count])
+        assert after[: len(before)] == before
+        assert len(after) == len(before) + 2
+        before = after
+
+
+def test_an_answer_without_an_action_is_shown_as_it_was_written_and_bounded() -> None:
+    history = History("s", "r")
+    short, long, empty = (
+        Step(number, Unreadable(text), InvalidAction("write one", "no_action"))
+        for number, text in enumerate(["I think so.", "a" * 3000 + "b" * 3000, ""], 1)
+    )
+    said = [message.content for message in history.messages([short, long, empty]) if message.role == "assistant"]
+    assert said[0] == "I think so."
+    assert len(said[1]) < 1100
+    assert said[1].startswith("aaa") and said[1].endswith("bbb")
+    assert "[5000 characters left out]" in said[1]
+    assert said[2] == "(an empty answer)"
+
+
+def test_cuts_go_from_the_oldest_on_and_bound_the_newest_two_last() -> None:
+    history = History("s", "r")
+    all_steps = steps(*(str(number) * 8000 for number in range(1, 7)))
+    shown = []
+    for _ in history.cuts(all_steps):
+        shown.append([len(message.content) for message in history.messages(all_steps)[3::2]])
+    note = len("[8000 characters left out]")
+    assert shown[0] == [note, note, 8000, 8000, 8000, 8000]
+    assert shown[1] == [note, note, note, note, 8000, 8000]
+    assert shown[2][:4] == [note] * 4 and all(4000 < size < 4100 for size in shown[2][4:])
+    assert shown[3][:4] == [note] * 4 and all(1000 < size < 1100 for size in shown[3][4:])
+    assert len(shown) == 4
+    assert list(history.cuts(all_steps)) == []
+
+
+def test_a_known_limit_is_met_in_one_cut() -> None:
+    history = History("s", "r")
+    all_steps = steps(*("x" * 8000 for _ in range(10)))
+    next(history.cuts(all_steps, limit=8000))
+    assert sum(estimate_tokens(message.content) for message in history.messages(all_steps)) <= 6000
+    assert history.messages(all_steps)[-3].content == "x" * 8000
+
+
+def test_short_observations_are_not_replaced_by_something_longer() -> None:
+    history = History("s", "r")
+    all_steps = steps("ok", "ok", "ok", "ok")
+    assert list(history.cuts(all_steps)) == []
+    assert history.messages(all_steps)[3].content == "ok"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_overflow_is_survived_and_the_next_call_starts_where_it_ended(tmp_path: Path, told: bool) -> None:
+    model = small(6000, told=told)
+    agent = briefed(model, tmp_path)
+    played = steps(*("x" * 8000 for _ in range(10)))
+    turn = agent.act(played)
+    assert turn.action == Done("ok")
+    assert 2 <= len(model.sent) <= 3
+    assert model.sent[-1][-1].content == "x" * 8000
+    assert model.sent[-1][3].content == "[8000 characters left out]"
+    calls = len(model.sent)
+    agent.act([*played, Step(11, Code("y"), Observation("z"))])
+    assert len(model.sent) == calls + 1
+    assert model.sent[-1][: len(model.sent[-2])] == model.sent[-2]
+
+
+def test_an_overflow_that_no_cut_helps_goes_up_after_a_few_calls(tmp_path: Path) -> None:
+    model = small(3)
+    agent = briefed(model, tmp_path)
+    with pytest.raises(ContextOverflow, match="tokens"):
+        agent.act(steps(*("x" * 8000 for _ in range(30))))
+    assert len(model.sent) <= 5
+
+
+def test_an_overflow_of_the_prompt_alone_is_not_tried_again(tmp_path: Path) -> None:
+    model = small(3)
+    with pytest.raises(ContextOverflow):
+        briefed(model, tmp_path).act([])
+    assert len(model.sent) == 1
+
+
+def test_the_timeout_bounds_all_tries_together(tmp_path: Path) -> None:
+    model = small(3)
+    played = steps(*("x" * 8000 for _ in range(30)))
+    with pytest.raises(ContextOverflow):
+        briefed(model, tmp_path).act(played, timeout=100.0)
+    first, *later = model.timeouts
+    assert first == 100.0
+    assert later and all(left is not None and left < 100.0 for left in later)
+    assert sorted(later, reverse=True) == later  # type: ignore[type-var]
+    spent = small(3)
+    with pytest.raises(ContextOverflow):
+        briefed(spent, tmp_path).act(played, timeout=0.0)
+    assert len(spent.sent) == 1
+
+
+def test_a_turn_carries_what_the_model_said(tmp_path: Path) -> None:
+    text = "<thought>t</thought><type>code</type><content>x</content>"
+    agent = briefed(says(text, usage=Usage(requests=1, input_tokens=5), reasoning="hm"), tmp_path)
+    turn = agent.act([])
+    assert (turn.action, turn.invalid) == (Code("x", "t"), None)
+    assert (turn.response, turn.reasoning) == (text, "hm")
+    assert turn.usage.input_tokens == 5
+
+
+def test_an_answer_without_an_action_is_unreadable(tmp_path: Path) -> None:
+    turn = briefed(says("I would search."), tmp_path).act([])
+    assert turn.action == Unreadable("I would search.")
+    assert turn.invalid is not None and turn.invalid.rule == "no_action"
+
+
+def test_code_that_was_cut_off_is_not_run(tmp_path: Path) -> None:
+    turn = briefed(says("<type>code</type>\n<content>\nrm(", truncated=True), tmp_path).act([])
+    assert isinstance(turn.action, Unreadable)
+    assert turn.invalid is not None and turn.invalid.rule == "truncated"
+
+
+def test_reasoning_is_never_parsed(tmp_path: Path) -> None:
+    reasoning = "<type>code</type><content>x</content>"
+    turn = briefed(says("", reasoning=reasoning), tmp_path).act([])
+    assert turn.invalid is not None
+
+
+def test_other_errors_of_the_model_go_up_at_once(tmp_path: Path) -> None:
+    def refuse(messages: Sequence[Message]) -> Completion:
+        raise ModelRefused("wrong key")
+
+    model = Plays(refuse)
+    with pytest.raises(ModelRefused):
+        briefed(model, tmp_path).act(steps("x" * 8000))
+    assert len(model.sent) == 1
+
+
+def test_the_prompt_that_brief_returns_is_the_one_that_is_sent(tmp_path: Path) -> None:
+    model = says("<type>done</type><content>1</content>")
+    agent = CodeNavAgent(model)
+    prompt = agent.brief("Wie viele?", description="A library.", environments=[Place(Done)])
+    agent.act([])
+    assert model.sent[0] == [Message("system", prompt), Message("user", "Wie viele?")]
+    assert "A library." in prompt
+    assert agent.name == "plays"
+    assert repr(agent) == "CodeNavAgent('plays')"
+
+
+def test_a_second_request_starts_afresh(tmp_path: Path) -> None:
+    model = small(6000)
+    agent = briefed(model, tmp_path)
+    played = steps(*("x" * 8000 for _ in range(10)))
+    agent.act(played)
+    agent.brief("And now?", description="", environments=[Place(Done)])
+    agent.act(played[:1])
+    assert model.sent[-1][1].content == "And now?"
+    assert model.sent[-1][3].content == "x" * 8000
+
+
+def test_a_type_that_is_not_in_play_is_refused(tmp_path: Path) -> None:
+    turn = briefed(says("<type>ask</type><content>which?</content>"), tmp_path).act([])
+    assert turn.invalid is not None and turn.invalid.rule == "unknown_type"
+    assert "search, code, done" in turn.invalid.text
+
+
+def test_acting_before_a_request_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(UsageError, match="no request"):
+        CodeNavAgent(says("")).act([])
