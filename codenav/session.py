@@ -164,7 +164,7 @@ class Session:
             imports=self._imports(),
         )
         replay = _Replay(self, sandbox)
-        recorder = self._store.recorder(id, secrets=self._env)
+        recorder = self._store.recorder(id, secrets={**_own_secrets(), **self._env})
         episode = Episode(
             request,
             agent=CodeNavAgent(self._model, prompts=self._prompts),
@@ -260,8 +260,8 @@ class Session:
         parts = []
         for index in self.indexes:
             modules = ", ".join(index.source.modules[:12])
-            parts.append(f"{index.source.name}: {modules}" if modules else index.source.name)
-        return "; ".join(parts)
+            parts.append(f"{index.source.name} ({modules})" if modules else index.source.name)
+        return f"Importable: {'; '.join(parts)}."
 
     def _told(self, sandbox: Sandbox) -> str:
         """The library description; for a later request of the session also what is left of the earlier ones."""
@@ -350,6 +350,11 @@ def _values_of(names: Sequence[str]) -> dict[str, str]:
     if missing:
         raise UsageError(f"{missing[0]} is not set in the environment", hint=f"export {missing[0]}=…")
     return {name: os.environ[name] for name in names}
+
+
+def _own_secrets() -> dict[str, str]:
+    """What must not stand in a record although no code ever saw it: a server may repeat the key in an error."""
+    return {name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}
 
 
 def _checked_work_dir(path: str | Path | None) -> Path | None:

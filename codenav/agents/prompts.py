@@ -11,6 +11,8 @@ from codenav.protocols import Environment
 
 FILES = Path(__file__).with_name("prompts")
 OVERVIEW = "overview"
+TYPES = ("search", "code", "code_summary", "ask", "done")
+"""The actions that we have files for, in the order in which a session offers them."""
 NO_DESCRIPTION = "No description was given. Search to see what is there."
 
 _VARIABLE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>\w+)\}")
@@ -27,8 +29,7 @@ def compose(*, description: str, environments: Sequence[Environment], folder: Pa
         NotFound: `folder` does not exist.
         UsageError: an action has no file, a file cannot be read, or it names a variable that is not there.
     """
-    if folder is not None and not folder.is_dir():
-        raise NotFound(f"no such prompt folder: {folder}", hint=f"codenav prompt copy {folder}")
+    _check(folder)
     sections = [_filled(item.action.type, item.facts(), folder) for item in environments]
     variables = {
         "description": description.strip() or NO_DESCRIPTION,
@@ -36,6 +37,19 @@ def compose(*, description: str, environments: Sequence[Environment], folder: Pa
         "actions": "\n\n".join(sections),
     }
     return _filled(OVERVIEW, variables, folder) + "\n"
+
+
+def template(folder: Path | None = None) -> str:
+    """The system prompt with its files joined and what only a run can tell left as `${name}`.
+
+    Raises:
+        NotFound: `folder` does not exist.
+        UsageError: a file cannot be read.
+    """
+    _check(folder)
+    known = {"types": ", ".join(TYPES), "actions": "\n\n".join(_text(name, folder).strip() for name in TYPES)}
+    overview = _text(OVERVIEW, folder).strip()
+    return _VARIABLE.sub(lambda match: known.get(match["name"], match[0]), overview) + "\n"
 
 
 def copy_prompts(folder: Path) -> list[Path]:
@@ -63,12 +77,21 @@ def copy_prompts(folder: Path) -> list[Path]:
     return list(copies.values())
 
 
-def _filled(name: str, variables: Mapping[str, str], folder: Path | None) -> str:
+def _check(folder: Path | None) -> None:
+    if folder is not None and not folder.is_dir():
+        raise NotFound(f"no such prompt folder: {folder}", hint=f"codenav prompt copy {folder}")
+
+
+def _text(name: str, folder: Path | None) -> str:
     path = _path(name, folder)
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", hint="a prompt file is plain UTF-8 text") from error
+
+
+def _filled(name: str, variables: Mapping[str, str], folder: Path | None) -> str:
+    path, text = _path(name, folder), _text(name, folder)
 
     def value(match: re.Match[str]) -> str:
         name = match["name"]

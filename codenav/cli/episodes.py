@@ -48,15 +48,18 @@ def list_episodes(limit: int, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("episode", default="last")
+@click.option("--prompt", is_flag=True, help="Print the system prompt that the model got, and nothing else.")
 @json_option
-def show(episode: str, as_json: bool) -> None:
+def show(episode: str, prompt: bool, as_json: bool) -> None:
     """Show an episode: its id, the beginning of one, or last."""
     from codenav.api import load_episode
-    from codenav.cli.transcript import transcript
+    from codenav.cli.transcript import inert, transcript
 
     result = load_episode(episode)
     if as_json:
         print_json(result.to_dict())
+    elif prompt:
+        click.echo(inert(result.prompt), nl=False)
     else:
         click.echo(transcript(result))
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from codenav.actions import Action, Code, CodeObservation
-from codenav.environments import formatting
+from codenav.environments.formatting import executed
 from codenav.execution import CheckReport, Outcome
 from codenav.protocols import Checker, Sandbox
 
@@ -47,7 +47,7 @@ class CodeEnvironment:
             "network": network,
             "timeout": f"{self.timeout:g}",
             "imports": self._imports,
-            "checks": "Checkers read each step; their remarks stand below the result." if self._checker else "",
+            "checks": "flake8 and mypy read each step; their remarks stand below its result." if self._checker else "",
         }
 
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
@@ -66,4 +66,4 @@ class CodeEnvironment:
         # An exception leaves what the step bound until then; a crash or a timeout takes the step back.
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
             self._checker.remember(action.content)
-        return CodeObservation(formatting.executed(execution, reports), execution=execution, checks=reports)
+        return CodeObservation(executed(execution, reports), execution=execution, checks=reports)

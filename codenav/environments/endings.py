@@ -13,7 +13,7 @@ from codenav.actions import (
     DoneObservation,
     SummaryObservation,
 )
-from codenav.environments import formatting
+from codenav.environments.formatting import summarised
 from codenav.execution import Verdict
 from codenav.protocols import Verifier
 
@@ -38,7 +38,7 @@ class CodeSummaryEnvironment:
     def respond(self, action: Action, *, timeout: float | None = None) -> SummaryObservation:
         """Replay the script in a fresh sandbox."""
         verdict = self._verify(action.content) if self._verify else Verdict(False, "no sandbox to replay it in")
-        return SummaryObservation(formatting.summarised(verdict), code=action.content, verdict=verdict)
+        return SummaryObservation(summarised(verdict), code=action.content, verdict=verdict)
 
 
 class AskEnvironment:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from codenav.actions import Action, Search, SearchObservation
 from codenav.blocks import BlockKind, SearchResult
-from codenav.environments import formatting
+from codenav.environments.formatting import searched
 from codenav.errors import QueryTooLarge
 from codenav.protocols import Index
 from codenav.usage import estimate_tokens
@@ -60,9 +60,7 @@ class SearchEnvironment:
         seen = sum(hit.id in self._seen for hit in found)
         full, short = unseen[:FULL], unseen[FULL : FULL + MORE]
         while True:
-            text = formatting.searched(
-                found, full=[hit.block for hit in full], short=[hit.block for hit in short], seen=seen
-            )
+            text = searched(found, full=[hit.block for hit in full], short=[hit.block for hit in short], seen=seen)
             if estimate_tokens(text) <= tokens or len(full) <= 1:
                 break
             full, short = full[:-1], [full[-1], *short][:MORE]

@@ -1,0 +1,55 @@
+"""`codenav prompt`: what the model is told, and your own version of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codenav.cli.options import json_option, print_json
+
+
+@click.group("prompt")
+def command() -> None:
+    """Show what the model is told, and copy it to change it.
+
+    \b
+    Examples:
+      codenav prompt show
+      codenav prompt copy my-prompts/
+      codenav run "…" --on . --prompts my-prompts/
+    """
+
+
+@command.command("show")
+@click.option("--prompts", metavar="DIR", type=click.Path(path_type=Path), help="With your own files in place of ours.")
+@json_option
+def show(prompts: Path | None, as_json: bool) -> None:
+    """Print the system prompt. What only a run can tell stands as ${name}.
+
+    The prompt of a run, whole, is in its record: codenav episodes show last --prompt.
+    """
+    from codenav.agents.prompts import template
+    from codenav.config import load_config
+
+    configured = load_config().prompts
+    text = template(prompts or (Path(configured).expanduser() if configured else None))
+    if as_json:
+        print_json({"prompt": text})
+    else:
+        click.echo(text, nl=False)
+
+
+@command.command("copy")
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def copy(folder: Path, as_json: bool) -> None:
+    """Copy the prompt files into FOLDER. Those that you keep there win over ours; delete the rest."""
+    from codenav.agents.prompts import copy_prompts
+
+    copies = copy_prompts(folder)
+    if as_json:
+        print_json([str(path) for path in copies])
+        return
+    for path in copies:
+        click.echo(f"wrote {path}")
