@@ -34,4 +34,5 @@ def command(source: str, python: str | None, as_json: bool) -> None:
         return
     click.echo(f"{stats.files} files, {stats.blocks} blocks, {stats.seconds:.1f} s")
     if stats.skipped:
-        click.echo(f"{len(stats.skipped)} files were skipped: codenav sources show {source}", err=True)
+        count = "1 file was" if len(stats.skipped) == 1 else f"{len(stats.skipped)} files were"
+        click.echo(f"{count} skipped: codenav sources show {source}", err=True)

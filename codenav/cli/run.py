@@ -52,8 +52,8 @@ def command(request: str, **options: Any) -> int:
 
     \b
     Examples:
-      codenav run "Which node of the karate club graph has the highest betweenness?" --on pkg:networkx \\
-          --model gpt-5 --base-url http://localhost:8000/v1
+      codenav run "Which node of the karate club graph has the highest betweenness?" \\
+          --on pkg:networkx --model gpt-5 --base-url http://localhost:8000/v1
       codenav run "Count the loans per city" --on ./my-repo --work-dir data --save-summary count.py
 
     \b

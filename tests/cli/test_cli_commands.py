@@ -1,0 +1,246 @@
+"""The command line as a user meets it: exit codes, stdout, stderr, documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from command_line import codenav
+
+from codenav import schemas
+
+COMMANDS = [
+    ("index",), ("search",), ("run",), ("sources",), ("sources", "list"), ("sources", "show"), ("sources", "remove"),
+    ("episodes",), ("episodes", "list"), ("episodes", "show"), ("episodes", "export"), ("prompt",),
+    ("prompt", "show"), ("prompt", "copy"), ("doctor",), ("schema",), ("completion",),
+]  # fmt: skip
+WITH_EXAMPLES = [command for command in COMMANDS if len(command) == 1]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "shapes"
+    root.mkdir()
+    (root / "shapes.py").write_text(
+        '"""Shapes."""\n\n\ndef resize_image(image, width: int = 10) -> object:\n    """Resize."""\n    return image\n'
+    )
+    (root / "README.md").write_text("# Shapes\n\nResize images.\n")
+    (root / "ignored.py").write_text("# index: false\ndef hidden():\n    pass\n")
+    return root
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_a_help_page(command: tuple[str, ...]) -> None:
+    ran = codenav(*command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Usage: codenav " + " ".join(command))
+    assert max(map(len, ran.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("command", WITH_EXAMPLES, ids=" ".join)
+def test_the_help_page_of_every_group_has_examples(command: tuple[str, ...]) -> None:
+    assert "Examples:" in codenav(*command, "--help").out
+
+
+def test_the_help_page_names_every_command() -> None:
+    ran = codenav("--help")
+    for name in {command[0] for command in COMMANDS}:
+        assert f"\n  {name} " in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("serach", "x"), "Did you mean 'search'?"),
+        (("search", "x", "--limt", "3"), "--limit"),
+        (("search", "x"), "--on"),
+        (("search", "x", "--on", ".", "--limit", "-1"), "--limit"),
+        (("episodes", "export", "last"), "--notebook"),
+        (("run", "x", "--on", ".", "--sandbox", "docker"), "bubblewrap"),
+        (("run", "x", "--on", ".", "--stream"), "--json"),
+        (("episodes", "show", "nothing-like-it"), "codenav episodes list"),
+        (("schema", "episod"), "episode"),
+        (("sources", "remove", "pkg:no-such-package"), "no-such-package"),
+        (("prompt", "show", "--prompts", "no/such/folder"), "codenav prompt copy"),
+    ],
+)
+def test_wrong_usage_is_one_clear_line_and_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
+    ran = codenav(*arguments)
+    assert ran.code == 2, ran.err
+    assert said in ran.err
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+
+
+def test_index_tells_files_blocks_and_seconds(repository: Path) -> None:
+    ran = codenav("index", repository)
+    assert ran.code == 0, ran.err
+    files, blocks, seconds = ran.out.strip().split(", ")
+    assert files == "2 files"
+    assert blocks.endswith(" blocks")
+    assert seconds.endswith(" s")
+    assert "1 file was skipped" in ran.err
+
+
+def test_a_second_index_reads_nothing_again(repository: Path) -> None:
+    first = codenav("index", repository, "--json").document
+    jsonschema.validate(first, schemas.load("index"))
+    assert first["skipped"] == [{"path": "ignored.py", "reason": "index: false"}]
+    second = codenav("index", repository, "--json").document
+    assert (second["reused_files"], second["blocks"]) == (2, first["blocks"])
+
+
+def test_a_search_refreshes_what_changed(repository: Path) -> None:
+    assert codenav("search", "name: rotate_image", "--on", repository, "--json").document["total"] == 0
+    with (repository / "shapes.py").open("a") as file:
+        file.write("\n\ndef rotate_image(image):\n    return image\n")
+    assert codenav("search", "name: rotate_image", "--on", repository, "--no-refresh", "--json").document["total"] == 0
+    found = codenav("search", "name: rotate_image", "--on", repository, "--json").document
+    assert found["total"] == 1
+    assert found["hits"][0]["import_line"] == "from shapes import rotate_image"
+
+
+def test_a_search_prints_hits_on_stdout_and_the_rest_on_stderr(repository: Path) -> None:
+    ran = codenav("search", "(type: FUNCTION) AND resize", "--on", repository)
+    assert ran.code == 0
+    assert "resize_image" in ran.out
+    assert "shapes.py:4" in ran.out
+    assert "match" in ran.err
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_a_messy_query_is_repaired_and_told(repository: Path) -> None:
+    ran = codenav("search", "(type: FUNCTION AND text: def resize_image(", "--on", repository, "--json")
+    assert ran.code == 0, ran.err
+    jsonschema.validate(ran.document, schemas.load("search"))
+    assert ran.document["repairs"]
+    assert ran.document["hits"][0]["name"] == "resize_image"
+
+
+def test_a_search_without_hits_is_no_failure(repository: Path) -> None:
+    ran = codenav("search", "zebra", "--on", repository)
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_limit_bounds_the_hits_and_not_the_total(repository: Path) -> None:
+    found = codenav("search", "resize", "--on", repository, "--limit", "1", "--json").document
+    assert len(found["hits"]) == 1
+    assert found["total"] > 1
+
+
+def test_sources_are_listed_shown_and_removed(repository: Path) -> None:
+    assert codenav("sources", "list", "--json").document == []
+    codenav("index", repository)
+    (listed,) = codenav("sources", "list", "--json").document
+    assert listed["source"] == str(repository)
+    shown = codenav("sources", "show", repository, "--json").document
+    jsonschema.validate(shown, schemas.load("sources-show"))
+    assert shown["kinds"]["FUNCTION"] == 1
+    assert "ignored.py: index: false" in codenav("sources", "show", repository).out
+    assert codenav("sources", "remove", repository).code == 0
+    assert codenav("sources", "list", "--json").document == []
+    assert codenav("sources", "show", repository).code == 2
+
+
+def test_the_index_of_a_folder_that_is_gone_can_still_be_removed(repository: Path) -> None:
+    codenav("index", repository)
+    repository.rename(repository.with_name("moved"))
+    assert codenav("sources", "remove", repository).code == 0
+
+
+def test_doctor_says_what_works_and_what_to_do() -> None:
+    ran = codenav("doctor", "--json")
+    assert ran.code == 0, ran.err
+    jsonschema.validate(ran.document, schemas.load("rows"))
+    rows = {row["name"]: row for row in ran.document}
+    assert {"python", "bubblewrap", "process", "docker", "elasticsearch", "model", "disk"} <= set(rows)
+    assert rows["bubblewrap"]["ok"]
+    assert not rows["model"]["ok"]
+    assert all(row["hint"] for row in ran.document if not row["ok"])
+
+
+def test_doctor_fails_where_no_sandbox_works(tmp_path: Path) -> None:
+    ran = codenav("doctor", env={"PATH": str(tmp_path)})
+    assert ran.code == 4
+    assert "apt-get install bubblewrap" in ran.out
+
+
+def test_everything_that_is_written_lies_under_codenav_home(repository: Path, tmp_path: Path) -> None:
+    user = tmp_path / "user"
+    user.mkdir()
+    script = tmp_path / "script.actions"
+    script.write_text("<action><type>done</type><content>yes</content></action>")
+    ran = codenav("run", "Yes?", "--on", repository, "--model", f"scripted:{script}", env={"HOME": str(user)})
+    assert ran.code == 0, ran.err
+    assert list(user.iterdir()) == []
+    assert sorted(path.name for path in Path(os.environ["CODENAV_HOME"]).iterdir()) == ["episodes", "indexes"]
+
+
+def test_the_configuration_file_names_a_model(repository: Path, tmp_path: Path, codenav_home: Path) -> None:
+    script = tmp_path / "script.actions"
+    script.write_text("<action><type>done</type><content>from the file</content></action>")
+    codenav_home.mkdir()
+    (codenav_home / "config.toml").write_text(f'model = "scripted:{script}"\n')
+    assert codenav("run", "Who?", "--on", repository).out.startswith("from the file")
+
+
+def test_a_typo_in_the_configuration_file_is_told(repository: Path, codenav_home: Path) -> None:
+    codenav_home.mkdir()
+    (codenav_home / "config.toml").write_text('modle = "x"\n')
+    ran = codenav("run", "Who?", "--on", repository)
+    assert ran.code == 2
+    assert "did you mean 'model'" in ran.err
+
+
+def test_prompts_are_copied_changed_and_used(repository: Path, tmp_path: Path) -> None:
+    assert "${description}" in codenav("prompt", "show").out
+    copies = codenav("prompt", "copy", tmp_path / "mine", "--json").document
+    assert {Path(path).name for path in copies} >= {"overview.md", "search.md", "code.md", "done.md"}
+    assert codenav("prompt", "copy", tmp_path / "mine").code == 2
+    with (tmp_path / "mine" / "done.md").open("a") as file:
+        file.write("\nAnswer in rhymes.\n")
+    script = tmp_path / "script.actions"
+    script.write_text("<action><type>done</type><content>yes</content></action>")
+    arguments = ("--on", repository, "--model", f"scripted:{script}", "--prompts", tmp_path / "mine")
+    assert codenav("run", "Yes?", *arguments).code == 0
+    assert "Answer in rhymes." in codenav("episodes", "show", "last", "--prompt").out
+
+
+def test_completion_knows_the_commands() -> None:
+    assert "_CODENAV_COMPLETE" in codenav("completion", "bash").out
+    ran = codenav(env={"_CODENAV_COMPLETE": "bash_complete", "COMP_WORDS": "codenav sea", "COMP_CWORD": "1"})
+    assert "search" in ran.out
+
+
+def test_every_schema_can_be_printed() -> None:
+    names = codenav("schema").out.split()
+    assert {"search", "index", "episode", "execution", "rows"} <= set(names)
+    for name in names:
+        jsonschema.Draft202012Validator.check_schema(json.loads(codenav("schema", name).out))
+
+
+def test_no_color_keeps_a_terminal_plain(repository: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.actions"
+    script.write_text("<action><type>done</type><content>yes</content></action>")
+    command = [sys.executable, "-m", "codenav", "run", "Yes?", "--on", str(repository), "--model", f"scripted:{script}"]
+
+    def on_a_terminal(**env: str) -> str:
+        ours, theirs = pty.openpty()
+        try:
+            subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, check=True,
+                env={**os.environ, "TERM": "xterm-256color", **env},
+            )  # fmt: skip
+            return os.read(ours, 1 << 16).decode(errors="replace")
+        finally:
+            os.close(ours)
+            os.close(theirs)
+
+    assert "\x1b[1m" in on_a_terminal()
+    assert "\x1b[3" not in on_a_terminal(NO_COLOR="1")
