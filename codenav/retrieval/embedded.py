@@ -74,9 +74,10 @@ class EmbeddedIndex:
         if reader is None:
             return result
         with damage_told(self.folder):
-            found, total = reader.search(plan(understood.tree, kinds=kinds), limit)
-            hits = reader.hits(found, understood.tree)
-        return dataclasses.replace(result, hits=hits, total=total)
+            ranking = reader.search(plan(understood.tree, kinds=kinds), limit)
+            hits = reader.hits(ranking.found, understood.tree)
+        told = [f"the pattern {regex[:60]} is too big for this index and matched nothing" for regex in ranking.refused]
+        return dataclasses.replace(result, hits=hits, total=ranking.total, repairs=(*result.repairs, *told))
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id.

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,17 @@ class Writer:
             self._writer.wait_merging_threads()
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """What a search found."""
+
+    found: Sequence[tuple[float, Any]]
+    """Score and the engine's address, best first."""
+    total: int
+    refused: Sequence[str]
+    """Regular expressions that were too big."""
+
+
 class Reader:
     """One state of an index; safe to use from several threads."""
 
@@ -119,12 +131,14 @@ class Reader:
         self._paths = paths
         self._rank = {number: rank for rank, (number, _) in enumerate(sorted(paths.items(), key=lambda item: item[1]))}
 
-    def search(self, what: Plan, limit: int) -> tuple[list[tuple[float, Any]], int]:
-        """The best `limit` as (score, address), and how many match.
+    def search(self, what: Plan, limit: int) -> Ranking:
+        """The best `limit`, and how many match.
 
         Equal scores are ordered by path, first line and id: all blocks that share the last score are fetched.
         """
-        query = self._query(what)
+        translation = _Translation(self._schema)
+        with translated():
+            query = translation.query(what)
         fetch = max(limit, 1) + TIES
         while True:
             with translated():
@@ -137,7 +151,7 @@ class Reader:
         tied = [(score, address) for score, address in hits if score >= cut] if limit > 0 else []
         keys = self._keys([address for _, address in tied])
         order = sorted(range(len(tied)), key=lambda at: (-tied[at][0], keys[at]))
-        return [tied[at] for at in order[:limit]], found.count
+        return Ranking([tied[at] for at in order[:limit]], found.count, tuple(translation.refused))
 
     def _keys(self, addresses: list[Any]) -> list[tuple[int, int, str]]:
         files, lines = self._numbers("file", addresses), self._numbers("first_line", addresses)
@@ -182,7 +196,7 @@ class Reader:
 
     def find(self, id: str) -> CodeBlock | None:
         """The block with that id."""
-        found, _ = self.search(plan.Match("id", documents.encodable(id)), 1)
+        found = self.search(plan.Match("id", documents.encodable(id)), 1).found
         return self.block(found[0][1]) if found else None
 
     def blocks(self) -> Iterator[CodeBlock]:
@@ -194,33 +208,53 @@ class Reader:
         for _, address in found.hits:
             yield self.block(address)
 
-    def _query(self, what: Plan) -> Any:
+
+class _Translation:
+    """A plan in the engine's terms."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self.refused: list[str] = []
+        """Regular expressions that the engine finds too big; they match nothing."""
+
+    def query(self, what: Plan) -> Any:
+        """The engine's query for a plan."""
         from tantivy import FieldType, Occur, Query
 
-        with translated():
-            match what:
-                case plan.Match(field, token):
-                    return Query.term_query(self._schema, field, token)
-                case plan.Sequence(field, tokens, slop):
-                    return Query.phrase_query(self._schema, field, list(tokens), slop)
-                case plan.Pattern(field, regex):
-                    return Query.regex_query(self._schema, field, regex)
-                case plan.Near(field, token, distance):
-                    return Query.fuzzy_term_query(self._schema, field, token, distance)
-                case plan.Between(field, low, high):
-                    bounds = (max(low or 0, 0), None if high is None else max(high, 0))
-                    return Query.range_query(self._schema, field, FieldType.Unsigned, *bounds)
-                case plan.Everything():
-                    return Query.const_score_query(Query.all_query(), 1.0)
-                case plan.Weighted(part, factor):
-                    return Query.boost_query(self._query(part), factor)
-                case plan.Constant(part, score):
-                    return Query.const_score_query(self._query(part), score)
-                case plan.Join(required, optional, excluded):
-                    clauses = [(Occur.Must, self._query(part)) for part in required]
-                    clauses += [(Occur.Should, self._query(part)) for part in optional]
-                    clauses += [(Occur.MustNot, self._query(part)) for part in excluded]
-                    return Query.boolean_query(clauses) if clauses else Query.empty_query()
+        schema = self._schema
+        match what:
+            case plan.Match(field, token):
+                return Query.term_query(schema, field, token)
+            case plan.Sequence(field, tokens, slop):
+                return Query.phrase_query(schema, field, list(tokens), slop)
+            case plan.Pattern(field, regex):
+                return self._pattern(field, regex)
+            case plan.Near(field, token, distance):
+                return Query.fuzzy_term_query(schema, field, token, distance)
+            case plan.Between(field, low, high):
+                bounds = (max(low or 0, 0), None if high is None else max(high, 0))
+                return Query.range_query(schema, field, FieldType.Unsigned, *bounds)
+            case plan.Everything():
+                return Query.const_score_query(Query.all_query(), 1.0)
+            case plan.Weighted(part, factor):
+                return Query.boost_query(self.query(part), factor)
+            case plan.Constant(part, score):
+                return Query.const_score_query(self.query(part), score)
+            case plan.Join(required, optional, excluded):
+                clauses = [(Occur.Must, self.query(part)) for part in required]
+                clauses += [(Occur.Should, self.query(part)) for part in optional]
+                clauses += [(Occur.MustNot, self.query(part)) for part in excluded]
+                return Query.boolean_query(clauses) if clauses else Query.empty_query()
+
+    def _pattern(self, field: str, regex: str) -> Any:
+        from tantivy import Query
+
+        if regex not in self.refused:
+            try:
+                return Query.regex_query(self._schema, field, regex)
+            except ValueError:
+                self.refused.append(regex)
+        return Query.empty_query()
 
 
 def deleted_share(place: Path) -> float:

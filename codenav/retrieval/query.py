@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from codenav.errors import QueryTooLarge
 from codenav.retrieval import query_tree as tree
+from codenav.retrieval.analysis import MAX_TOKEN
 from codenav.retrieval.query_tree import FIELD, KEYWORD_FIELDS, Node, all_of, any_of, negated
 from codenav.retrieval.query_values import block_kinds, plain_regex
 
@@ -21,6 +22,8 @@ MAX_BYTES = 64 * 1024
 """Of a query in UTF-8."""
 MAX_CLAUSES = 1024
 """Words, phrases and patterns of a query that are used: the limit of Lucene's `indices.query.bool.max_clause_count`."""
+MAX_PATTERNS = 16
+"""Wildcards, regular expressions and fuzzy words that are used: each can scan a whole dictionary, 10 ms and more."""
 MAX_HEIGHT = 12
 """Levels of operators that are kept. Elasticsearch refuses trees of over 30, and a level can become two of them."""
 MAX_PARENTHESES = 50
@@ -61,7 +64,7 @@ _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
 _NOT = re.compile(r"NOT(?=[\s()\"']|\Z)")
 _SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE)
-_SIGN = re.compile(r"[+!-](?=[+!-]*(?:[^\W\d]|[\"'(*\\/]))|[+!](?=[+!-]*\d)")
+_SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*\\/]))|[+!](?=[+!-]{0,3}\d)")
 _BOOST = re.compile(r"\^(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?=[\s)]|\Z)")
 _NEAR = re.compile(r"~(\d{0,9}(?:\.\d{1,9})?)(?=[\s)^]|\Z)")
 _REGEX = re.compile(r"/((?:[^/\\]|\\.){1,1000})/(?=[\s)^]|\Z)", re.DOTALL)
@@ -72,7 +75,9 @@ _NUMBER = r"(\d{1,9}|\*)"
 _LINES = re.compile(
     rf"([\[{{])\s*{_NUMBER}\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER}\s*([\]}}])|{_NUMBER}(?:\s*(?:-|\.\.)\s*{_NUMBER})?|([<>]=?)\s*(\d{{1,9}})"
 )
-_QUESTION = re.compile(r"""[^"():/+^~*&|!]*\s[^"():/+^~*&|!]*\s[^"():/+^~*&|!]*\?\s*""")
+
+
+_SYNTAX = re.compile(r"""["'():/+^~*&|!]|\s-""")
 
 
 @dataclass
@@ -96,13 +101,13 @@ class _Parser:
         self.repairs: dict[str, None] = {}
         if "`" in text:
             self.tell("backticks were left out")
-        words_only = not re.search(r"(?<!\S)(?:AND|OR|NOT)(?!\S)", plain)
-        if words_only and _QUESTION.fullmatch(plain):
+        if _is_question(plain):
             plain = plain.rstrip().rstrip("?")
             self.tell("the closing question mark was left out")
         self.text = plain
         self.at = 0
         self.clauses = MAX_CLAUSES
+        self.patterns = MAX_PATTERNS
         self.code = 0
         """Parentheses that code has opened: `f(` is no group."""
         self.junk: dict[str, None] = {}
@@ -297,7 +302,7 @@ class _Parser:
         if re.fullmatch(r"\w*[*?][\w*?]*", content) and re.search(r"\w", content):
             self.tell("a wildcard inside quotes was read as one")
             return self.wildcard(name, content) if self.take(1) else tree.Nothing()
-        words = tuple(re.findall(r"\w+", content))
+        words = tuple(word[:MAX_TOKEN] for word in re.findall(r"\w+", content))
         if not words:
             self.junk[f'"{content}"'] = None
             return tree.Nothing()
@@ -310,7 +315,7 @@ class _Parser:
         if plain and len(plain) == len(patterns):
             if len(plain) > 1:
                 self.tell("a regular expression matches one word: it was split at its spaces")
-            return all_of(tree.Regex(name, pattern) for pattern in plain[: self.take(len(plain))])
+            return all_of(self.pattern(tree.Regex(name, pattern)) for pattern in plain[: self.take(len(plain))])
         self.tell(f"/{content[:60]}/ is beyond the regular expressions that are understood: its words were looked for")
         return self.spelled(name, re.findall(r"\w{2,}", re.sub(r"\\\w", " ", content)))
 
@@ -329,7 +334,7 @@ class _Parser:
         near = self.eat(_NEAR)
         if in_code or "(" in shown or "**" in spelled:
             spelled = re.sub(r"[*?]", " ", spelled)
-        pieces = re.findall(r"[\w*?]+", spelled)
+        pieces = [piece[:MAX_TOKEN] for piece in re.findall(r"[\w*?]+", spelled)]
         if pieces == ["*"] and shown == "*":
             return self.wildcard(name, "*") if self.take(1) else tree.Nothing()
         pieces = [piece for piece in pieces if re.search(r"\w", piece)]
@@ -370,10 +375,18 @@ class _Parser:
             self.at += 1
         return "".join(kept)
 
+    def pattern(self, node: Node) -> Node:
+        """A node that scans a dictionary, while there may be more of them."""
+        self.patterns -= 1
+        if self.patterns >= 0:
+            return node
+        self.tell(f"only the first {MAX_PATTERNS} wildcards, regular expressions and fuzzy words were used")
+        return tree.Nothing()
+
     def wildcard(self, name: str, pattern: str) -> Node:
         if pattern == "*" and name in ("text", "name"):
             return tree.Everything()
-        return tree.Wildcard(name, pattern)
+        return self.pattern(tree.Wildcard(name, pattern))
 
     def fuzzy(self, name: str, words: list[str], written: str) -> Node:
         distance = 2 if not written else 1 if 0 < float(written) < 1 else min(int(float(written)), 2)
@@ -381,7 +394,7 @@ class _Parser:
             self.tell(f"~{written} was read as ~{distance}: at most two edits are understood")
         if not distance:
             return self.spelled(name, words)
-        return all_of(tree.Fuzzy(name, word, distance) for word in words[: self.take(len(words))])
+        return all_of(self.pattern(tree.Fuzzy(name, word, distance)) for word in words[: self.take(len(words))])
 
     def literal(self, name: str) -> Node:
         """A value without quotes: up to white space or the parenthesis that closes the group."""
@@ -420,7 +433,7 @@ class _Parser:
         if any(char in "*?" and not escaped for char, escaped in content):
             pattern = "".join("\\" + char if escaped and char in "*?\\" else char for char, escaped in content)
             pattern = re.sub(r"(?<!\\)\*+", "*", pattern.strip())
-            return tree.Everything() if pattern == "*" else tree.Wildcard(name, pattern)
+            return tree.Everything() if pattern == "*" else self.pattern(tree.Wildcard(name, pattern))
         if name == "file_path":
             plain = re.sub(r"\A(?:\./|/)+", "", plain) or plain
         return tree.Value(name, plain)
@@ -435,6 +448,17 @@ class _Parser:
             return self.spelled("text", re.findall(r"\w+", value))
         self.take(len(kinds) - 1)
         return any_of(tree.Value("type", kind.value) for kind in kinds)
+
+
+def _is_question(text: str) -> bool:
+    """Several words and no operator, a question mark at the end: prose, not a wildcard."""
+    words = text.split()
+    return (
+        len(words) > 2
+        and text.rstrip().endswith("?")
+        and not set(words) & {"AND", "OR", "NOT"}
+        and not _SYNTAX.search(text)
+    )
 
 
 def _unescaped(content: str) -> list[tuple[str, bool]]:

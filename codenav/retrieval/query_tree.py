@@ -165,7 +165,8 @@ def preferring(required: Node, optional: Node) -> Node:
 def boosted(child: Node, factor: float) -> Node:
     """`Boost` in normal form."""
     if isinstance(child, Boost):
-        child, factor = child.child, child.factor * factor
+        factor *= child.factor
+        child = child.child
     factor = float(f"{min(max(factor, MIN_BOOST), MAX_BOOST):.4g}")
     return child if factor == 1 or isinstance(child, Nothing) else Boost(child, factor)
 

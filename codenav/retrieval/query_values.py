@@ -22,7 +22,7 @@ def block_kinds(value: str) -> tuple[list[BlockKind], str]:
     """
     found: dict[BlockKind, None] = {}
     mended = []
-    for name in filter(None, re.split(r"[,|\s]+", value.upper())):
+    for name in list(dict.fromkeys(re.findall(r"[^,|\s]+", value.upper())))[:20]:
         matches = [kind for kind in BlockKind if fnmatch.fnmatchcase(kind.value, name.replace("[", ""))]
         if not matches:
             near = _nearest(name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from codenav.blocks import BlockKind, CodeBlock, Hit
 from codenav.retrieval import analysis
 from codenav.retrieval import query_tree as tree
-from codenav.retrieval.query_values import wildcard_regex
 
 
 class Found(Hit):
@@ -66,9 +64,10 @@ def _part(leaf: tree.Leaf, wholes: set[str], parts: set[str]) -> bool:
             begins = tuple(word.lower() for word in identifiers if len(word) >= analysis.MIN_PREFIX)
             return field == "text" and isinstance(leaf, tree.Words) and any(map(_starter(begins), wholes))
         case tree.Wildcard(_, pattern):
-            return _matches(wildcard_regex(pattern.lower()), wholes | parts)
-        case tree.Regex(_, pattern):
-            return _matches(pattern, wholes | parts)
+            return any(glob(pattern.lower(), token) for token in wholes | parts)
+        case tree.Regex(field, _):
+            # Not matched again here: Python's engine can take for ever over a pattern that the index took at once.
+            return field == "name"
         case tree.Fuzzy(_, word, distance):
             return any(edits(word.lower(), token) <= distance for token in wholes | parts)
     return False
@@ -82,9 +81,24 @@ def _within(tokens: list[str], parts: set[str]) -> bool:
     return bool(tokens) and parts.issuperset(tokens)
 
 
-def _matches(regex: str, tokens: set[str]) -> bool:
-    compiled = re.compile(regex)
-    return any(compiled.fullmatch(token) for token in tokens)
+def glob(pattern: str, text: str) -> bool:
+    """Whether a whole text matches a pattern of `*`, `?` and literals, in time len(pattern) x len(text)."""
+    at = star = 0
+    mark = -1
+    position = 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            mark, star = at, position
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", text[position]):
+            at += 1
+            position += 1
+        elif mark >= 0:
+            star += 1
+            at, position = mark + 1, star
+        else:
+            return False
+    return not pattern[at:].strip("*")
 
 
 def edits(one: str, other: str) -> int:
