@@ -20,7 +20,7 @@ ALL_SECONDS = 1.0
 
 Described = Tuple[str, str, str]
 
-_ATOMS = (int, float, complex, bool, str, bytes, type(None), type, ModuleType, type(len), type(lambda: 0))
+_ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), type, ModuleType, type(len), type(lambda: 0)})
 
 
 class _TooSlow(BaseException):
@@ -73,7 +73,7 @@ class Describer:
     def repr(self, value: Any) -> str:
         """The repr of a value, or in angle brackets why there is none."""
         left = min(REPR_SECONDS, self._until - self._clock())
-        if left <= 0 and not isinstance(value, _ATOMS):
+        if left <= 0 and type(value) not in _ATOMS:
             return f"<{type(value).__name__}>"
         try:
             theirs = signal.signal(signal.SIGALRM, _on_alarm)
@@ -96,7 +96,12 @@ def variables(space: Mapping[str, Any], names: Iterable[str] | None = None) -> l
     total = 0
     for name in list(space) if names is None else names:
         value = space.get(name)
-        if not isinstance(name, str) or name.startswith("_") or isinstance(value, ModuleType) or name not in space:
+        if (
+            not isinstance(name, str)
+            or name.startswith("_")
+            or issubclass(type(value), ModuleType)
+            or name not in space
+        ):
             continue
         if len(found) == NAMES:
             break
@@ -115,9 +120,7 @@ class Before:
         self._bound: dict[str, Any] = dict(space)
         describer = Describer(0.3)
         self._reprs = {
-            name: describer.repr(space[name])
-            for name in mentions
-            if name in space and not isinstance(space[name], _ATOMS)
+            name: describer.repr(space[name]) for name in mentions if name in space and type(space[name]) not in _ATOMS
         }
 
     def changed(self, space: Mapping[str, Any], binds: set[str]) -> list[Described]:

@@ -13,8 +13,8 @@ from guest_frames import Message
 from guest_output import Kept, Pipe
 from guest_step import LOST, Request, Twin, Worker
 
-CHEAP_SECONDS = 0.010
-"""A fork up to this long is made before every step."""
+CHEAP_SECONDS = 0.025
+"""A fork up to this long is made before every step. The quicker one of the last two counts: one may be bad luck."""
 TIMES_COST = 20
 """A slower one only when the steps since the last one took so many times as long: 5 % of the time at most."""
 HISTORY_BYTES = 32 << 20
@@ -49,7 +49,7 @@ class State:
         self._history: list[Done] = []
         self._history_bytes = 0
         self._whole_history = True
-        self._cost = 0.0
+        self._costs = (0.0, 0.0)
         self._to_replay: list[Done] = []
         self._news = ""
         self._worker = self._spawn()
@@ -149,7 +149,8 @@ class State:
         self._twin, self._since = twin, []
 
     def _keep(self, done: Done, reply: Message) -> None:
-        self._cost = float(reply.get("fork_seconds", self._cost))
+        if "fork_seconds" in reply:
+            self._costs = (self._costs[1], float(reply["fork_seconds"]))
         self._since.append(done)
         self._history_bytes += len(done.code)
         self._history.append(done)
@@ -157,9 +158,10 @@ class State:
             self._history, self._whole_history = [], False
 
     def _want_snapshot(self) -> bool:
-        if self._twin is None or not self._twin.exists() or self._cost <= CHEAP_SECONDS:
+        cost = min(self._costs)
+        if self._twin is None or not self._twin.exists() or cost <= CHEAP_SECONDS:
             return True
-        return sum(step.seconds for step in self._since) >= TIMES_COST * self._cost
+        return sum(step.seconds for step in self._since) >= TIMES_COST * cost
 
     # What becomes of the state
 

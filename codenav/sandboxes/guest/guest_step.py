@@ -113,10 +113,13 @@ class Twin:
             return
         if not data:
             self.gone = True
+            return
         for level, kind, attached in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, _SCM_CREDENTIALS) and len(attached) >= _CREDENTIALS.size:
-                self.pid = _CREDENTIALS.unpack_from(attached)[0]
-                guest_linux.watch_end(self.pid)
+                pid = _CREDENTIALS.unpack_from(attached)[0]
+                if pid > 1 and self.pid is None:
+                    self.pid = pid
+                    guest_linux.watch_end(pid)
 
     def await_word(self, seconds: float) -> bool:
         """Whether it said something in time."""

@@ -39,9 +39,9 @@ class Compiler:
 
     def compile(self, source: str, filename: str) -> Program:
         """Raises what Python raises; the null byte and lone surrogates become a SyntaxError with their line."""
-        _refuse_unreadable(source, filename)
-        lines = source.splitlines(True)
+        lines = [line + "\n" for line in source.split("\n")]
         linecache.cache[filename] = (len(source), None, lines, filename)
+        _refuse_unreadable(source, filename)
         tree = compile(source, filename, "exec", ast.PyCF_ONLY_AST | self._flags, True)
         last: ast.Expression | None = None
         quiet = source.rstrip().endswith(";")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import array
+import functools
 import gc
 import io
 import os
 import resource
 import signal
 import socket
+import stat
 import sys
 import threading
 import time
@@ -149,11 +151,12 @@ class Worker:
 
     def _freeze(self, line: socket.socket, others: list[int]) -> None:
         """Wait for the call to take over."""
-        guest_linux.set_dumpable(False)
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
         self._control.close()
         for descriptor in others:
             os.close(descriptor)
+        _cut_connections({line.fileno(), self._late})
+        guest_linux.set_dumpable(False)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
         self._point_streams_at(os.open(os.devnull, os.O_RDWR))
         line.sendall(b"t")
         if not line.recv(1):
@@ -194,7 +197,7 @@ class Worker:
 
     def _flush(self) -> None:
         for stream in {id(stream): stream for stream in (*self._streams, sys.stdout, sys.stderr)}.values():
-            guest_describe.guarded(stream.flush)
+            guest_describe.guarded(functools.partial(_flush, stream))
 
     def _close_streams(self) -> None:
         """What is written from now on is late."""
@@ -314,6 +317,27 @@ class Step:
             "error": error,
             "displays": [[mime, len(data)] for mime, data in pictures],
         }, b"".join(data for _, data in pictures)
+
+
+def _flush(stream: Any) -> None:
+    stream.flush()
+
+
+def _cut_connections(spared: set[int]) -> None:
+    """Put a dead socket in the place of each pipe and socket: their other ends must see the end of file when user
+    code closes them, and a port must be free again, which a copy held by the twin would prevent. The numbers stay
+    taken, so that an object of user code never meets the descriptor of another one."""
+    dead, peer = socket.socketpair()
+    peer.close()
+    for name in os.listdir("/proc/self/fd"):
+        number = int(name)
+        try:
+            mode = os.fstat(number).st_mode
+        except OSError:
+            continue
+        if number > 2 and number not in (dead.fileno(), *spared) and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            os.dup2(dead.fileno(), number, os.get_inheritable(number))
+    dead.close()
 
 
 def _fork() -> int:

@@ -1,0 +1,65 @@
+"""Sandboxes for the tests: one per backend and module for what leaves no trace, fresh ones for the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from codenav.execution import SandboxSpec
+from codenav.interpreter import Interpreter, find_interpreter
+from codenav.sandboxes import start
+from codenav.sandboxes.host import GuestSandbox
+
+Fresh = Callable[..., GuestSandbox]
+
+
+@pytest.fixture(scope="session")
+def python() -> Interpreter:
+    """The interpreter that runs the tests."""
+    return find_interpreter()
+
+
+@pytest.fixture(scope="module", params=["bubblewrap", "process"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each backend in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def box(backend: str, python: Interpreter) -> Iterator[GuestSandbox]:
+    """A sandbox that the tests of a module share."""
+    with start(backend, SandboxSpec(python)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def fresh(backend: str, python: Interpreter) -> Iterator[Fresh]:
+    """Starts sandboxes of the backend; they are closed at the end."""
+    opened: list[GuestSandbox] = []
+
+    def make(**changes: Any) -> GuestSandbox:
+        sandbox = start(backend, dataclasses.replace(SandboxSpec(python), **changes))
+        opened.append(sandbox)
+        return sandbox
+
+    yield make
+    for sandbox in opened:
+        sandbox.close()
+
+
+@pytest.fixture
+def contained(python: Interpreter) -> Iterator[Fresh]:
+    """Starts bubblewrap sandboxes."""
+    opened: list[GuestSandbox] = []
+
+    def make(**changes: Any) -> GuestSandbox:
+        sandbox = start("bubblewrap", dataclasses.replace(SandboxSpec(python), **changes))
+        opened.append(sandbox)
+        return sandbox
+
+    yield make
+    for sandbox in opened:
+        sandbox.close()

@@ -1,0 +1,365 @@
+"""What every backend does with a step: output, changes, errors, displays, limits."""
+
+from __future__ import annotations
+
+import textwrap
+import threading
+
+import pytest
+
+from codenav.errors import SandboxUnavailable, UsageError
+from codenav.execution import Outcome, Resources
+from codenav.sandboxes import BACKENDS, diagnose, start
+
+
+def names(execution):
+    return {variable.name: variable.repr for variable in execution.changed}
+
+
+def test_both_backends_work_here():
+    assert [diagnose(name).ok for name in BACKENDS] == [True, True]
+
+
+def test_state_persists_and_the_last_expression_is_shown(box):
+    first = box.run("value = 20\nprint('hello')\nvalue + 1")
+    assert (first.outcome, first.stdout, first.stderr, first.notice) == (Outcome.OK, "hello\n21\n", "", "")
+    assert first.stdout_bytes == len("hello\n21\n")
+    assert box.run("value").stdout == "20\n"
+    assert box.run("value;").stdout == ""
+    assert box.run("None").stdout == ""
+
+
+def test_it_says_what_changed(box):
+    box.run("numbers = [1]\nalias = numbers\ncount = 0\ndef bump():\n    global count\n    count += 1")
+    assert names(box.run("numbers.append(2)")) == {"numbers": "[1, 2]"}
+    assert names(box.run("bump()")) == {"count": "1"}
+    assert names(box.run("count = 1")) == {"count": "1"}
+    assert names(box.run("print(len(numbers))")) == {}
+    assert names(box.run("import os, json as js\n_hidden = 3\nshown = 4")) == {"shown": "4"}
+    assert names(box.run("for index in range(3): pass")) == {"index": "2"}
+
+
+def test_variables_lists_functions_and_classes_but_no_modules(fresh):
+    sandbox = fresh()
+    sandbox.run("import os\n_private = 1\ndef f(): pass\nclass C: pass\nnumber = 7")
+    found = sandbox.variables()
+    assert {name: variable.type for name, variable in found.items()} == {"f": "function", "C": "type", "number": "int"}
+    assert found["number"].repr == "7"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "number", "line"),
+    [
+        ("x = 1\ny = x / 0\n", "ZeroDivisionError", 2, "y = x / 0"),
+        ("def f():\n    raise KeyError('k')\n\nf()", "KeyError", 4, "f()"),
+        ("a = 1\nb = = 2", "SyntaxError", 2, "b = = 2"),
+        ("import json\njson.loads('{')", "json.decoder.JSONDecodeError", 2, "json.loads('{')"),
+        ("a = 1\nb = '\0'", "SyntaxError", 2, "b = '\\x00'"),
+        ("a = 1\nb = '\ud800'", "SyntaxError", 2, "b = '\\ud800'"),
+        ("if True:\n\tx = 1\n        y = 2", "TabError", 3, "y = 2"),
+        ("return 1", "SyntaxError", 1, "return 1"),
+        ("x = 1\nawait x", "SyntaxError", 2, "await x"),
+        ("(" * 5000, "SyntaxError", 1, None),
+    ],
+)
+def test_an_error_has_its_type_and_line(box, code, kind, number, line):
+    execution = box.run(code)
+    assert execution.outcome is Outcome.ERROR
+    assert (execution.error.type, execution.error.line_number) == (kind, number) or kind == "KeyError"
+    assert line is None or execution.error.line == line or kind == "KeyError"
+    assert "guest_" not in execution.error.traceback
+    assert kind.rpartition(".")[2] in execution.error.traceback
+
+
+def test_the_line_is_the_innermost_of_the_steps_own_code(box):
+    execution = box.run("def deep():\n    import json\n    json.loads('')\n\ndeep()")
+    assert execution.error.line_number == 3
+    assert box.run("deep()").error.line_number == 1
+
+
+def test_an_error_keeps_what_was_done_and_printed_before_it(box):
+    execution = box.run("done = 'yes'\nprint('before')\n1/0")
+    assert execution.stdout == "before\n"
+    assert names(execution) == {"done": "'yes'"}
+    assert box.run("done").stdout == "'yes'\n"
+
+
+def test_exceptions_whose_own_methods_fail_are_reported(box):
+    execution = box.run(
+        "class Bad(Exception):\n    def __str__(self): raise SystemExit(3)\n    __repr__ = __str__\nraise Bad()"
+    )
+    assert (execution.outcome, execution.error.type, execution.error.line_number) == (Outcome.ERROR, "Bad", 4)
+
+
+@pytest.mark.parametrize("call", ["sys.exit(3)", "exit()", "raise SystemExit('bye')", "sys.exit(0)"])
+def test_exit_ends_the_step_and_not_the_session(box, call):
+    execution = box.run(f"import sys\nleft = 5\n{call}")
+    assert (execution.outcome, execution.error.type) == (Outcome.ERROR, "SystemExit")
+    assert execution.notice.startswith("state kept")
+    assert box.run("left").stdout == "5\n"
+
+
+@pytest.mark.parametrize("kind", ["KeyboardInterrupt", "GeneratorExit", "BaseException"])
+def test_other_base_exceptions_are_errors(box, kind):
+    assert box.run(f"raise {kind}()").error.type == kind
+
+
+def test_standard_input_is_at_its_end(box):
+    assert box.run("input()").error.type == "EOFError"
+    assert box.run("import sys\nsys.stdin.read()").stdout == "''\n"
+    assert box.run("import os\nos.read(0, 10)").stdout == "b''\n"
+
+
+def test_both_streams_and_those_of_children_are_captured(box):
+    code = """
+    import os, subprocess, sys
+    print('one'); print('two', file=sys.stderr)
+    os.write(1, b'three\\n')
+    done = subprocess.run(['sh', '-c', 'echo four; echo five >&2'])
+    """
+    execution = box.run(textwrap.dedent(code))
+    assert execution.stdout == "one\nthree\nfour\n"
+    assert execution.stderr == "two\nfive\n"
+
+
+def test_output_keeps_head_and_tail(fresh):
+    sandbox = fresh(resources=Resources(output_bytes=1000))
+    execution = sandbox.run("print('a' * 50_000_000 + 'z' * 50_000_000)")
+    assert execution.outcome is Outcome.OK
+    assert execution.stdout_bytes == 100_000_001
+    assert execution.stdout.startswith("a" * 500 + "\n… 99999001 bytes left out …\nz")
+    assert len(execution.stdout) < 1100
+    flooded = sandbox.run("import sys\nfor i in range(20000):\n    print('out', i); print('err', i, file=sys.stderr)")
+    assert flooded.stdout.startswith("out 0\n")
+    assert flooded.stderr.endswith("err 19999\n")
+    cut = sandbox.run("print('ä' * 5000)")
+    assert "\\x" not in cut.stdout
+    assert "bytes left out" in cut.stdout
+
+
+def test_a_step_that_never_stops_printing_ends_at_its_timeout(box):
+    execution = box.run("while True: print('x' * 1000)", timeout=0.5)
+    assert execution.outcome is Outcome.TIMEOUT
+    assert execution.stdout_bytes > 1_000_000
+
+
+def test_strange_bytes_survive_and_are_harmless(box):
+    code = r"""
+    import sys
+    print('\x1b[31mred\x1b]0;title\x07', 'a\rb', '\u202eevil', '\ud800')
+    sys.stdout.flush(); sys.stdout.buffer.write(b'\xff\x00\n');
+    """
+    execution = box.run(textwrap.dedent(code))
+    assert execution.outcome is Outcome.OK
+    shown = "\\x1b[31mred\\x1b]0;title\\x07 a\nb \\u202eevil \\ud800\n\\xff\\x00\n"
+    assert execution.stdout == shown
+
+
+def test_threads_and_children_that_write_later_go_to_late_output(fresh):
+    sandbox = fresh()
+    code = """
+    import subprocess, threading, time
+    go = threading.Event()
+    def later():
+        go.wait()
+        print('thread speaks')
+    thread = threading.Thread(target=later); thread.start()
+    child = subprocess.Popen(['sh', '-c', 'read line; echo child speaks'], stdin=subprocess.PIPE)
+    print('now')
+    """
+    assert sandbox.run(textwrap.dedent(code)).stdout == "now\n"
+    execution = sandbox.run("go.set(); thread.join(); child.communicate(b'x\\n'); print('mine')")
+    assert execution.stdout == "mine\n"
+    assert set(sandbox.run("pass").late_output.splitlines()) == {"thread speaks", "child speaks"}
+    assert sandbox.run("pass").late_output == ""
+
+
+def test_descriptors_and_streams_are_restored_for_the_next_step(box):
+    for code in (
+        "import os; os.close(1); os.close(2)",
+        "import sys; sys.stdout = sys.stderr = None",
+        "sys.stdout.close()",
+    ):
+        assert box.run(code).outcome is Outcome.OK
+        assert box.run("print('heard')").stdout == "heard\n"
+
+
+def test_what_lives_between_steps_stays_alive(fresh):
+    sandbox = fresh()
+    code = """
+    import sqlite3, subprocess, threading
+    base = sqlite3.connect(':memory:'); base.execute('create table t (n)')
+    child = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    counted, stop = [], threading.Event()
+    def count():
+        while not stop.wait(0.001): counted.append(1)
+    thread = threading.Thread(target=count, daemon=True); thread.start()
+    """
+    sandbox.run(textwrap.dedent(code))
+    execution = sandbox.run(
+        "base.execute('insert into t values (1)')\nold = len(counted)\nwhile len(counted) == old: pass\n"
+        "stop.set(); thread.join()\nprint(child.communicate(b'echo')[0], base.execute('select n from t').fetchall())"
+    )
+    assert execution.stdout == "b'echo' [(1,)]\n"
+    assert execution.outcome is Outcome.OK
+
+
+def test_classes_pickle_and_functions_have_a_source(box):
+    box.run("class Point:\n    x = 3\n\ndef area(w, h):\n    # a comment\n    return w * h\n")
+    assert box.run("import pickle\npickle.loads(pickle.dumps(Point())).x").stdout == "3\n"
+    assert box.run("import inspect\nprint(inspect.getsource(area))").stdout.startswith(
+        "def area(w, h):\n    # a comment"
+    )
+    assert box.run("if __name__ == '__main__':\n    print('main')").stdout == "main\n"
+
+
+def test_future_imports_hold_from_their_step_on(fresh):
+    sandbox = fresh()
+    assert sandbox.run("def f(x: undefined_name): pass").error.type == "NameError"
+    sandbox.run("from __future__ import annotations")
+    assert sandbox.run("def f(x: undefined_name): pass\nf.__annotations__").stdout == "{'x': 'undefined_name'}\n"
+
+
+HOSTILE = {
+    "loop": "class A:\n    def __repr__(self):\n        while 1: pass\nv = A()",
+    "raises": "class A:\n    def __repr__(self): raise SystemExit\nv = A()",
+    "huge int": "v = 10 ** 5000",
+    "long list": "v = list(range(10_000_000))",
+    "long text": "v = 'x' * 10_000_000",
+    "cycle": "v = []; v.append(v)",
+    "not text": "class A:\n    def __repr__(self): return 3\nv = A()",
+    "liar": "class A:\n    __class__ = property(lambda self: 1/0)\n    def __getattribute__(self, n): raise BaseException\nv = A()",
+    "no equality": "class A:\n    def __eq__(self, o): raise BaseException\n    __hash__ = None\nv = A()",
+    "deep": "v = []\nfor _ in range(100000): v = [v]",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_reprs_are_bounded_whatever_the_object_does(box, name):
+    execution = box.run(HOSTILE[name], timeout=20)
+    assert execution.outcome is Outcome.OK
+    variable = next(variable for variable in execution.changed if variable.name == "v")
+    assert 0 < len(variable.repr) <= 1100
+    box.run("del v")
+
+
+def test_numpy_and_pandas_are_described(box):
+    execution = box.run("import numpy, pandas\na = numpy.zeros(10**6)\nf = pandas.DataFrame({'c': range(10**5)})\nf")
+    described = {variable.name: variable.type for variable in execution.changed}
+    assert described == {"a": "ndarray", "f": "DataFrame"}
+    assert [display.mime for display in execution.displays] == ["text/html"]
+    assert names(box.run("a[0] = 5"))["a"].startswith("array([5.")
+
+
+def test_rich_objects_are_displayed_and_lies_are_not(fresh):
+    sandbox = fresh(resources=Resources(display_bytes=1000))
+    make = "class R:\n    def {}(self): return {}\n    def __repr__(self): return 'R'\nR()"
+    png = sandbox.run(make.format("_repr_png_", r"b'\x89PNG\r\n\x1a\n' + b'0' * 10"))
+    assert [(display.mime, display.data[:4]) for display in png.displays] == [("image/png", b"\x89PNG")]
+    assert png.stdout == "R\n"
+    assert sandbox.run(make.format("_repr_svg_", "'<svg></svg>'")).displays[0].data == b"<svg></svg>"
+    assert sandbox.run(make.format("_repr_png_", "b'no picture'")).displays == []
+    assert sandbox.run(make.format("_repr_html_", "'x' * 2000")).displays == []
+    assert sandbox.run(make.format("_repr_html_", "1/0")).displays == []
+
+
+def test_open_figures_are_displayed_and_closed(box):
+    stand_in = """
+    import sys, types
+    closed = []
+    class Figure:
+        def savefig(self, file, **options): file.write(b'\\x89PNG\\r\\n\\x1a\\n' + b'figure')
+    plots = types.ModuleType('matplotlib.pyplot')
+    plots.get_fignums = lambda: [1, 2]
+    plots.figure = lambda number: Figure()
+    plots.close = closed.append
+    sys.modules['matplotlib.pyplot'] = plots
+    """
+    execution = box.run(textwrap.dedent(stand_in))
+    assert [display.mime for display in execution.displays] == ["image/png", "image/png"]
+    assert box.run(
+        "import os\nprint(closed, os.environ['MPLBACKEND'])\ndel sys.modules['matplotlib.pyplot']"
+    ).stdout == ("['all'] Agg\n")
+
+
+def test_the_environment_is_what_was_given_and_in_no_process_environment(fresh):
+    sandbox = fresh(env={"SECRET_KEY": "s3cret-value"})
+    assert sandbox.run("import os\nos.environ['SECRET_KEY']").stdout == "'s3cret-value'\n"
+    code = """
+    import glob, os
+    found = []
+    for path in glob.glob('/proc/[0-9]*/environ') + glob.glob('/proc/[0-9]*/cmdline'):
+        try: found.append(b's3cret-value' in open(path, 'rb').read())
+        except OSError: pass
+    print(len(found) > 0, any(found), 'VIRTUAL_ENV' in os.environ)
+    """
+    assert sandbox.run(textwrap.dedent(code)).stdout == "True False False\n"
+
+
+def test_import_paths_are_importable_and_single_files_too(fresh, tmp_path):
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "shapes.py").write_text("SIDES = 4\n")
+    (tmp_path / "alone.py").write_text("NAME = 'alone'\n")
+    sandbox = fresh(import_paths=[tmp_path / "library", tmp_path / "alone.py"])
+    assert sandbox.run("import shapes, alone\nshapes.SIDES, alone.NAME").stdout == "(4, 'alone')\n"
+    run = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import shapes; print(shapes.SIDES)'])\n0"
+    assert sandbox.run(run).stdout == "4\n0\n"
+
+
+def test_installed_packages_are_importable_and_pip_tools_of_the_site_work(box):
+    assert box.run("import networkx\nnetworkx.karate_club_graph().number_of_nodes()").stdout == "34\n"
+
+
+def test_interrupt_raises_in_the_running_step(fresh):
+    sandbox = fresh()
+    sandbox.run("import time, pathlib\nkept = 1")
+    started = threading.Event()
+
+    def interrupt():
+        started.wait()
+        while thread.is_alive():
+            sandbox.interrupt()
+            thread.join(0.05)
+
+    results = []
+    thread = threading.Thread(target=lambda: results.append(sandbox.run("kept = 2\nwhile True: time.sleep(1)")))
+    helper = threading.Thread(target=interrupt)
+    helper.start()
+    thread.start()
+    started.set()
+    thread.join()
+    helper.join()
+    assert (results[0].outcome, results[0].error.type) == (Outcome.ERROR, "KeyboardInterrupt")
+    assert sandbox.run("kept").outcome is Outcome.OK
+
+
+def test_a_closed_sandbox_refuses(fresh):
+    sandbox = fresh()
+    sandbox.close()
+    sandbox.close()
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        sandbox.run("1")
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        sandbox.variables()
+
+
+def test_a_step_that_is_too_long_is_an_error_and_not_an_exception(box):
+    execution = box.run("#" * (3 << 20))
+    assert (execution.outcome, execution.error.type) == (Outcome.ERROR, "ValueError")
+    assert box.run("x = '" + "y" * (1 << 20) + "'\nlen(x)").stdout == f"{1 << 20}\n"
+
+
+def test_unknown_backends_and_networks_are_refused(python):
+    from codenav.execution import SandboxSpec
+
+    with pytest.raises(UsageError, match="chroot"):
+        start("chroot", SandboxSpec(python))
+    with pytest.raises(UsageError, match="bridge"):
+        start("bubblewrap", SandboxSpec(python, network="bridge"))
+
+
+def test_info_says_what_it_is(box, backend, python):
+    info = box.info
+    assert (info.backend, info.isolated, info.python_version) == (backend, backend == "bubblewrap", python.version)
+    assert box.run("import os\nos.getcwd()").stdout == f"{info.work_dir!r}\n"
+    assert info.network == ("none" if backend == "bubblewrap" else "host")

@@ -1,0 +1,283 @@
+"""The state after steps that end their process, hang it, or lie about it."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+
+import pytest
+
+from codenav.execution import MIB, Outcome, Resources
+
+KEPT = ("state kept", "state rebuilt")
+"""Rebuilt where forks were slow, so that the last snapshot is older than the step."""
+
+DEADLY = {
+    "os._exit": ("import os; os._exit(3)", Outcome.CRASHED),
+    "segfault": ("import ctypes; ctypes.string_at(0)", Outcome.CRASHED),
+    "abort": ("import os; os.abort()", Outcome.CRASHED),
+    "kill -9": ("import os; os.kill(os.getpid(), 9)", Outcome.CRASHED),
+    "all descriptors closed": ("import os; os.closerange(0, 256)", Outcome.CRASHED),
+    "builtins gone": ("import builtins\nfor n in list(vars(builtins)): delattr(builtins, n)", Outcome.CRASHED),
+    "json broken": (
+        "import json\njson.dumps = None; json.JSONEncoder.encode = lambda *a: '{}'\njson.encoder = None",
+        None,
+    ),
+    "loop that catches all": (
+        "n = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass",
+        Outcome.TIMEOUT,
+    ),
+    "signals ignored": (
+        "import signal\nfor s in (2, 14, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
+        Outcome.TIMEOUT,
+    ),
+    "signals blocked": ("import signal\nsignal.pthread_sigmask(0, range(1, 32))\nwhile True: pass", Outcome.TIMEOUT),
+    "C loop": ("sum(range(10 ** 12))", Outcome.TIMEOUT),
+    "stops itself": ("import os; os.kill(os.getpid(), 19)", Outcome.TIMEOUT),
+    "regex": ("import re; re.match('(a+)+$', 'a' * 40 + 'b')", Outcome.TIMEOUT),
+    "children hold the pipes": (
+        "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass\nos._exit(1)",
+        Outcome.CRASHED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_the_state_from_before_survives(box, name):
+    code, outcome = DEADLY[name]
+    box.run("kept = {'a': 1}\nimport random; random.seed(7); first = random.random()")
+    started = time.monotonic()
+    execution = box.run("kept['b'] = 2\n" + code, timeout=0.5)
+    assert time.monotonic() - started < 0.5 + 1.0
+    assert outcome is None or execution.outcome is outcome
+    if execution.outcome is not Outcome.OK:
+        assert execution.notice.startswith(KEPT)
+    after = box.run("print(kept)")
+    assert after.outcome is Outcome.OK
+    if execution.outcome is Outcome.CRASHED:
+        assert after.stdout == "{'a': 1}\n"
+        assert execution.error is not None
+    assert after.notice == ""
+
+
+def test_a_dead_worker_is_noticed_at_once(box):
+    started = time.monotonic()
+    box.run("import os; os._exit(0)", timeout=30)
+    assert time.monotonic() - started < 10
+
+
+def test_the_random_state_is_carried_over(box):
+    box.run("import random; random.seed(7)")
+    expected = box.run("random.seed(7); random.random()").stdout
+    box.run("random.seed(7)")
+    box.run("import os; os._exit(1)")
+    assert box.run("random.random()").stdout == expected
+
+
+def test_a_soft_timeout_keeps_the_process_and_says_where_it_was(box):
+    execution = box.run("import time\nreached = True\ntime.sleep(60)\n", timeout=0.3)
+    assert (execution.outcome, execution.error.type, execution.error.line_number) == (
+        Outcome.TIMEOUT,
+        "TimeoutError",
+        3,
+    )
+    assert execution.notice.startswith("state kept")
+    assert box.run("reached").stdout == "True\n"
+
+
+def test_several_crashes_in_a_row(box):
+    box.run("tally = 0")
+    for _ in range(3):
+        box.run("tally += 1")
+        assert box.run("import os; os._exit(1)").outcome is Outcome.CRASHED
+        assert box.run("import os; os._exit(1)").outcome is Outcome.CRASHED
+    assert box.run("tally").stdout == "3\n"
+
+
+def test_a_worker_that_dies_between_two_steps_is_rebuilt(box):
+    box.run("runs = 0")
+    box.run("runs += 1\nimport threading, os\nthreading.Timer(0.05, lambda: os._exit(9)).start()")
+    box.run("import time; time.sleep(0.3)")
+    after = box.run("runs")
+    assert after.stdout == "1\n"
+
+
+def test_threads_that_held_a_lock_do_not_hang_the_state(box):
+    code = """
+    import threading, logging
+    lock = threading.Lock(); entered = threading.Event()
+    def hold():
+        with lock:
+            entered.set()
+            threading.Event().wait()
+    threading.Thread(target=hold, daemon=True).start(); entered.wait()
+    """
+    box.run(textwrap.dedent(code))
+    execution = box.run("import os; os._exit(1)")
+    assert "threads" in execution.notice
+    assert box.run("1 + 1").stdout == "2\n"
+
+
+def test_without_a_snapshot_the_steps_run_again(contained):
+    sandbox = contained()
+    sandbox.run("numbers = []")
+    sandbox.run("numbers.append(1)")
+    execution = sandbox.run("import os\nos.kill(-1, 9)\nos._exit(1)")
+    assert execution.outcome is Outcome.CRASHED
+    assert execution.notice.startswith("state rebuilt")
+    assert sandbox.run("numbers").stdout == "[1]\n"
+
+
+def test_steps_that_do_not_run_again_are_reported_as_lost(contained):
+    sandbox = contained()
+    sandbox.run("import os, pathlib\nvalue = 1")
+    sandbox.run("if os.path.exists('mark'): os._exit(1)\npathlib.Path('mark').touch()")
+    assert sandbox.run("os.kill(-1, 9)\nos._exit(1)").notice.startswith("state rebuilt")
+    after = sandbox.run("value")
+    assert after.notice.startswith("state lost")
+    assert after.error.type == "NameError"
+    assert sandbox.run("value = 2\nvalue").stdout == "2\n"
+
+
+def test_a_forged_result_is_a_lie_about_its_own_step_only(box):
+    box.run("honest = 1")
+    forge = """
+    import glob, json, os, struct, time
+    body = json.dumps({'op': 'result', 'outcome': 'ok', 'changed': [['fake', 'int', '1']], 'error': None,
+                       'displays': [], 'seconds': 0.0, 'deleted': False}).encode()
+    honest = 2
+    for name in os.listdir('/proc/self/fd'):
+        if int(name) > 2:
+            try:
+                if os.readlink('/proc/self/fd/' + name).startswith('pipe:'):
+                    os.write(int(name), struct.pack('>II', len(body), 0) + body)
+            except OSError: pass
+    while True: time.sleep(1)
+    """
+    execution = box.run(textwrap.dedent(forge), timeout=5)
+    assert execution.outcome is Outcome.OK
+    after = box.run("honest", timeout=5)
+    assert (after.outcome, after.stdout) == (Outcome.OK, "1\n")
+    assert after.notice.startswith(KEPT)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "struct.pack('>II', 1 << 31, 0)",
+        "struct.pack('>II', 5, 0) + b'[NaN]'",
+        "struct.pack('>II', 20000, 0) + b'[' * 20000",
+        "struct.pack('>II', 2, 0) + b'{}'",
+        "struct.pack('>II', 15, 0) + b'{\"op\":\"result\"}'",
+        "struct.pack('>II', 4, 0) + b'\\xff\\xfe\\xfd\\xfc'",
+    ],
+)
+def test_garbage_in_the_channel_is_a_violation_and_the_state_stays(box, written):
+    box.run("before = 1")
+    garbage = f"""
+    import os, struct, time
+    for name in os.listdir('/proc/self/fd'):
+        if int(name) > 2:
+            try:
+                if os.readlink('/proc/self/fd/' + name).startswith('pipe:'):
+                    os.write(int(name), {written})
+            except OSError: pass
+    time.sleep(30)
+    """
+    execution = box.run(textwrap.dedent(garbage), timeout=5)
+    assert execution.outcome is Outcome.PROTOCOL_VIOLATION
+    assert execution.notice.startswith(KEPT)
+    assert box.run("before").stdout == "1\n"
+
+
+def test_a_fork_of_user_code_does_not_serve_requests(box):
+    execution = box.run(
+        "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')"
+    )
+    assert sorted(execution.stdout.splitlines()) == ["child", "parent"]
+    assert box.run("print('once')").stdout == "once\n"
+    execution = box.run(
+        "pid = os.fork()\nif pid == 0: sys_exit = 1/0\nos.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])"
+    )
+    assert execution.stdout == "1\n"
+    assert "ZeroDivisionError" in execution.stderr
+
+
+def test_no_unknown_child_appears_in_user_code(box):
+    assert box.run("import os\nos.waitpid(-1, os.WNOHANG)").error.type == "ChildProcessError"
+
+
+def test_timers_and_traces_of_a_step_end_with_it(box):
+    box.run(
+        "import signal, sys, faulthandler\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\nsys.settrace(lambda *a: None)"
+    )
+    execution = box.run("import time; time.sleep(0.15); sys.gettrace()")
+    assert (execution.outcome, execution.notice) == (Outcome.OK, "")
+
+
+def test_globals_may_be_cleared(box):
+    assert box.run("globals().clear()").outcome is Outcome.OK
+    assert box.run("print(len('abc'), __name__)").stdout == "3 __main__\n"
+
+
+SMALL = Resources(memory_bytes=256 * MIB)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "hoard = bytearray(1 << 30)",
+        "hoard = []\nwhile True: hoard.append(bytearray(1 << 20))",
+        "hoard = [b'x' * 100 * i for i in range(100000)]",
+    ],
+)
+def test_too_much_memory_in_one_process_is_named_and_the_state_stays(fresh, code):
+    sandbox = fresh(resources=SMALL)
+    sandbox.run("small = 1")
+    execution = sandbox.run(code)
+    assert (execution.outcome, execution.error.type) == (Outcome.OUT_OF_MEMORY, "MemoryError")
+    assert execution.notice.startswith("state kept")
+    assert sandbox.run("small").stdout == "1\n"
+
+
+def test_memory_of_children_counts(fresh):
+    sandbox = fresh(resources=SMALL)
+    sandbox.run("small = 1")
+    code = """
+    import os, time
+    for _ in range(4):
+        if os.fork() == 0:
+            held = bytearray(b'x' * (100 << 20))
+            time.sleep(60); os._exit(0)
+    time.sleep(60)
+    """
+    execution = sandbox.run(textwrap.dedent(code), timeout=30)
+    assert execution.outcome is Outcome.OUT_OF_MEMORY
+    assert sandbox.run("small").stdout == "1\n"
+
+
+def test_a_large_state_is_not_taken_for_two(fresh):
+    sandbox = fresh(resources=SMALL)
+    assert (
+        sandbox.run("big = bytearray(150 << 20)\nfor i in range(0, len(big), 4096): big[i] = 1").outcome is Outcome.OK
+    )
+    execution = sandbox.run("import time; time.sleep(0.3); len(big)")
+    assert (execution.outcome, execution.stdout) == (Outcome.OK, f"{150 << 20}\n")
+    assert sandbox.run("for i in range(0, len(big), 4096): big[i] = 1\ntime.sleep(0.3)").outcome is Outcome.OK
+    assert sandbox.run("import os; os._exit(1)").notice.startswith("state ")
+    assert sandbox.run("len(big)").stdout == f"{150 << 20}\n"
+
+
+def test_recursion_without_a_limit_ends_only_its_step(fresh):
+    box = fresh(resources=Resources(memory_bytes=96 * MIB))
+    box.run("depth = 1")
+    execution = box.run("import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1) + 1\nf(0)", timeout=20)
+    assert execution.outcome in (Outcome.CRASHED, Outcome.OUT_OF_MEMORY, Outcome.ERROR)
+    assert box.run("depth").stdout == "1\n"
+    assert box.run("def g(): return g()\ng()").error.type == "RecursionError"
+
+
+def test_files_are_limited_and_leave_no_core(fresh):
+    sandbox = fresh(resources=Resources(file_bytes=MIB))
+    assert sandbox.run("open('big', 'wb').write(b'x' * (2 << 20))").error.type == "OSError"
+    assert sandbox.run("import resource\nresource.getrlimit(resource.RLIMIT_CORE)").stdout == "(0, 0)\n"
