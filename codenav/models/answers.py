@@ -10,16 +10,21 @@ from typing import Any
 
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
 
-STOP = "</content>"
-"""Ends an action: nothing that a model writes after it is wanted, as it would be an observation of its own making."""
+STOP = ("\n</content>", "</content>\n", "</action>")
+"""Where an action ends: what a model writes after it is not wanted, as it would be an observation of its own making.
 
-_OPEN = "<content>"
+At the edge of a line only, so that code that handles a `</content>` of its own is not cut in the middle.
+"""
+
+_OPENING = "<content>"
+_CLOSING = "</content>"
+_END = re.compile(r"\n[ \t]*</content>|</content>(?=\s*(?:\n|</action>|\Z))")
 
 _COMPLETE = {"stop", "tool_calls", "function_call", "eos_token", "stop_sequence"}
 """Finish reasons of an answer that the model ended itself: OpenAI's, and two of text-generation-inference."""
 
 _LEADING = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_CLOSING = re.compile(r"</(?:think|thinking|reasoning)>")
+_THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>")
 
 _TYPES = {
     **{action.type: action.type for action in (Search, Code, CodeSummary, Ask, Done)},
@@ -92,9 +97,9 @@ def split_reasoning(text: str) -> tuple[str, str]:
     while match := _LEADING.match(text):
         thoughts.append(match.group(2))
         text = text[match.end() :]
-    for closing in reversed(list(_CLOSING.finditer(text))):
+    for closing in reversed(list(_THOUGHT_END.finditer(text))):
         before, after = text[: closing.start()], text[closing.end() :]
-        if "<type>" in after or _OPEN not in text:
+        if "<type>" in after or _OPENING not in text:
             thoughts.append(before)
             text = after
             break
@@ -103,18 +108,21 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
 def _first_action(text: str, *, mend: bool) -> str:
     """The text up to the end of its first action; `mend` puts back the tag that the stop sequence took."""
-    start = text.find(_OPEN)
+    start = text.find(_OPENING)
     if start < 0:
         return text
-    end = text.find(STOP, start)
-    if end >= 0:
-        return text[: end + len(STOP)]
+    start += len(_OPENING)
+    end = _END.search(text, start)
+    if end:
+        return text[: end.end()]
     if not mend:
         return text
-    for length in range(len(STOP) - 1, 0, -1):
-        if text.endswith(STOP[:length]):
-            return text + STOP[length:]
-    return text + STOP
+    for length in range(len(_CLOSING) - 1, 0, -1):
+        if text.endswith(_CLOSING[:length], start):
+            text = text[:-length]
+            break
+    line = "\n" if text.startswith("\n", start) and not text.endswith("\n") else ""
+    return text + line + _CLOSING
 
 
 def _from_calls(message: Mapping[str, Any], *, beside: str) -> str:

@@ -102,10 +102,11 @@ class ChatModel:
         `truncated`.
 
         Raises:
-            ModelUnreachable: no connection, no answer in time, or something that is no chat server answers.
+            ModelUnreachable: no connection, or no answer in time.
             ModelRefused: 401, 403, an exhausted quota, a model that the server does not have.
             ContextOverflow: the prompt is longer than the model's context.
-            ModelFailed: anything else, also a server that silently read only a part of the prompt.
+            ModelFailed: anything else: an error that lasts, something that is no chat server, a server that silently
+                read only a part of the prompt.
         """
         began = time.monotonic()
         deadline = began + (PATIENCE if timeout is None else timeout)
@@ -204,7 +205,7 @@ class ChatModel:
                 return ModelUnreachable(f"{said}; before that: {before.message}" if before else said)
             case Kind.NO_API:
                 said = said if url in said else f"{url} answers {said}"
-                return ModelUnreachable(said, hint="is --base-url right? It usually ends in /v1")
+                return ModelFailed(said, hint="is --base-url right? It usually ends in /v1")
             case Kind.REFUSED:
                 hint = None if fault.status in (401, 403) else "check the plan and the balance of your account"
                 return ModelRefused(f"{url} refuses: {said}", hint=hint)

@@ -42,7 +42,7 @@ class Profile:
         if self.temperature:
             chosen["temperature"] = 0
         if stop and self.stop:
-            chosen["stop"] = [STOP]
+            chosen["stop"] = list(STOP)
         return chosen
 
     def learn(self, fault: Fault) -> str:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from codenav.models import streams
 from codenav.models.faults import Fault, Kind, classify, classify_told, is_page
+from codenav.models.streams import is_stream, joined
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -162,7 +162,7 @@ class Transport:
         if is_page(text):
             return self._no_api("answers with a web page, not as a chat-completions server")
         try:
-            body = streams.joined(text) if streams.is_stream(text) else json.loads(text)
+            body = joined(text) if is_stream(text) else json.loads(text)
         except (ValueError, RecursionError):
             return Fault(Kind.TRANSIENT, "an answer that is not JSON" if text.strip() else "an empty response")
         return body if isinstance(body, dict) else self._no_api("answers, but not as a chat-completions server")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.models.answers import read_answer, split_reasoning
+from codenav.models.answers import STOP, read_answer, split_reasoning
 
 ACTION = "<thought>t</thought>\n<type>code</type>\n<content>\nprint(1)\n</content>"
 
@@ -63,6 +63,21 @@ def test_the_tag_that_the_stop_sequence_took_is_put_back(end: str) -> None:
     answer = read_answer(body(expected + end))
     assert answer.text == expected + "</content>"
     assert not answer.truncated
+
+
+@pytest.mark.parametrize("stop", STOP)
+def test_each_stop_sequence_leaves_the_same_action(stop: str) -> None:
+    stopped, found, _ = f"{ACTION}\n</action>".partition(stop)
+    assert found
+    assert read_answer(body(stopped)).text == ACTION
+
+
+def test_code_that_handles_a_content_tag_of_its_own_stays_whole() -> None:
+    code = '<type>code</type>\n<content>\nentry.split("</content>")\nprint(entry)\n</content>'
+    assert read_answer(body(code + "\nObservation: none")).text == code
+    inline = "<type>search</type><content>betweenness</content>"
+    assert read_answer(body(inline + "\nObservation: none")).text == inline
+    assert read_answer(body(f"<action>{inline}</action> and on")).text == f"<action>{inline}"
 
 
 def test_what_follows_the_first_action_is_cut_off() -> None:
