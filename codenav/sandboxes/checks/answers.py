@@ -62,3 +62,14 @@ class Answer:
     def from_dict(cls, data: Mapping[str, Any], *, at: float) -> Answer:
         """The inverse of `to_dict`."""
         return cls([Remark(*item) for item in data["remarks"]], data["formatted"], data["failure"], at)
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Instead of an answer: start the tool again with these modules read from the beginning, then ask again."""
+
+    modules: Sequence[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {"load": list(self.modules)}

@@ -35,13 +35,18 @@ class History:
 
     def examine(self, step: Past) -> Learnt | None:
         """What a step that ran has bound; None where nothing of it is known."""
-        tree = None if step.trust is Trust.NOTHING else self._read(step.code)
-        if tree is None:
+        if step.trust is Trust.NOTHING:
             return None
-        source, doubtful = step.code, frozenset[str]()
+        try:
+            tree = read(step.code, newest=self._newest)
+        except SyntaxError:
+            # Under a newer Python it may have run; under this one it did not, and bound nothing.
+            return None if self._newest > sys.version_info[:2] else Learnt("", Bindings(), frozenset())
+        except (RecursionError, MemoryError):
+            return None
         if step.failed_at is not None:
-            tree, source, doubtful = _until(tree, step.code, step.failed_at)
-        return Learnt(source, bindings(tree), doubtful)
+            return _until(tree, step.code, step.failed_at)
+        return Learnt(step.code, bindings(tree), frozenset())
 
     def add(self, learnt: Learnt | None) -> None:
         """Take it in."""
@@ -64,7 +69,7 @@ class History:
             return None
 
 
-def _until(tree: ast.Module, code: str, failed_at: int) -> tuple[ast.Module, str, frozenset[str]]:
+def _until(tree: ast.Module, code: str, failed_at: int) -> Learnt:
     whole: list[ast.stmt] = []
     doubtful: set[str] = set()
     for statement, raised in ran_until(tree, failed_at):
@@ -72,6 +77,6 @@ def _until(tree: ast.Module, code: str, failed_at: int) -> tuple[ast.Module, str
             doubtful = bindings(ast.Module([statement], [])).bound
         else:
             whole.append(statement)
-    end = whole[-1].end_lineno or 0 if whole else 0
-    source = "\n".join(code.splitlines()[:end])
-    return ast.Module(whole, []), source, frozenset(doubtful)
+    end = (whole[-1].end_lineno or 0) if whole else 0
+    source = "\n".join(code.split("\n")[:end])
+    return Learnt(source, bindings(ast.Module(whole, [])), frozenset(doubtful))

@@ -44,8 +44,6 @@ class Lint:
         history = self._history
         try:
             tree = read(code, newest=self._newest)
-            # Some faults of syntax are found only after parsing: `return` outside a function, two equal arguments.
-            compile(code, "<step>", "exec", dont_inherit=True, optimize=0)
         except SyntaxError as error:
             return syntax_fault(error, self._newest, "E999")
         if history.postponed:

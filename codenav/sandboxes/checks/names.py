@@ -27,7 +27,10 @@ def read(code: str, *, newest: tuple[int, int]) -> ast.Module:
     except UnicodeEncodeError as error:
         number = code.count("\n", 0, error.start) + 1
         raise SyntaxError("source code cannot contain lone surrogates", ("<step>", number, 1, "")) from None
-    return ast.parse(code, "<step>", feature_version=newest)
+    tree = ast.parse(code, "<step>", feature_version=newest)
+    # Some faults are found only after parsing: `return` outside a function, two equal arguments.
+    compile(code, "<step>", "exec", dont_inherit=True, optimize=0)
+    return tree
 
 
 def words(code: str) -> set[str]:

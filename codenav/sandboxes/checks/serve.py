@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, Protocol
 
-from codenav.sandboxes.checks.answers import Answer, Past
+from codenav.sandboxes.checks.answers import Answer, Loading, Past
 
 MEMORY = 2 << 30
 """Bytes of data of one checker (RLIMIT_DATA). Seen with mypy 2.4 after `import numpy` and 60 steps: 0.2 GiB."""
@@ -24,12 +24,12 @@ MEMORY = 2 << 30
 class Tool(Protocol):
     """One checker inside its process."""
 
-    def check(self, code: str) -> Answer:
+    def check(self, code: str) -> Answer | Loading:
         """What it says of a step."""
         ...
 
-    def remember(self, steps: Sequence[Past]) -> None:
-        """Steps ran: later ones may use what they bound."""
+    def remember(self, steps: Sequence[Past]) -> Loading | None:
+        """Steps ran: later ones may use what they bound. Called once, perhaps without any, before the first check."""
         ...
 
 
@@ -48,7 +48,6 @@ def main() -> None:
         tool = _tool(settings)
     except ImportError as error:
         return _send(replies, {"broken": f"{settings['tool']} is not installed ({error})"})
-    _send(replies, {})
     for line in sys.stdin:
         _send(replies, _respond(tool, json.loads(line)))
 
@@ -57,8 +56,8 @@ def _respond(tool: Tool, request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if "code" in request:
             return tool.check(request["code"]).to_dict()
-        tool.remember([Past.from_dict(step) for step in request["steps"]])
-        return {}
+        loading = tool.remember([Past.from_dict(step) for step in request["steps"]])
+        return loading.to_dict() if loading else {}
     except (RecursionError, MemoryError) as error:
         why = f"the code is too deeply nested or too large ({type(error).__name__})"
     except Exception as error:

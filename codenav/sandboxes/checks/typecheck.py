@@ -4,29 +4,39 @@ mypy's daemon (the `Server` behind `dmypy`) stays warm in the process and is cal
 module of its own (`codenav_past_7`), read once, its errors ignored; the step under check is the one module that
 changes (`codenav_step`), and it imports just the names that it mentions from the modules that bound them last. So a
 check costs the same after 2 and after 40 steps, and a name may have another type in every step.
+
+The daemon is sound while the libraries that it has read stay the same, and fails with a KeyError when a change brings
+in more of them (mypy issues 9366, 10047 and 18755, seen with 1.20 and 2.4 on `import ctypes`). So a step that imports
+a module which is not yet read asks for a fresh start with that module (`Loading`), and none is ever dropped.
 """
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.sandboxes.checks.answers import Answer, Past
+from codenav.sandboxes.checks.answers import Answer, Loading, Past
 from codenav.sandboxes.checks.history import History
 from codenav.sandboxes.checks.lint import syntax_fault
 from codenav.sandboxes.checks.names import bindings, read
 from codenav.sandboxes.checks.prelude import LINES, STEP, Origins
 from codenav.sandboxes.checks.verdicts import Context, remarks
 
-_CONFIG = """\
-[mypy]
-ignore_errors = True
+COMMON = (
+    "collections", "copy", "csv", "dataclasses", "datetime", "enum", "functools", "glob", "io", "itertools", "json",
+    "math", "operator", "os", "pathlib", "pprint", "random", "re", "statistics", "string", "sys", "textwrap", "time",
+    "typing",
+)  # fmt: skip
+"""Modules of the standard library that are read at the start: a quarter of a second once instead of a fresh start."""
 
-[mypy-codenav_step]
-ignore_errors = False
-"""
+_KEPT = "codenav_kept"
+"""The module that imports all libraries, so that none is dropped when no step uses it."""
+_CONFIG = "[mypy]\nignore_errors = True\n\n[mypy-codenav_step]\nignore_errors = False\n"
+_SKIPPED = "\n[mypy-{0},{0}.*]\nfollow_imports = skip\n"
+_ANY = "from typing import Any\ndef __getattr__(name: str) -> Any: ...\n"
 
 _FLAGS = (
     "--follow-imports=normal",
@@ -55,62 +65,100 @@ class Types:
         self._history = History(self._newest)
         self._origins = Origins(self._history)
         self._clock = 0
+        self._loaded = {*COMMON, *settings["load"], *settings["skip"]}
         self._server: dmypy_server.Server = dmypy_server.Server(self._options(settings), str(self._folder / "status"))
-        self._sources = [self._write(STEP, "")]
-        self._run()
+        kept = "".join(f"import {module}\n" for module in sorted({*COMMON, *settings["load"]}))
+        self._sources = [self._write(_KEPT, kept), self._write(STEP, "")]
 
     def _options(self, settings: Mapping[str, Any]) -> Any:
         from mypy import defaults, dmypy_server
 
         config = self._folder / "mypy.ini"
-        config.write_text(_CONFIG, encoding="utf-8")
+        skipped = "".join(_SKIPPED.format(module) for module in settings["skip"])
+        config.write_text(_CONFIG + skipped, encoding="utf-8")
         # An interpreter older than mypy knows is checked as the oldest that it knows.
         version = max(self._newest, defaults.PYTHON3_VERSION_MIN)
         options = dmypy_server.process_start_options(
             [
                 *_FLAGS,
-                *self._redefinition(),
+                *_redefinition(),
                 f"--config-file={config}",
                 f"--python-executable={settings['python']}",
                 f"--python-version={version[0]}.{version[1]}",
             ],
             False,
         )
-        options.mypy_path = [str(self._folder), *settings["import_paths"]]
+        options.mypy_path = [str(self._folder), *_importable(settings["import_paths"], self._folder)]
         return options
 
-    @staticmethod
-    def _redefinition() -> list[str]:
-        """mypy 1.16 to 1.20 has today's `--allow-redefinition` under another name."""
-        from mypy.version import __version__
-
-        major, minor = (int(part) for part in __version__.split(".")[:2])
-        return ["--allow-redefinition-new"] if major == 1 and minor >= 16 else []
-
-    def check(self, code: str) -> Answer:
+    def check(self, code: str) -> Answer | Loading:
         """The faults of a step, by line."""
         try:
             tree = read(code, newest=self._newest)
         except SyntaxError as error:
             return syntax_fault(error, self._newest, "syntax")
+        more = self._not_loaded(tree)
+        if more:
+            return Loading(more)
         bound = bindings(tree)
         self._write(STEP, self._origins.prelude(code, bound) + code + "\n")
         lines = self._run()
+        blocked = self._blocked()
+        if blocked:
+            self._write(STEP, "")
+            self._run()
+            return Answer(failure=f"mypy cannot read it: {blocked}")
         return Answer(remarks(lines, Context(tree, bound, self._history), skip=LINES))
 
-    def remember(self, steps: Sequence[Past]) -> None:
-        """Steps ran: read them now, so that the next check need not."""
+    def remember(self, steps: Sequence[Past]) -> Loading | None:
+        """Steps ran: read them now, so that the next check need not. The first call builds the whole program."""
+        more: set[str] = set()
         for step in steps:
             module = self._origins.remember(step)
             if module is not None:
                 self._sources.append(self._write(*module))
+                more |= set(self._not_loaded(ast.parse(module[1])))
+        if more:
+            return Loading(sorted(more))
         self._run()
+        for _ in steps:
+            blocked = self._blocked()
+            name = blocked.partition(".py:")[0]
+            if not blocked or name not in {source.module for source in self._sources}:
+                break
+            # mypy refuses what Python has run, a comment that looks like a type, say.
+            self._write(name, _ANY)
+            self._run()
+        if self._blocked():
+            raise RuntimeError(f"mypy cannot read {self._blocked()}")
+        return None
+
+    def _not_loaded(self, tree: ast.Module) -> list[str]:
+        """Modules that the code imports, that mypy would find, and that it has not read."""
+        manager = self._server.fine_grained_manager
+        if manager is None:
+            return []
+        found = []
+        for module in _imported(tree):
+            if module in self._loaded or module in manager.graph:
+                continue
+            self._loaded.add(module)
+            if isinstance(manager.manager.find_module_cache.find_module(module), str):
+                found.append(module)
+        return found
 
     def _run(self) -> list[str]:
         answer = self._server.check(list(self._sources), export_types=False, is_tty=False, terminal_width=80)
-        if answer["err"]:
-            raise RuntimeError(answer["err"].strip().splitlines()[-1])
-        return [line for line in answer["out"].splitlines() if f"{STEP}.py:" in line]
+        self._output = answer["out"].splitlines() + answer["err"].splitlines()
+        return [line for line in self._output if f"{STEP}.py:" in line]
+
+    def _blocked(self) -> str:
+        """The error that kept mypy from reading the program, as `FILE.py:LINE: …`; empty where there was none."""
+        manager = self._server.fine_grained_manager
+        if manager is not None and not manager.blocking_error:
+            return ""
+        lines = [line for line in self._output if "error:" in line] or self._output or ["no reason given"]
+        return str(lines[0]).rpartition(str(self._folder) + os.sep)[2][:300]
 
     def _write(self, module: str, text: str) -> Any:
         from mypy.modulefinder import BuildSource
@@ -121,3 +169,34 @@ class Types:
         self._clock += 1
         os.utime(path, (self._clock, self._clock))
         return BuildSource(str(path), module, None, str(self._folder))
+
+
+def _redefinition() -> list[str]:
+    """mypy 1.16 to 1.20 has today's `--allow-redefinition` under another name."""
+    from mypy.version import __version__
+
+    major, minor = (int(part) for part in __version__.split(".")[:2])
+    return ["--allow-redefinition-new"] if major == 1 and minor >= 16 else []
+
+
+def _importable(paths: Sequence[str], folder: Path) -> list[str]:
+    """Folders for mypy's search: a single file stands alone in one, as a link."""
+    found = []
+    for number, path in enumerate(map(Path, paths)):
+        if path.is_file():
+            alone = folder / f"file{number}"
+            alone.mkdir()
+            (alone / path.name).symlink_to(path)
+            path = alone
+        found.append(str(path))
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Names of modules that the code imports; what `from a import b` brings in may be one, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if alias.name != "*")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +34,10 @@ _PASSED_ON = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
 
 class _Failed(Exception):
     """The child gave no answer; the message says why."""
+
+
+class _Broken(_Failed):
+    """The tool itself raised."""
 
 
 @dataclass
@@ -60,6 +64,12 @@ class Worker:
     _past: list[Past] = field(default_factory=list)
     _suspects: set[bytes] = field(default_factory=set)
     """Digests of steps on which the tool failed."""
+    _load: list[str] = field(default_factory=list)
+    """Modules that the tool reads at its start, because steps import them."""
+    _newest: list[str] = field(default_factory=list)
+    """Those of the start that is under way."""
+    _skip: list[str] = field(default_factory=list)
+    """Those that it could not read."""
     _process: subprocess.Popen[bytes] | None = None
     _unread: bytes = b""
     _checks: int = 0
@@ -106,10 +116,7 @@ class Worker:
             # Its asker has stopped waiting.
             return
         try:
-            if self._process is None:
-                self._start()
-            reply = self._exchange({"code": job.step.code}, job.deadline)
-            answer.set_result(Answer.from_dict(reply, at=time.monotonic()))
+            answer.set_result(self._verdict(job))
         except _Failed as error:
             self._suspects.add(_digest(job.step.code))
             answer.set_result(Answer(failure=str(error)))
@@ -118,6 +125,28 @@ class Worker:
         if self._checks >= RENEW_AFTER:
             self._restart()
 
+    def _verdict(self, job: _Job) -> Answer:
+        if self._process is not None and self._process.poll() is not None:
+            # It died between two steps: no fault of this one.
+            self._end()
+        if self._process is None:
+            self._start()
+        for last in (False, False, True):
+            if time.monotonic() > job.deadline:
+                return Answer(failure=f"{self.tool} gave no verdict in time: it was starting")
+            try:
+                reply = self._exchange({"code": job.step.code}, job.deadline)
+            except _Broken:
+                # mypy's daemon has faults that a fresh one does not show.
+                if last:
+                    raise
+                self._again()
+                continue
+            if "load" not in reply:
+                return Answer.from_dict(reply, at=time.monotonic())
+            self._again(reply["load"])
+        raise _Failed(f"{self.tool} asks for a fresh start again and again")
+
     def _remember(self, step: Past) -> None:
         if _digest(step.code) in self._suspects:
             step = replace(step, trust=Trust.NAMES)
@@ -125,7 +154,9 @@ class Worker:
         if self._process is None:
             return
         try:
-            self._exchange({"steps": [step.to_dict()]}, time.monotonic() + START_SECONDS)
+            reply = self._exchange({"steps": [step.to_dict()]}, time.monotonic() + START_SECONDS)
+            if "load" in reply:
+                self._again(reply["load"])
         except _Failed:
             self._suspects.add(_digest(step.code))
             self._past[-1] = replace(step, trust=Trust.NAMES)
@@ -133,30 +164,41 @@ class Worker:
 
     def _restart(self) -> None:
         """A fresh child. Where none comes up now, the next check tries again and says why."""
-        self._end()
         with contextlib.suppress(_Failed):
-            self._start()
+            self._again()
+
+    def _again(self, modules: Sequence[str] = ()) -> None:
+        self._end()
+        self._newest = [module for module in modules if module not in self._load]
+        self._start()
 
     def _start(self) -> None:
-        try:
-            self._launch()
-        except _Failed:
-            self._end()
-            if all(step.trust is not Trust.NAMES for step in self._past) or self._closing:
-                raise
-            # A step that the tool cannot even take the names from.
-            self._past = [
-                replace(step, trust=Trust.NOTHING) if step.trust is Trust.NAMES else step for step in self._past
-            ]
+        """Bring up a child, if need be by asking less of it."""
+        while True:
             try:
                 self._launch()
+                self._load, self._newest = [*self._load, *self._newest], []
+                return
             except _Failed:
                 self._end()
-                raise
+                if self._closing or not self._ask_less():
+                    raise
+
+    def _ask_less(self) -> bool:
+        if self._newest:
+            # The tool cannot read these modules, or not within START_SECONDS.
+            self._skip, self._newest = [*self._skip, *self._newest], []
+            return True
+        if any(step.trust is Trust.NAMES for step in self._past):
+            # There is a step from which it cannot even take the names.
+            self._past = [replace(s, trust=Trust.NOTHING) if s.trust is Trust.NAMES else s for s in self._past]
+            return True
+        return False
 
     def _launch(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        settings = {**self.settings, "tool": self.tool, "host": os.getpid()}
+        settings = {**self.settings, "tool": self.tool, "host": os.getpid(), "skip": self._skip}
+        settings["load"] = [*self._load, *self._newest]
         try:
             if self.folder is not None:
                 settings["folder"] = str(self.folder.renew())
@@ -168,9 +210,7 @@ class Worker:
             self._process = process
             if self._closing:
                 process.kill()
-        self._exchange(settings, deadline)
-        if self._past:
-            self._exchange({"steps": [step.to_dict() for step in self._past]}, deadline)
+        self._exchange({"steps": [step.to_dict() for step in self._past]}, deadline, opening=settings)
 
     @staticmethod
     def _spawn(folder: str) -> subprocess.Popen[bytes]:
@@ -189,8 +229,10 @@ class Worker:
         os.set_blocking(process.stdin.fileno(), False)
         return process
 
-    def _exchange(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any]:
-        """Send a request, return the reply. Neither side can make it wait beyond the deadline.
+    def _exchange(
+        self, request: Mapping[str, Any], deadline: float, *, opening: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Send a request, after the settings in the first one; return the reply, or give up at the deadline.
 
         Raises:
             _Failed: the child ended, did not answer in time, or broke; it is of no use any more.
@@ -198,7 +240,8 @@ class Worker:
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
         source, sink = process.stdout.fileno(), process.stdin.fileno()
-        pending = memoryview(json.dumps(request).encode() + b"\n")
+        lines = [json.dumps(part) + "\n" for part in (opening, request) if part is not None]
+        pending = memoryview("".join(lines).encode())
         while b"\n" not in self._unread:
             wait = deadline - time.monotonic()
             ready, writable, _ = select.select([source], [sink] if pending else [], [], max(0.0, wait))
@@ -214,7 +257,7 @@ class Worker:
         line, _, self._unread = self._unread.partition(b"\n")
         reply: dict[str, Any] = json.loads(line)
         if "broken" in reply:
-            raise _Failed(str(reply["broken"]))
+            raise _Broken(str(reply["broken"]))
         return reply
 
     @staticmethod
