@@ -219,8 +219,7 @@ class Session:
         given = self._work_dir
         self._work_dir = given or folder / "work"
         self._work_dir.mkdir(parents=True, exist_ok=True)
-        sandbox = start(self._backend, self._spec(self._work_dir))
-        self._sandbox = MaskedSandbox(sandbox, self._env) if self._env else sandbox
+        self._sandbox = self._started(self._work_dir)
         # A replay needs the files as they were before the first step.
         if given and any(given.iterdir()):
             self._inputs = folder / "inputs"
@@ -236,8 +235,8 @@ class Session:
         )
         return self._sandbox
 
-    def _spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
-        return SandboxSpec(
+    def _started(self, work_dir: Path | None, *, copy_out: bool = True) -> Sandbox:
+        spec = SandboxSpec(
             python=self._python,
             import_paths=self._import_paths(),
             work_dir=work_dir,
@@ -246,6 +245,8 @@ class Session:
             network=self._options.network,
             resources=replace(self._options.resources, step_seconds=self._code_timeout),
         )
+        sandbox = start(self._backend, spec)
+        return MaskedSandbox(sandbox, self._env) if self._env else sandbox
 
     def _import_paths(self) -> list[Path]:
         return list(dict.fromkeys(path for index in self.indexes for path in index.source.import_paths))
@@ -298,7 +299,7 @@ class _Replay:
         ran = self.episode.code_steps if self.episode else []
         return verify(
             script,
-            start=lambda inputs: start(self._session._backend, self._session._spec(inputs, copy_out=False)),
+            start=lambda inputs: self._session._started(inputs, copy_out=False),
             inputs=self._session._inputs,
             expected=self._sandbox.variables(),
             stdout="".join(execution.stdout for execution in ran if execution.ok),
