@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.errors import UsageError
+from codenav.errors import SandboxUnavailable, UsageError
 from codenav.execution import SandboxSpec
 
 NOBODY = 65534
@@ -18,6 +18,9 @@ STAGE = "/sys"
 
 SECRETS = (".env", ".git")
 """Masked at the top of each bound folder."""
+
+MOST_ENTRIES = 200
+"""Of a closed folder; a bind mount takes a millisecond."""
 
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64")
 _TOO_WIDE = ("/", "/home", "/root", "/etc", "/var", "/proc", "/sys", "/dev", "/run", "/boot")
@@ -56,9 +59,11 @@ class Binds:
         return any(_within(path, [folder]) or _within(folder, [path]) for path in self.paths)
 
     def masks(self) -> list[tuple[str, bool]]:
-        """Files (False) and folders (True) that are covered."""
+        """Files (False) and folders (True) that are covered; in a closed folder, see `stage`, they are left out."""
         found = []
         for path in self.paths:
+            if os.geteuid() == 0 and not _open_to_all(path):
+                continue
             for name in SECRETS:
                 secret = os.path.join(path, name)
                 try:
@@ -90,23 +95,52 @@ def stage(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list
     """Sources that the user who starts bubblewrap can reach, and the shell lines that make them so.
 
     As root that user is nobody: what lies under a folder that nobody may not enter is bound into a tmpfs,
-    in a mount namespace of its own, which ends with its last process.
+    in a mount namespace of its own, which ends with its last process. A folder that is itself closed to others
+    (as `mktemp -d` makes it) is bound entry by entry.
+
+    Raises:
+        SandboxUnavailable: such a folder has too many entries.
     """
     staged, lines = [], []
     for number, (source, target) in enumerate(pairs):
-        if os.geteuid() != 0 or _reachable(source):
+        if os.geteuid() != 0 or (_reachable(source) and _open_to_all(source)):
             staged.append((source, target))
             continue
         place = f"{STAGE}/{number}"
-        make = f"mkdir {place}" if os.path.isdir(source) else f": > {place}"
-        lines += [make, f"mount --bind {shlex.quote(os.path.realpath(source))} {place}"]
+        if _open_to_all(source) or not os.path.isdir(source):
+            lines += _bind(source, place)
+        else:
+            lines += [f"mkdir {place}", *_bind_entries(source, place)]
         staged.append((place, target))
     if lines:
-        lines.insert(0, f"mount -t tmpfs -o mode=0755,nosuid,nodev,size=1m codenav {STAGE}")
+        lines.insert(0, f"mount -t tmpfs -o mode=0755,nosuid,nodev,size=4m codenav {STAGE}")
     return staged, lines
+
+
+def _bind_entries(source: str, place: str) -> list[str]:
+    names = sorted(name for name in os.listdir(source) if name not in SECRETS)
+    if len(names) > MOST_ENTRIES:
+        raise SandboxUnavailable(
+            f"{source} is closed to other users, and as root the sandbox runs as nobody",
+            hint=f"chmod o+rx {shlex.quote(source)}",
+        )
+    lines = []
+    for name in names:
+        lines += _bind(os.path.join(source, name), f"{place}/{shlex.quote(name)}")
+    return lines
+
+
+def _bind(source: str, place: str) -> list[str]:
+    make = f"mkdir {place}" if os.path.isdir(source) else f": > {place}"
+    return [make, f"mount --bind {shlex.quote(os.path.realpath(source))} {place}"] if os.path.exists(source) else []
 
 
 def _reachable(path: str) -> bool:
     """Whether others may enter every folder on the way, links followed."""
-    real = Path(os.path.realpath(path))
-    return all(os.stat(folder).st_mode & stat.S_IXOTH for folder in real.parents)
+    return all(os.stat(folder).st_mode & stat.S_IXOTH for folder in Path(os.path.realpath(path)).parents)
+
+
+def _open_to_all(path: str) -> bool:
+    """Whether others may read a file, or read and enter a folder."""
+    wanted = stat.S_IROTH | (stat.S_IXOTH if os.path.isdir(path) else 0)
+    return os.stat(path).st_mode & wanted == wanted

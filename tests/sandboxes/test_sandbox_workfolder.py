@@ -20,8 +20,8 @@ def test_files_go_in_and_changed_ones_come_out(fresh, tmp_path):
     execution = sandbox.run("open('data/in.txt').read(), len(open('same.bin', 'rb').read())")
     assert execution.stdout == "('from the host', 2048000)\n"
     assert execution.files == []
-    code = "import os\nos.makedirs('out/deep')\nopen('out/deep/a.txt', 'w').write('a')\nopen('data/in.txt', 'w').write('new')"
-    execution = sandbox.run(code)
+    sandbox.run("import os; os.makedirs('out/deep')")
+    execution = sandbox.run("open('out/deep/a.txt', 'w').write('a'); open('data/in.txt', 'w').write('new')")
     assert sorted(execution.files) == ["data/in.txt", "out/deep/a.txt"]
     assert (tmp_path / "out" / "deep" / "a.txt").read_text() == "a"
     assert (tmp_path / "data" / "in.txt").read_text() == "new"
