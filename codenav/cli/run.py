@@ -57,7 +57,8 @@ def command(request: str, **options: Any) -> int:
       codenav run "Count the loans per city" --on ./my-repo --work-dir data --save-summary count.py
 
     \b
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something is missing, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something is missing,
+    130 interrupted.
     """
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
