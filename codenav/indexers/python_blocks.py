@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.indexers.python_draft import Calls, Place, finish, import_line, numbered
+from codenav.indexers.python_draft import Calls, Draft, Place, finish, import_line, numbered
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
 from codenav.indexers.python_text import dedent, one_line
 from codenav.indexers.python_tree import OutOfTime, called_names, parse
@@ -32,21 +32,27 @@ def python_blocks(text: str, place: Place) -> tuple[list[CodeBlock], str]:
         lines = text.split("\n")
         return numbered(_from_lines(found, lines, place) for found in definitions_by_lines(lines)), CUT
     walk = Walk(data, root, path=place.path, module=place.module)
-    blocks = [finish(draft, data, place, calls) for draft in walk.drafts()]
-    if root.has_error:
-        blocks += _lost(root, text.split("\n"), walk.rows, place)
+    drafts = walk.drafts()
+    lost = _mend(root, text.split("\n"), walk.definitions, place) if root.has_error else []
+    blocks = [finish(draft, data, place, calls) for draft in drafts] + lost
+    if lost:
         blocks.sort(key=lambda block: (block.lines.start, -block.lines.end))
     return numbered(blocks), ""
 
 
-def _lost(root: Node, lines: list[str], found_rows: set[int], place: Place) -> list[CodeBlock]:
-    """Definitions in damaged stretches that the tree does not have."""
+def _mend(root: Node, lines: list[str], known: dict[int, Draft], place: Place) -> list[CodeBlock]:
+    """In a file with errors: the definitions that the tree lost, and for those it has the class that it lost."""
     damaged = _damaged_rows(root)
-    return [
-        _from_lines(found, lines, place)
-        for found in definitions_by_lines(lines)
-        if found.row in damaged and found.row not in found_rows
-    ]
+    lost = []
+    for found in definitions_by_lines(lines):
+        draft = known.get(found.row)
+        if draft is None and found.row in damaged:
+            lost.append(_from_lines(found, lines, place))
+        elif draft is not None and draft.qualname.count(".") + 1 < len(found.names):
+            draft.qualname = ".".join(found.names)
+            draft.kind = _kind(found)
+            draft.importable = "" if found.in_function else found.names[0]
+    return lost
 
 
 def _damaged_rows(root: Node) -> set[int]:
@@ -54,20 +60,23 @@ def _damaged_rows(root: Node) -> set[int]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.is_error:
+        if node.is_error or node.type == "string":
             rows.update(range(node.start_point.row, node.end_point.row + 1))
-        elif node.has_error:
+        elif node.child_count:
             stack += node.children
     return rows
 
 
+def _kind(found: LineDefinition) -> BlockKind:
+    return BlockKind.CLASS if found.is_class else BlockKind.METHOD if found.in_class else BlockKind.FUNCTION
+
+
 def _from_lines(found: LineDefinition, lines: list[str], place: Place) -> CodeBlock:
-    kind = BlockKind.CLASS if found.is_class else BlockKind.METHOD if found.in_class else BlockKind.FUNCTION
     last = found.row if found.is_class else found.last
     text = "\n".join(lines[found.first : last + 1])[len(found.indent) :]
     return CodeBlock(
         id="",
-        kind=kind,
+        kind=_kind(found),
         name=found.names[-1],
         qualname=".".join(found.names),
         path=place.path,

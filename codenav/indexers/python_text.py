@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 
 SIGNATURE_CHARACTERS = 2_000
@@ -37,7 +36,7 @@ def one_line(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
 
 
 def literal_text(source: str) -> str | None:
-    """What a plain string literal says, as `inspect.cleandoc` gives it; None for bytes, f-strings and no literal.
+    """What a plain string literal says; None for bytes, f-strings and no literal.
 
     Read without `ast.literal_eval`, which warns of escapes such as `\\d`.
     """
@@ -47,7 +46,7 @@ def literal_text(source: str) -> str | None:
     content = found.group("content")
     if "\\" in content and found.group("prefix") not in ("r", "R"):
         content = _ESCAPE.sub(_unescape, content)
-    return inspect.cleandoc(content)
+    return content
 
 
 def _unescape(found: re.Match[str]) -> str:

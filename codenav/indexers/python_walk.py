@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind
@@ -52,8 +53,8 @@ class Walk:
         self._module_name = module or path.rpartition("/")[2].rpartition(".")[0]
         self._drafts: list[Draft] = []
         self._stack: list[tuple[Node, _Scope]] = []
-        self.rows: set[int] = set()
-        """Where the definitions found have their `def` or `class`, 0-based."""
+        self.definitions: dict[int, Draft] = {}
+        """By the row of their `def` or `class`, 0-based."""
 
     def drafts(self) -> list[Draft]:
         """The blocks in order of the source, the outer one first."""
@@ -141,7 +142,7 @@ class Walk:
             docstring=self._docstring(body),
             importable=importable,
         )
-        self.rows.add(node.start_point.row)
+        self.definitions[node.start_point.row] = draft
         if scope.elided is not None and colon < end:
             scope.elided.append((colon, end))
         if len(names) > DEPTH:
@@ -255,7 +256,7 @@ def _string_text(statement: Node, data: bytes) -> str | None:
     else:
         return None
     texts = [literal_text(data[part.start_byte : part.end_byte].decode("utf-8", "replace")) for part in parts]
-    return "".join(text for text in texts if text is not None) if None not in texts else None
+    return None if None in texts else cleandoc("".join(text for text in texts if text))
 
 
 def _end_of(node: Node) -> tuple[int, int]:
