@@ -26,7 +26,7 @@ from codenav.sandboxes.checks.prelude import LINES, STEP, Origins
 from codenav.sandboxes.checks.verdicts import Context, remarks
 
 COMMON = (
-    "collections", "copy", "csv", "dataclasses", "datetime", "enum", "functools", "glob", "io", "itertools", "json",
+    "__future__", "collections", "copy", "csv", "dataclasses", "datetime", "enum", "functools", "glob", "io", "itertools", "json",
     "math", "operator", "os", "pathlib", "pprint", "random", "re", "statistics", "string", "sys", "textwrap", "time",
     "typing",
 )  # fmt: skip
