@@ -26,9 +26,9 @@ from codenav.sandboxes.checks.prelude import LINES, STEP, Origins
 from codenav.sandboxes.checks.verdicts import Context, remarks
 
 COMMON = (
-    "__future__", "collections", "copy", "csv", "dataclasses", "datetime", "enum", "functools", "glob", "io", "itertools", "json",
-    "math", "operator", "os", "pathlib", "pprint", "random", "re", "statistics", "string", "sys", "textwrap", "time",
-    "typing",
+    "__future__", "collections", "copy", "csv", "dataclasses", "datetime", "enum", "functools", "glob", "io",
+    "itertools", "json", "math", "operator", "os", "pathlib", "pprint", "random", "re", "statistics", "string", "sys",
+    "textwrap", "time", "typing",
 )  # fmt: skip
 """Modules of the standard library that are read at the start: a quarter of a second once instead of a fresh start."""
 
