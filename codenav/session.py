@@ -117,6 +117,8 @@ class Session:
             model = open_model(model or config.model, base_url=base_url or config.base_url, notice=self._notice)
         self._model: Model = model
         self._backend = choose_backend(self._options, config)
+        if self._backend == "process":
+            self._notice("the code runs without isolation: it can do all that you can do (--sandbox process)")
         self._python = find_interpreter(python or config.python or None)
         self._limits = limits or Limits(config.limit_steps, config.limit_seconds, config.limit_tokens)
         self._code_timeout = code_timeout or config.code_timeout
