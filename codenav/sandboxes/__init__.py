@@ -15,6 +15,11 @@ __all__ = ["BACKENDS", "Diagnosis", "diagnose", "start"]
 
 BACKENDS = ("bubblewrap", "process")
 
+LEAST_MEMORY = 32 << 20
+"""Bytes: three interpreters hold 20 MiB together before any step."""
+MOST_OUTPUT = 1 << 20
+"""Bytes kept of a stream of one step: more would not fit into a frame of the protocol."""
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -30,12 +35,21 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
     """A running sandbox; close it, or use it as a context manager.
 
     Raises:
-        UsageError: no such backend or network, or a work folder that is missing or too large.
+        UsageError: no such backend or network, a work folder that is missing or too large, limits out of range.
         SandboxUnavailable: it cannot run here; the message says why.
     """
     _known(backend)
     if spec.network not in ("none", "host"):
         raise UsageError(f"{backend} has no network {spec.network!r}", hint="--network none or --network host")
+    if spec.resources.memory_bytes < LEAST_MEMORY:
+        raise UsageError(
+            f"a memory limit of {spec.resources.memory_bytes >> 20} MiB is too low for Python",
+            hint=f"allow {LEAST_MEMORY >> 20} MiB or more",
+        )
+    if spec.resources.output_bytes > MOST_OUTPUT:
+        raise UsageError(
+            f"{spec.resources.output_bytes} bytes of output per step are too many", hint="allow 1 MiB or less"
+        )
     from codenav.sandboxes.host import GuestSandbox
 
     if backend == "process":

@@ -14,7 +14,7 @@ from typing import Any
 from codenav.sandboxes.replies import Malformed
 
 HEADER = struct.Struct(">II")
-JSON_BYTES = 8 << 20
+JSON_BYTES = 16 << 20
 """Largest JSON part of a frame, both ways."""
 BLOB_BYTES = 64 << 20
 """Largest blob of a frame, both ways."""

@@ -121,10 +121,13 @@ def kill(process: subprocess.Popen[bytes], *, patience: float) -> None:
 
 
 def _kill_children(pid: int) -> None:
+    """Or the whole group, where there is none to be seen."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         children = []
+    if not children:
+        _kill_group(pid)
     for child in children:
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(child), signal.SIGKILL)

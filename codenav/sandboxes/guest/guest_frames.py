@@ -8,7 +8,7 @@ import struct
 from typing import Any, Dict, Tuple
 
 HEADER = struct.Struct(">II")
-JSON_BYTES = 8 << 20
+JSON_BYTES = 16 << 20
 """Largest JSON part of a frame."""
 BLOB_BYTES = 64 << 20
 """Largest blob of a frame."""

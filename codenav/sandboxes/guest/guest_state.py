@@ -19,6 +19,8 @@ TIMES_COST = 20
 """A slower one only when the steps since the last one took so many times as long: 5 % of the time at most."""
 HISTORY_BYTES = 32 << 20
 """Source of earlier steps that is kept, to run them again where there is no snapshot."""
+START_SECONDS = 20.0
+"""For a fresh worker to import what its environment asks for."""
 MOST_LATE_PIPES = 64
 """Pipes of earlier steps that are still read because a process holds their other end."""
 
@@ -53,6 +55,16 @@ class State:
         self._to_replay: list[Done] = []
         self._news = ""
         self._worker = self._spawn()
+
+    def trouble(self) -> str:
+        """Why the worker does not start; empty when it does."""
+        request = self._request()
+        request.go({"op": "variables"}, [], None, START_SECONDS)
+        if request.outcome == "ok":
+            return ""
+        self._loop.pump(0)
+        self._late_pipe.drain()
+        return f"the process for the code {self._worker.end()}; {self._late.text()[-1500:].strip()}"
 
     def run(self, message: Message) -> None:
         """One step; the answer goes to the host."""

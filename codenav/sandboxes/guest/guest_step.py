@@ -43,6 +43,8 @@ class Worker:
         guest_linux.watch_end(pid)
         control.setblocking(False)
         self.unsent = b""
+        self.served = False
+        """Whether it has taken up a request: a fresh one may need long to import what it must."""
 
     def close(self) -> None:
         """Forget it; it was killed."""
@@ -191,7 +193,7 @@ class Request:
             self._loop.watch(twin.line.fileno(), self._hear_twin)
         try:
             now = time.monotonic()
-            self._wait(now + seconds, now + min(BEGIN_SECONDS, seconds / 2))
+            self._wait(now + seconds, now + (min(BEGIN_SECONDS, seconds / 2) if self._worker.served else seconds))
         finally:
             self._loop.unwatch(self._answer.reader)
             self._answer.close()
@@ -259,7 +261,7 @@ class Request:
             self.outcome = "protocol_violation"
             return
         if complete and not self._begun:
-            self._begun = complete[0][0].get("op") == "begun"
+            self._begun = self._worker.served = complete[0][0].get("op") == "begun"
             del complete[0]
         if complete:
             self.reply, self.blob = complete[0]

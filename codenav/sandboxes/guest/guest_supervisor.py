@@ -51,6 +51,7 @@ class Supervisor:
         guest_linux.set_dumpable(False)
         guest_linux.adopt_orphans()
         guest_linux.default_signals()
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         if os.getpid() != 1:
             signal.signal(signal.SIGTERM, self._on_terminate)
             guest_linux.die_with_parent(signal.SIGTERM)
@@ -154,6 +155,10 @@ class Supervisor:
         self._config = config
         self._folder = WorkFolder(config["work"])
         self._state = State(self, config)
+        trouble = self._state.trouble()
+        if trouble:
+            self.send({"op": "failed", "why": trouble})
+            return
         version = ".".join(str(part) for part in sys.version_info[:3])
         self.send({"op": "ready", "version": version})
 

@@ -350,6 +350,16 @@ def _fork() -> int:
 
 def become_worker(control: socket.socket, late: int, config: Message) -> None:
     """Turn this fresh fork of the supervisor into a worker; never returns."""
+    try:
+        worker = _set_up(control, late, config)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        raise
+    worker.serve()
+
+
+def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
+    os.dup2(late, 2)
     guest_linux.die_with_parent(signal.SIGKILL)
     signal.set_wakeup_fd(-1)
     for signum in (signal.SIGCHLD, signal.SIGTERM):
@@ -370,7 +380,7 @@ def become_worker(control: socket.socket, late: int, config: Message) -> None:
     worker._point_streams_at(os.dup(late))
     _set_up_imports(config)
     guest_linux.set_dumpable(True)
-    worker.serve()
+    return worker
 
 
 def _set_up_imports(config: Message) -> None:
