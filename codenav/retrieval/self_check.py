@@ -215,8 +215,8 @@ def _any_text_is_a_query(opened: Callable[[], WritableIndex]) -> None:
 MESSY = (
     "", " ", "(", ")", '"', "'", "*", "?", "~", "^", "/", "\\", ":", "AND", "NOT", "()", "[", "lines:[1 TO", "a AND (",
     "type:", "type:?", "/(/", "/a{9999}/", "/.*.*.*x.*y/", "***", "\x00", "\ud800", "\u4eba", "a" * 60_000,
-    "a " * 9_000, "(" * 900, "NOT " * 900, "*a" * 300, "?" * 300, "a~9", '"a b"~99', "x^1e9", "-" * 300, "file_path:*[*",
-    "lines:[9 TO 1]",
+    "a " * 9_000, "(" * 900, "NOT " * 900, "*a" * 300, "?" * 300, "a~9", '"a b"~99', "x^1e9", "-" * 300,
+    "file_path:*[*", "lines:[9 TO 1]",
 )  # fmt: skip
 """Texts that no store may stumble over."""
 
@@ -264,6 +264,6 @@ def _a_reader_sees_old_or_new(opened: Callable[[], WritableIndex]) -> None:
 CHECKS = (
     _an_empty_store_answers, _blocks_come_back_whole, _a_file_is_replaced_and_removed,
     _a_stream_that_raises_changes_nothing, _a_store_reopens, _a_touched_file_keeps_its_blocks,
-    _equal_scores_are_ordered, _kinds_narrow, _the_query_language_is_understood, _any_text_is_a_query, _every_script_is_found,
-    _a_reader_sees_old_or_new,
+    _equal_scores_are_ordered, _kinds_narrow, _the_query_language_is_understood, _any_text_is_a_query,
+    _every_script_is_found, _a_reader_sees_old_or_new,
 )  # fmt: skip
