@@ -139,7 +139,7 @@ class GuestSandbox:
             version = text_of(frame, "version", 40)
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
-            reason = launched.reason() or f"{type(error).__name__} {error}".strip()
+            reason = launched.reason() or str(error).strip(" ;") or "it does not answer"
             self._stop()
             raise SandboxUnavailable(f"the {self._backend} sandbox does not start: {reason}") from error
         except BaseException:

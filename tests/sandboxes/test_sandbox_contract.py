@@ -228,7 +228,7 @@ HOSTILE = {
     "long text": "v = 'x' * 10_000_000",
     "cycle": "v = []; v.append(v)",
     "not text": "class A:\n    def __repr__(self): return 3\nv = A()",
-    "liar": "class A:\n  __class__ = property(lambda s: 1/0)\n  def __getattribute__(s, n): raise BaseException\nv = A()",
+    "liar": "class A:\n  __class__ = property(lambda s: 1/0)\n  def __getattribute__(s, n): raise SystemExit\nv = A()",
     "no equality": "class A:\n    def __eq__(self, o): raise BaseException\n    __hash__ = None\nv = A()",
     "deep": "v = []\nfor _ in range(100000): v = [v]",
 }
