@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from codenav.execution import Execution, Outcome, Resources
     from codenav.limits import Limits
     from codenav.models.scripted import FunctionModel, ScriptedModel
-    from codenav.session import CheckOptions, SandboxOptions, Session
+    from codenav.session import Session
     from codenav.usage import Usage
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "Action",
     "Ask",
     "BlockKind",
-    "CheckOptions",
     "Code",
     "CodeBlock",
     "CodeNavError",
@@ -53,7 +52,6 @@ __all__ = [
     "Resources",
     "RunEnded",
     "RunStarted",
-    "SandboxOptions",
     "ScriptedModel",
     "Search",
     "SearchResult",
@@ -79,7 +77,7 @@ _HOME = {
     "codenav.execution": ("Execution", "Outcome", "Resources"),
     "codenav.limits": ("Limits",),
     "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
-    "codenav.session": ("CheckOptions", "SandboxOptions", "Session"),
+    "codenav.session": ("Session",),
     "codenav.usage": ("Usage",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codenav.blocks import BlockKind, SearchResult
 from codenav.config import episodes_dir, load_config
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
+from codenav.execution import Resources
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, On, SourceIndex, open_index
+from codenav.indexers.sources import resolve
+from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.protocols import Model, Sandbox
-from codenav.retrieval.combined import CombinedIndex
-
-if TYPE_CHECKING:
-    from codenav.session import SandboxOptions
 
 
 def index(
@@ -40,10 +38,8 @@ def index(
         UsageError: the source holds nothing that can be indexed.
         StorageFull: the index cannot be written; an older state stays.
     """
-    named = python or load_config().python or None
-    return open_index(
-        source, python=find_interpreter(named), refresh=refresh, progress=progress, notice=notice, wait=refresh
-    )
+    interpreter = find_interpreter(python or load_config().python or None)
+    return open_index(source, python=interpreter, refresh=refresh, progress=progress, notice=notice, wait=refresh)
 
 
 def search(
@@ -67,19 +63,14 @@ def search(
     if limit < 0:
         raise UsageError(f"the limit is negative: {limit}")
     wanted = None if kinds is None else {_kind(kind) for kind in kinds}
-    named = python or load_config().python or None
-    interpreter = find_interpreter(named)
-    sources = [on] if isinstance(on, str | Path | SourceIndex) else list(on)
+    interpreter = find_interpreter(python or load_config().python or None)
     indexes = [
         item
         if isinstance(item, SourceIndex)
         else open_index(item, python=interpreter, refresh=refresh, progress=progress, notice=notice)
-        for item in sources
+        for item in listed(on)
     ]
-    if not indexes:
-        raise UsageError("no code base was named", hint="pass --on PATH or --on pkg:NAME")
-    whole = indexes[0] if len(indexes) == 1 else CombinedIndex(indexes)
-    return whole.search(query, kinds=wanted, limit=limit)
+    return as_index(indexes).search(query, kinds=wanted, limit=limit)
 
 
 def run(
@@ -87,7 +78,7 @@ def run(
     *,
     on: On | Sequence[On],
     model: str | Model | None = None,
-    sandbox: str | SandboxOptions = "",
+    sandbox: str | None = None,
     work_dir: str | Path | None = None,
     limits: Limits | None = None,
     **options: Any,
@@ -117,19 +108,36 @@ def load_episode(name: str = "last") -> EpisodeResult:
 def sandbox(
     backend: str = "auto",
     *,
+    on: On | Sequence[On] = (),
     python: str | Path | None = None,
     work_dir: str | Path | None = None,
-    options: SandboxOptions | None = None,
+    env: Sequence[str] | Mapping[str, str] = (),
+    network: str = "none",
+    resources: Resources | None = None,
 ) -> Sandbox:
-    """Start a sandbox: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
+    """Start a sandbox by itself: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
+
+    `on` names code bases that the code can import; they need not be indexed. The other keywords are those of
+    `Session`.
 
     Raises:
         SandboxUnavailable: the backend does not work here.
-        NotFound, UsageError: `python` or `work_dir` is not usable.
+        NotFound, UsageError: something named is not usable.
     """
-    from codenav.session import SandboxOptions, start_sandbox
+    from codenav.workbench import Workbench, checked_work_dir, choose_backend, values_of
 
-    return start_sandbox(backend, python=python, work_dir=work_dir, options=options or SandboxOptions())
+    interpreter = find_interpreter(python or load_config().python or None)
+    named = listed(on) if on else []
+    sources = [item.source if isinstance(item, SourceIndex) else resolve(str(item), interpreter) for item in named]
+    bench = Workbench(
+        backend=choose_backend(backend),
+        python=interpreter,
+        import_paths=[path for source in sources for path in source.import_paths],
+        network=network,
+        env=values_of(env),
+        resources=resources or Resources(),
+    )
+    return bench.start(checked_work_dir(work_dir))
 
 
 def _kind(value: BlockKind | str) -> BlockKind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from codenav.errors import NotFound, UsageError
 from codenav.indexers.build import BuildReport, Progress, build
 from codenav.indexers.sources import Source, resolve
 from codenav.interpreter import Interpreter, find_interpreter
+from codenav.protocols import Index
 from codenav.retrieval import catalog
 from codenav.retrieval.catalog import StoredIndex, list_indexes
+from codenav.retrieval.combined import CombinedIndex
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.retrieval.generations import build_lock
 
@@ -62,6 +64,28 @@ class SourceIndex:
 
 On = str | Path | SourceIndex
 """A code base: a source as typed on the command line, or an open index."""
+
+
+def listed(on: On | Sequence[On]) -> list[On]:
+    """One code base or several, as a list without repetitions.
+
+    Raises:
+        UsageError: none was named.
+    """
+    named = [on] if isinstance(on, str | Path | SourceIndex) else list(on)
+    if not named:
+        raise UsageError("no code base was named", hint="pass --on PATH or --on pkg:NAME")
+    return list(dict.fromkeys(named))
+
+
+def as_index(indexes: Sequence[SourceIndex]) -> Index:
+    """One index, or several as one."""
+    return indexes[0] if len(indexes) == 1 else CombinedIndex(indexes)
+
+
+def import_paths_of(indexes: Sequence[SourceIndex]) -> list[Path]:
+    """What must be importable where code runs."""
+    return list(dict.fromkeys(path for index in indexes for path in index.source.import_paths))
 
 
 def open_index(

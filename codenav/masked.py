@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 from codenav.episodes.masking import masker
 from codenav.execution import Execution, SandboxInfo, Variable
@@ -29,6 +30,12 @@ class MaskedSandbox:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
         held = self._sandbox.variables()
         return {name: Variable(**self._mask(item.to_dict())) for name, item in held.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step."""

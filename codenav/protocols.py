@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, SearchResult
@@ -90,6 +90,10 @@ class Sandbox(Protocol):
     def close(self) -> None:
         """End every process inside; safe to call twice."""
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
 
 
 class Checker(Protocol):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from codenav.agents import CodeNavAgent
-from codenav.config import Config, episodes_dir, load_config
+from codenav.config import episodes_dir, load_config
 from codenav.environments import (
     AskEnvironment,
     CodeEnvironment,
@@ -23,52 +23,23 @@ from codenav.episode import Episode
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.episodes.verify import verify
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.errors import NotFound, UsageError
 from codenav.events import Event, RunStarted
-from codenav.execution import Resources, SandboxSpec, Verdict
+from codenav.execution import Resources, Verdict
 from codenav.indexers.build import Progress
 from codenav.indexers.sources import describe
-from codenav.indexing import Notice, On, SourceIndex, open_index
-from codenav.interpreter import find_interpreter
+from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
+from codenav.interpreter import Interpreter, find_interpreter
 from codenav.limits import Limits
-from codenav.masked import MaskedSandbox
 from codenav.models import open_model
-from codenav.protocols import Checker, Index, Model, Sandbox
-from codenav.retrieval.combined import CombinedIndex
-from codenav.sandboxes import diagnose, start
+from codenav.protocols import Checker, Model, Sandbox
+from codenav.workbench import Confirm, Workbench, checked_work_dir, choose_backend, values_of
 
 PACKAGES_TOLD = 40
-"""Installed distributions that the prompt names; the rest is counted."""
+"""Installed distributions that the prompt names, those of the sources first."""
 
 DOCUMENTS = (".md", ".rst", ".txt")
 """A description that is one word and ends like this was meant as a file."""
-
-
-@dataclass(frozen=True)
-class SandboxOptions:
-    """How the sandbox of a session is started."""
-
-    backend: str = ""
-    """`bubblewrap`, `process` (no isolation) or `auto`; empty takes the configured one."""
-    network: str = "none"
-    """`none` or `host`."""
-    env: Sequence[str] = ()
-    """Names of variables of this process that the code sees."""
-    resources: Resources = Resources()
-    confirm: Callable[[str], bool] | None = None
-    """Asked before `auto` falls back to `process`; None refuses."""
-
-
-@dataclass(frozen=True)
-class CheckOptions:
-    """Which tools read each step of code."""
-
-    formatting: bool = False
-    """black."""
-    lint: bool = True
-    """flake8."""
-    types: bool = True
-    """mypy."""
 
 
 class Session:
@@ -88,18 +59,42 @@ class Session:
         work_dir: str | Path | None = None,
         limits: Limits | None = None,
         code_timeout: float | None = None,
-        sandbox: str | SandboxOptions = "",
-        checks: CheckOptions | None = None,
+        sandbox: str | None = None,
+        network: str = "none",
+        env: Sequence[str] | Mapping[str, str] = (),
+        resources: Resources | None = None,
+        format: bool = False,
+        lint: bool = True,
+        types: bool = True,
         prompts: str | Path | None = None,
         ask: Callable[[str], str | None] | None = None,
+        confirm: Confirm | None = None,
         progress: Callable[[Progress], None] | None = None,
         notice: Notice | None = None,
     ) -> None:
         """Open model and indexes; the sandbox starts with the first request.
 
-        `description` is text or a file that says what the code base is for; without it the packages' summaries
-        and the names of their modules stand in. `work_dir` is copied in and gets the files that the code writes;
-        without it each session has a fresh folder beside its first record. `code_timeout` is in seconds per step.
+        Args:
+            on: directories, files, `pkg:NAME`, or open indexes.
+            model: a name, or any `protocols.Model`. Default: the configured one.
+            base_url: of an OpenAI-compatible server.
+            description: text, or a file, that says what the code base is for. Without it the packages' summaries
+                and the names of their modules stand in.
+            python: interpreter or virtual environment in which packages are found and code runs.
+            work_dir: copied in at the start; gets the files that the code writes. Default: a fresh folder beside
+                the first record.
+            limits: what each episode may spend.
+            code_timeout: seconds of one code step.
+            sandbox: `auto`, `bubblewrap` or `process` (no isolation).
+            network: `none` or `host`.
+            env: names of variables of this process that the code sees, or names with values.
+            resources: what the code may use.
+            format, lint, types: whether black, flake8 and mypy read each step.
+            prompts: a folder whose prompt files replace ours of the same name.
+            ask: answers a question of the agent; None says that nobody is there.
+            confirm: asked before `auto` falls back to `process`; None refuses.
+            progress: told of the progress of each build of an index.
+            notice: told what a person should know, in one line each.
 
         Raises:
             ModelNotConfigured: neither `model` nor the configuration names one.
@@ -108,21 +103,20 @@ class Session:
         """
         config = load_config()
         self._notice = notice or (lambda text: None)
-        self._options = sandbox if isinstance(sandbox, SandboxOptions) else SandboxOptions(backend=sandbox)
-        self._work_dir = _checked_work_dir(work_dir)
-        self._env = _values_of(self._options.env)
+        self._work_dir = checked_work_dir(work_dir)
+        values = values_of(env)
         self._prompts = _checked_folder(prompts or config.prompts)
         self._own_model = model is None or isinstance(model, str)
         if model is None or isinstance(model, str):
             model = open_model(model or config.model, base_url=base_url or config.base_url, notice=self._notice)
         self._model: Model = model
-        self._backend = choose_backend(self._options, config)
-        if self._backend == "process":
+        backend = choose_backend(sandbox or config.sandbox, confirm)
+        if backend == "process":
             self._notice("the code runs without isolation: it can do all that you can do (--sandbox process)")
-        self._python = find_interpreter(python or config.python or None)
-        self._limits = limits or Limits(config.limit_steps, config.limit_seconds, config.limit_tokens)
+        interpreter = find_interpreter(python or config.python or None)
         self._code_timeout = code_timeout or config.code_timeout
-        self._checks = checks or CheckOptions()
+        self._limits = limits or Limits(config.limit_steps, config.limit_seconds, config.limit_tokens)
+        self._switches = {"formatting": format, "lint": lint, "types": types}
         self._ask = ask
         self._store = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
@@ -130,11 +124,18 @@ class Session:
         self._checker: Checker | None = None
         self._inputs: Path | None = None
         self._opened: list[SourceIndex] = []
-        named = [on] if isinstance(on, str | Path | SourceIndex) else list(on)
-        if not named:
-            raise UsageError("no code base was named", hint="pass --on PATH or --on pkg:NAME")
-        self.indexes = [self._open(item, progress) for item in named]
+        self.indexes = [
+            item if isinstance(item, SourceIndex) else self._open(item, interpreter, progress) for item in listed(on)
+        ]
         self._description = _text_of(description) or "\n\n".join(describe(item.source) for item in self.indexes)
+        self._bench = Workbench(
+            backend=backend,
+            python=interpreter,
+            import_paths=import_paths_of(self.indexes),
+            network=network,
+            env=values,
+            resources=replace(resources or Resources(), step_seconds=self._code_timeout),
+        )
 
     def run(self, request: str) -> EpisodeResult:
         """Run one request to its end. See `Episode.run`."""
@@ -148,44 +149,17 @@ class Session:
         """Join the parts for one request; nothing runs yet.
 
         Raises:
+            UsageError: the request is empty.
             SandboxUnavailable: the sandbox does not start.
             StorageFull: the record cannot be made.
         """
         id, folder = self._store.create()
         try:
-            sandbox = self._sandbox or self._start(folder)
+            episode = self._joined(request, id, folder)
         except BaseException:
             # Nothing has happened yet that a record could tell.
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        code = CodeEnvironment(
-            sandbox,
-            checker=self._checker,
-            timeout=self._code_timeout,
-            packages=self._packages(),
-            imports=self._imports(),
-        )
-        replay = _Replay(self, sandbox)
-        recorder = self._store.recorder(id, secrets={**_own_secrets(), **self._env})
-        episode = Episode(
-            request,
-            agent=CodeNavAgent(self._model, prompts=self._prompts),
-            environments=[
-                SearchEnvironment(self._index()),
-                code,
-                CodeSummaryEnvironment(replay),
-                AskEnvironment(self._ask),
-                DoneEnvironment(),
-            ],
-            description=self._told(sandbox),
-            limits=self._limits,
-            listeners=[recorder],
-            verify=replay,
-            earlier=[step for episode in self._episodes for step in episode.steps],
-            head=self._head(id, sandbox),
-            folder=folder,
-        )
-        replay.episode = episode
         self._episodes.append(episode)
         return episode
 
@@ -206,57 +180,66 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _open(self, item: On, progress: Callable[[Progress], None] | None) -> SourceIndex:
-        if isinstance(item, SourceIndex):
-            return item
-        index = open_index(item, python=self._python, progress=progress, notice=self._notice)
+    def _open(self, item: str | Path, python: Interpreter, progress: Callable[[Progress], None] | None) -> SourceIndex:
+        index = open_index(item, python=python, progress=progress, notice=self._notice)
         self._opened.append(index)
         return index
 
-    def _index(self) -> Index:
-        return self.indexes[0] if len(self.indexes) == 1 else CombinedIndex(self.indexes)
+    def _joined(self, request: str, id: str, folder: Path) -> Episode:
+        if not request.strip():
+            raise UsageError("the request is empty", hint="say what you want in one sentence")
+        sandbox = self._sandbox or self._start(folder)
+        replay = _Replay(sandbox, self._bench, self._inputs, self._code_timeout)
+        code = CodeEnvironment(
+            sandbox,
+            checker=self._checker,
+            timeout=self._code_timeout,
+            packages=self._packages(),
+            imports=self._imports(),
+        )
+        episode = Episode(
+            request,
+            agent=CodeNavAgent(self._model, prompts=self._prompts),
+            environments=[
+                SearchEnvironment(as_index(self.indexes)),
+                code,
+                CodeSummaryEnvironment(replay),
+                AskEnvironment(self._ask),
+                DoneEnvironment(),
+            ],
+            description=self._told(sandbox),
+            limits=self._limits,
+            listeners=[self._store.recorder(id, secrets={**_own_secrets(), **self._bench.env})],
+            verify=replay,
+            earlier=[step for episode in self._episodes for step in episode.steps],
+            head=self._head(id, sandbox),
+            folder=folder,
+        )
+        replay.episode = episode
+        return episode
 
     def _start(self, folder: Path) -> Sandbox:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""
         given = self._work_dir
-        self._work_dir = given or folder / "work"
-        self._work_dir.mkdir(parents=True, exist_ok=True)
-        self._sandbox = self._started(self._work_dir)
+        work_dir = given or folder / "work"
+        work_dir.mkdir(parents=True, exist_ok=True)
+        sandbox = self._bench.start(work_dir)
         # A replay needs the files as they were before the first step.
         if given and any(given.iterdir()):
             self._inputs = folder / "inputs"
             shutil.copytree(given, self._inputs, symlinks=True)
-        from codenav.sandboxes.checks import StepChecks
+        if any(self._switches.values()):
+            from codenav.sandboxes.checks import StepChecks
 
-        self._checker = StepChecks(
-            python=self._python,
-            import_paths=self._import_paths(),
-            formatting=self._checks.formatting,
-            lint=self._checks.lint,
-            types=self._checks.types,
-        )
-        return self._sandbox
-
-    def _started(self, work_dir: Path | None, *, copy_out: bool = True) -> Sandbox:
-        spec = SandboxSpec(
-            python=self._python,
-            import_paths=self._import_paths(),
-            work_dir=work_dir,
-            copy_out=copy_out,
-            env=self._env,
-            network=self._options.network,
-            resources=replace(self._options.resources, step_seconds=self._code_timeout),
-        )
-        sandbox = start(self._backend, spec)
-        return MaskedSandbox(sandbox, self._env) if self._env else sandbox
-
-    def _import_paths(self) -> list[Path]:
-        return list(dict.fromkeys(path for index in self.indexes for path in index.source.import_paths))
+            self._checker = StepChecks(
+                python=self._bench.python, import_paths=self._bench.import_paths, **self._switches
+            )
+        self._work_dir, self._sandbox = work_dir, sandbox
+        return sandbox
 
     def _packages(self) -> list[tuple[str, str]]:
-        """The sources' own distributions first, then as many others as are worth telling."""
         own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
-        rest = [(name, version) for name, version in self._python.distributions if name not in own]
+        rest = [(name, version) for name, version in self._bench.python.distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
 
     def _imports(self) -> str:
@@ -292,87 +275,26 @@ class Session:
 class _Replay:
     """Replays a script as one episode of a session would have run it."""
 
-    def __init__(self, session: Session, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, bench: Workbench, inputs: Path | None, code_timeout: float) -> None:
         self.episode: Episode | None = None
-        self._session = session
-        self._sandbox = sandbox
+        self._sandbox, self._bench, self._inputs, self._code_timeout = sandbox, bench, inputs, code_timeout
 
     def __call__(self, script: str) -> Verdict:
         ran = self.episode.code_steps if self.episode else []
         return verify(
             script,
-            start=lambda inputs: self._session._started(inputs, copy_out=False),
-            inputs=self._session._inputs,
+            start=lambda inputs: self._bench.start(inputs, copy_out=False),
+            inputs=self._inputs,
             expected=self._sandbox.variables(),
             stdout="".join(execution.stdout for execution in ran if execution.ok),
             # The script does at once what took that many steps.
-            timeout=self._session._code_timeout * max(len(ran), 1),
+            timeout=self._code_timeout * max(len(ran), 1),
         )
-
-
-def start_sandbox(
-    backend: str, *, python: str | Path | None, work_dir: str | Path | None, options: SandboxOptions
-) -> Sandbox:
-    """A sandbox by itself, outside any session. See `codenav.sandbox`."""
-    config = load_config()
-    return start(
-        choose_backend(replace(options, backend=backend), config),
-        SandboxSpec(
-            python=find_interpreter(python or config.python or None),
-            work_dir=_checked_work_dir(work_dir),
-            env=_values_of(options.env),
-            network=options.network,
-            resources=options.resources,
-        ),
-    )
-
-
-def choose_backend(options: SandboxOptions, config: Config) -> str:
-    """The sandbox backend that was named or, for `auto`, the one that isolates here.
-
-    Raises:
-        SandboxUnavailable: `auto` finds no isolation, and nobody confirmed to go without.
-    """
-    named = options.backend or config.sandbox
-    if named != "auto":
-        return named
-    row = diagnose("bubblewrap")
-    if row.ok:
-        return "bubblewrap"
-    question = f"{row.detail}. Run the code without isolation, with your rights and your files?"
-    if options.confirm and options.confirm(question):
-        return "process"
-    raise SandboxUnavailable(
-        f"no sandbox works here: {row.detail}",
-        hint=f"{row.hint}, or accept to run without isolation: --sandbox process",
-    )
-
-
-def _values_of(names: Sequence[str]) -> dict[str, str]:
-    missing = [name for name in names if name not in os.environ]
-    if missing:
-        raise UsageError(f"{missing[0]} is not set in the environment", hint=f"export {missing[0]}=…")
-    return {name: os.environ[name] for name in names}
 
 
 def _own_secrets() -> dict[str, str]:
     """What must not stand in a record although no code ever saw it: a server may repeat the key in an error."""
     return {name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}
-
-
-def _checked_work_dir(path: str | Path | None) -> Path | None:
-    if path is None:
-        return None
-    folder = Path(path).expanduser().absolute()
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{path} is not a folder", hint="name a folder with --work-dir")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the work folder {path}: {error.strerror}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"the work folder {path} is not writable", hint=f"chmod u+w {path}")
-    return folder
 
 
 def _checked_folder(path: str | Path | None) -> Path | None:
@@ -392,6 +314,6 @@ def _text_of(description: str | Path | None) -> str:
     with suppress(OSError, ValueError):
         if Path(text).expanduser().is_file():
             return Path(text).expanduser().read_text(encoding="utf-8", errors="replace")
-    if isinstance(description, Path) or ("\n" not in text and " " not in text and Path(text).suffix in DOCUMENTS):
+    if isinstance(description, Path) or (text.endswith(DOCUMENTS) and not any(map(str.isspace, text))):
         raise NotFound(f"no such file: {text}", hint="--description takes text or the path of a file")
     return text

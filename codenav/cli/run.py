@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--network", type=click.Choice(["none", "host"]), default="none", show_default=True)
 @click.option("--env", metavar="NAME", multiple=True, help="A variable that the code may see. Repeatable.")
 @click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy.")
-@click.option("--format/--no-format", "formatting", default=False, help="black on each step. [default: no]")
+@click.option("--format/--no-format", default=False, help="black on each step. [default: no]")
 @click.option("--lint/--no-lint", default=True, help="flake8 on each step. [default: yes]")
 @click.option("--types/--no-types", default=True, help="mypy on each step. [default: yes]")
 @click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
@@ -85,7 +85,7 @@ def _session(options: dict[str, Any]) -> Session:
     from codenav.cli import display
     from codenav.config import load_config
     from codenav.limits import Limits
-    from codenav.session import CheckOptions, SandboxOptions, Session
+    from codenav.session import Session
 
     config = load_config()
     chosen = {
@@ -106,15 +106,15 @@ def _session(options: dict[str, Any]) -> Session:
             work_dir=options["work_dir"],
             limits=limits,
             code_timeout=options["code_timeout"],
-            sandbox=SandboxOptions(
-                backend=options["sandbox"] or "",
-                network=options["network"],
-                env=options["env"],
-                confirm=_confirm if terminal else None,
-            ),
-            checks=CheckOptions(options["formatting"], options["lint"], options["types"]),
+            sandbox=options["sandbox"],
+            network=options["network"],
+            env=options["env"],
+            format=options["format"],
+            lint=options["lint"],
+            types=options["types"],
             prompts=options["prompts"],
             ask=_ask if terminal else None,
+            confirm=_confirm if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else display.notice,
         )

@@ -270,7 +270,7 @@ def test_a_secret_reaches_the_code_and_nothing_else(
 
 def test_checkers_speak_beside_the_result(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [
-        Code("from farm.fields import Field\nfield = Field(1, 2)\nif False:\n    field.perimeter()"),
+        Code("from farm.fields import Field\nfield = Field(1, 2)\nif field.width > 5:\n    field.perimeter()"),
         Code("print(field.area())"),
         Done("2"),
     ]
