@@ -200,7 +200,9 @@ class ChatModel:
         url, said = self.base_url, fault.message
         match fault.kind:
             case Kind.UNREACHABLE:
-                return ModelUnreachable(said, hint="is the server up, and --base-url right? Try: codenav doctor")
+                return ModelUnreachable(
+                    said, hint="codenav doctor, and check that the server is up and --base-url right"
+                )
             case Kind.SILENT:
                 return ModelUnreachable(f"{said}; before that: {before.message}" if before else said)
             case Kind.NO_API:
@@ -214,8 +216,11 @@ class ChatModel:
             case Kind.OVERFLOW:
                 return ContextOverflow(f"the conversation is too long for {self._name}: {said}", limit=fault.limit)
             case Kind.TRANSIENT | Kind.LOADING:
-                wait = f" It asks to wait {fault.wait:.3g} s, which is more than is left." if fault.wait else ""
-                return ModelFailed(f"{url} gave no answer in {tries} tries: {said}{wait}", hint="try again later")
+                wait = f" (it asks to wait {fault.wait:.3g} s)" if fault.wait else ""
+                return ModelFailed(
+                    f"{url} gave no answer in {tries} {'try' if tries == 1 else 'tries'}: {said}{wait}",
+                    hint="try again later",
+                )
         return ModelFailed(f"{url} cannot answer: {said}", hint="codenav doctor")
 
     def _no_model(self, seconds: float) -> ModelRefused:

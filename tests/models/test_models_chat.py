@@ -154,7 +154,7 @@ class TestRetries:
         self, chat_server: ChatServer, connect: Open
     ) -> None:
         chat_server.script = [Fault(429, "slow down", headers={"Retry-After": "300"})]
-        with pytest.raises(ModelFailed, match=r"429: slow down It asks to wait 300 s") as caught:
+        with pytest.raises(ModelFailed, match=r"in 1 try: 429: slow down \(it asks to wait 300 s\)") as caught:
             connect().complete(ASK, timeout=60)
         assert len(chat_server.chats) == 1
         assert caught.value.exit_code == 1
