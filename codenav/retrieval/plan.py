@@ -98,8 +98,8 @@ SIGNATURE, SIGNATURE_PARTS = 1.0, 1.0
 TEXT, TEXT_PARTS = 1.0, 0.5
 """What a match is worth per field. A name must outweigh everything else; known-item search on transformers, django
 and networkx gave the values."""
-JOINED, ALL_PARTS = 6.0, 2.0
-"""Bonus where words side by side are a name together: joined as an identifier, or all among its parts."""
+JOINED, ALL_JOINED, ALL_PARTS = 10.0, 10.0, 7.0
+"""Bonus where words are a name together: neighbours joined as an identifier, all of them joined, all among its parts."""
 MAX_JOINED = 8
 """Words that are tried as one name; longer names are not found by typing all of their words."""
 FILTER = 0.1
@@ -270,6 +270,15 @@ def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
     parts = [part for word in _identifiers(words) for part in analysis.part_tokens(word)]
     if not 2 <= len(identifiers) <= MAX_JOINED or not parts:
         return ()
-    joined = _any(Match("name", joint.join(identifiers)[: analysis.MAX_TOKEN]) for joint in ("_", ""))
+    runs = [
+        identifiers[begin:end] for begin in range(len(identifiers)) for end in range(begin + 2, len(identifiers) + 1)
+    ]
+    some = _any(name for run in runs for name in _as_name(run))
+    whole = _any(_as_name(identifiers))
     every = Join(required=tuple(Match("name_parts", part) for part in dict.fromkeys(parts)))
-    return (Weighted(joined, JOINED), Weighted(every, ALL_PARTS))
+    return (Weighted(some, JOINED), Weighted(whole, ALL_JOINED), Weighted(every, ALL_PARTS))
+
+
+def _as_name(run: list[str]) -> list[Plan]:
+    """Words as one identifier: `load_model` and `LoadModel`, both in lower case."""
+    return [Match("name", joint.join(run)[: analysis.MAX_TOKEN]) for joint in ("_", "")]

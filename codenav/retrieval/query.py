@@ -56,7 +56,7 @@ def parse(text: str) -> Query:
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
 _NOT = re.compile(r"NOT(?=[\s()\"']|\Z)")
 _SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE)
-_SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*\\/]))|[+!](?=[+!-]{0,3}\d)")
+_SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*?\\/]))|[+!](?=[+!-]{0,3}\d)")
 
 
 @dataclass

@@ -265,7 +265,7 @@ class Clauses:
             pattern = re.sub(r"(?<!\\)\*+", "*", pattern.strip())
             return tree.Everything() if pattern == "*" else self.pattern(tree.Wildcard(name, pattern))
         if name == "file_path":
-            plain = re.sub(r"\A(?:\./|/)+", "", plain) or plain
+            plain = re.sub(r"\A(?:\./|/|\s)+", "", plain) or plain
         return tree.Value(name, plain)
 
     def type(self, value: str) -> Node:

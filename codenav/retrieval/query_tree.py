@@ -252,7 +252,7 @@ def _leaf(leaf: Leaf) -> str:
         case Value(field, value):
             return _prefix(field) + (value if _plain(value) else f'"{_ESCAPED.sub(_escape, value)}"')
         case Wildcard(field, pattern):
-            return _prefix(field) + (pattern if field in TEXT_FIELDS else _UNSAFE.sub(_escape, pattern))
+            return _prefix(field) + (pattern if field in TEXT_FIELDS else _escaped(pattern))
 
 
 def _prefix(field: str) -> str:
@@ -272,11 +272,17 @@ def _plain(value: str) -> bool:
     return bool(_SAFE.fullmatch(value)) and not FIELD.match(value) and value.upper() not in OPERATORS
 
 
+def _escaped(pattern: str) -> str:
+    """A wildcard pattern with its white space and brackets escaped, and what would read as a field or an operator."""
+    safe = _UNSAFE.sub(_escape, pattern)
+    return safe.replace(":", "\\:", 1) if FIELD.match(safe) else safe
+
+
 FIELD = re.compile(rf"({'|'.join((*TEXT_FIELDS, *KEYWORD_FIELDS, *ALIASES, 'lines'))})[ \t]*:(?!:)", re.IGNORECASE)
 """A field's name and its colon, as they begin a clause."""
 _SAFE = re.compile(r"[\w./](?:[\w./@:+-]*[\w/])?")
 _ESCAPED = re.compile(r'["\\*?]')
-_UNSAFE = re.compile(r"""[\s()"'^~,;`]|\A:""")
+_UNSAFE = re.compile(r"""[\s()"'^~,;`]|\A[:&|]""")
 
 
 def _escape(match: re.Match[str]) -> str:
