@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 _RULES_BYTES = 1_000_000
 """A longer file of rules is not read: git's own largest collections have under 10 KB."""
+
+_BELOW = "ps_d"
+"""The group of pathspec's expressions that ends where the matched folder does."""
+
+
+@dataclass(frozen=True)
+class _Rule:
+    regex: re.Pattern[str]
+    hides: bool
+    """False for a rule that begins with `!`."""
+    folders_only: bool
+    """For a rule that ends with `/`."""
+    inside_only: bool
+    """For a rule that ends with `/**`: it does not speak of the folder itself."""
+
+    def matches(self, path: str) -> bool:
+        """Whether it speaks of this path (with a `/` at its end for a folder), not only of a folder above it."""
+        if self.folders_only and not path.endswith("/"):
+            return False
+        found = self.regex.match(path)
+        # pathspec marks where the path goes on below the folder that matched.
+        if found is None or (self.inside_only and found.end() == len(path)):
+            return False
+        if _BELOW not in self.regex.groupindex:
+            return True
+        return found.end(_BELOW) in (-1, len(path))
 
 
 @dataclass(frozen=True)
 class _Rules:
     folder: str
     """Absolute; the rules speak of paths below it."""
-    spec: GitIgnoreSpec
+    rules: tuple[_Rule, ...]
 
 
 class Ignore:
@@ -38,9 +62,9 @@ class Ignore:
         """
         for rules in reversed(self._rules):
             relative = path[len(rules.folder) :].lstrip("/") + ("/" if folder else "")
-            include = rules.spec.check_file(relative).include
-            if include is not None:
-                return include
+            last = next((rule for rule in reversed(rules.rules) if rule.matches(relative)), None)
+            if last is not None:
+                return last.hides
         return False
 
 
@@ -83,23 +107,21 @@ def _read(path: Path, folder: str) -> _Rules | None:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    spec = _lenient(lines)
-    return _Rules(folder, spec) if len(spec) else None
+    rules = tuple(rule for line in lines for rule in _parsed(line))
+    return _Rules(folder, rules) if rules else None
 
 
-def _lenient(lines: list[str]) -> GitIgnoreSpec:
-    """Rules that cannot be read are left out one by one, as git does."""
+def _parsed(line: str) -> Iterator[_Rule]:
+    """The rule of a line; none for a comment, or for a line that git would not understand either."""
     from pathspec import GitIgnoreSpec
 
+    # pathspec reads `a/**/` as `a/`; git means the folders below `a`.
+    line = re.sub(r"/\*\*/\s*$", "/**/*/", line)
     try:
-        return GitIgnoreSpec.from_lines(lines)
+        patterns = GitIgnoreSpec.from_lines([line]).patterns
     except ValueError:
-        pass
-    good = []
-    for line in lines:
-        try:
-            GitIgnoreSpec.from_lines([line])
-            good.append(line)
-        except ValueError:
-            continue
-    return GitIgnoreSpec.from_lines(good)
+        return
+    for pattern in patterns:
+        regex = getattr(pattern, "regex", None)
+        if pattern.include is not None and regex is not None:
+            yield _Rule(regex, pattern.include, line.rstrip().endswith("/"), line.rstrip().endswith("/**"))

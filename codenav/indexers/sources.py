@@ -164,7 +164,8 @@ def _key(readable: str, unique: str) -> str:
 def _import_root(path: Path) -> Path:
     """`src/` where that holds the packages; for a folder that is a package itself the one around; else the folder."""
     inner = path / "src"
-    if inner.is_dir() and not (inner / "__init__.py").exists() and _modules_in(inner, None):
+    layouts = ("*.py", "*/__init__.py", "*/*/__init__.py")
+    if not (inner / "__init__.py").exists() and any(next(inner.glob(layout), None) for layout in layouts):
         return inner
     # The packages of a home or temporary folder are not all meant when one of them is named.
     shared = {Path("/"), Path.home(), *Path.home().parents, Path(tempfile.gettempdir())}
