@@ -204,7 +204,12 @@ class Episode:
     def _events_of_a_step(self) -> Iterator[Event]:
         began = time.monotonic()
         self._check_limits()
-        turn = self._agent.act(self.steps, timeout=self._seconds_left())
+        try:
+            turn = self._agent.act(self.steps, timeout=self._seconds_left())
+        except CodeNavError:
+            # A model that was cut off because the time is up has not failed.
+            self._check_limits()
+            raise
         self.usage += turn.usage
         yield self._emit(Acted(len(self.steps) + 1, turn.action))
         step = self._carry_out(turn, began)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
-from codenav.sandboxes import seccomp
 from codenav.sandboxes.binds import NOBODY, Binds, stage
-from codenav.sandboxes.launch import GUEST, Launched, launch, limits_of
+from codenav.sandboxes.launch import GUEST, GUEST_ENVIRONMENT, GUEST_FLAGS, Launched, launch, limits_of
+from codenav.sandboxes.seccomp import program, supported
 from codenav.sandboxes.spec import environment, import_folders
 
 OLDEST = (0, 8)
@@ -160,12 +160,14 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
-        if seccomp.supported():
+        if supported():
             fixed = spec.resources.cpus < len(os.sched_getaffinity(0))
-            descriptor = _memory_file(seccomp.program(fixed_processors=fixed))
+            descriptor = _memory_file(program(fixed_processors=fixed))
             files.append((descriptor, ""))
             flags += ["--seccomp", str(descriptor)]
-        guest = [str(spec.python.executable), "-I", "-S", "-B", f"{INSIDE_GUEST}/guest_main.py"]
+        for name, value in GUEST_ENVIRONMENT.items():
+            flags += ["--setenv", name, value]
+        guest = [str(spec.python.executable), *GUEST_FLAGS, f"{INSIDE_GUEST}/guest_main.py"]
         command = dropped([_bwrap(), *flags, "--", *guest], prelude)
         process, errors = launch(command, descriptors=[one for one, _ in files], cpus=spec.resources.cpus)
     finally:

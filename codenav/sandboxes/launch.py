@@ -25,6 +25,12 @@ T = TypeVar("T")
 GUEST = Path(__file__).parent / "guest"
 """The source that runs inside."""
 
+GUEST_FLAGS = ("-s", "-S", "-B")
+"""No user site, no site at all (the guest is told its path), no bytecode. Not `-I`: it would ignore the next."""
+
+GUEST_ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+"""Sets of strings list their members in the same order in an episode and in its replay."""
+
 _lock = threading.Lock()
 _threads: dict[int, ThreadPoolExecutor] = {}
 
@@ -71,7 +77,7 @@ def compile_guest() -> None:
 def launch(
     command: Sequence[str], *, cwd: str = "/", descriptors: Collection[int] = (), cpus: float | None = None
 ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """Start a command with an empty environment, in a session of its own, on at most `cpus` processors."""
+    """Start a command with `GUEST_ENVIRONMENT` for its environment, in a session of its own, on at most `cpus` processors."""
     compile_guest()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the sandbox)
 
@@ -81,8 +87,8 @@ def launch(
         os.sched_setaffinity(0, chosen)
         try:
             return subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env={}, cwd=cwd,
-                pass_fds=tuple(descriptors), start_new_session=True, bufsize=0,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=cwd,
+                env=GUEST_ENVIRONMENT, pass_fds=tuple(descriptors), start_new_session=True, bufsize=0,
             )  # fmt: skip
         finally:
             os.sched_setaffinity(0, allowed)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
-from codenav.sandboxes.launch import GUEST, Launched, launch, limits_of
+from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, Launched, launch, limits_of
 from codenav.sandboxes.spec import environment, import_folders
 
 
@@ -22,7 +22,7 @@ def launch_process(spec: SandboxSpec) -> Launched:
     work, home = folder / "work", folder / "home"
     work.mkdir()
     home.mkdir()
-    command = [str(spec.python.executable), "-I", "-S", "-B", str(GUEST / "guest_main.py")]
+    command = [str(spec.python.executable), *GUEST_FLAGS, str(GUEST / "guest_main.py")]
     try:
         process, errors = launch(command, cpus=spec.resources.cpus)
     except OSError as error:

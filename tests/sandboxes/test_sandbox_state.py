@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import textwrap
 import time
+from collections.abc import Callable
 
 import pytest
 
 from codenav.execution import MIB, Outcome, Resources
+from codenav.protocols import Sandbox
 
 KEPT = ("state kept", "state rebuilt")
 """Rebuilt where forks were slow, so that the last snapshot is older than the step."""
@@ -279,3 +281,8 @@ def test_files_are_limited_and_leave_no_core(fresh):
     sandbox = fresh(resources=Resources(file_bytes=MIB))
     assert sandbox.run("open('big', 'wb').write(b'x' * (2 << 20))").error.type == "OSError"
     assert sandbox.run("import resource\nresource.getrlimit(resource.RLIMIT_CORE)").stdout == "(0, 0)\n"
+
+
+def test_a_set_of_strings_is_printed_in_the_same_order_by_every_sandbox(fresh: Callable[..., Sandbox]) -> None:
+    code = "print({str(n) for n in range(50)}, hash('x'))"
+    assert len({fresh().run(code).stdout for _ in range(3)}) == 1

@@ -1,14 +1,12 @@
-"""Entry of the guest: `python -I -S -B …/guest_main.py`. Talks to the host over descriptors 0 and 1."""
+"""Entry of the guest: `python -s -S -B …/guest_main.py`. Talks to the host over descriptors 0 and 1."""
 
 from __future__ import annotations
 
-import os
 import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from guest_supervisor import Supervisor
 
+# Python put this folder there; what the code may import is told by the host.
 del sys.path[0]
 
 if __name__ == "__main__":

@@ -1,0 +1,133 @@
+"""README and docs are executed: every console line with its output, every Python block, every relative link."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from chat_server import ChatServer
+from command_line import ROOT, codenav
+
+from codenav.models.scripted import read_script
+
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SERVER = "http://localhost:8000/v1"
+"""The server of the examples; the tests put the address of a real one in its place."""
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}-{self.text.split(chr(10))[0][:40]}"
+
+
+def blocks(language: str) -> list[Block]:
+    found = []
+    for page in PAGES:
+        for match in re.finditer(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            found.append(Block(page, language, match[1]))
+    return found
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("docs-home")
+    assert codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(home)}).code == 0
+    return home
+
+
+@pytest.fixture
+def place(tmp_path: Path, indexed: Path, codenav_home: Path, chat_server: ChatServer) -> Path:
+    """A folder to run in, with networkx indexed and a model that plays the demo for every conversation."""
+    shutil.copytree(indexed, codenav_home)
+    answers = read_script(ROOT / "examples" / "karate_club.actions")
+    chat_server.models = ["gpt-5"]
+    chat_server.script = lambda body: answers[
+        sum(message["role"] == "assistant" for message in body["messages"]) % len(answers)
+    ]
+    here = tmp_path / "here"
+    here.mkdir()
+    return here
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Each command of a console block with the output that is shown below it."""
+    joined = text.replace("\\\n", " ")
+    parts = re.split(r"^\$ ", joined, flags=re.MULTILINE)[1:]
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def matches(expected: str, actual: str) -> bool:
+    """Whether the shown output is the real one; `…` stands for anything."""
+    pattern = ".*".join(re.escape(piece) for piece in expected.strip().split("…"))
+    return re.fullmatch(pattern, actual.strip(), re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=str)
+def test_console_blocks_do_what_they_show(block: Block, place: Path, chat_server: ChatServer) -> None:
+    if block.page.name == "README.md":
+        played = []
+    else:
+        # A page is read from top to bottom: a block may need what the blocks above it left.
+        above = blocks("console")
+        played = [other for other in above[: above.index(block)] if other.page == block.page]
+    for part in [*played, block]:
+        for command, expected in commands(part.text):
+            ran = subprocess.run(
+                ["sh", "-c", command.replace(SERVER, chat_server.url)],
+                cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+            if part is block:
+                assert matches(expected, ran.stdout), f"{command}\n{ran.stdout}"
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_python_blocks_run(block: Block, place: Path, chat_server: ChatServer) -> None:
+    code = block.text.replace(SERVER, chat_server.url)
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_relative_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            if not target.startswith(("http://", "https://")):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_dependency_is_justified_in_one_line() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [*project["dependencies"], *(item for extra in project["optional-dependencies"].values() for item in extra)]
+    page = (ROOT / "docs" / "decisions" / "dependencies.md").read_text()
+    for requirement in named:
+        name = re.split(r"[\[<>=~! ]", requirement)[0]
+        assert name == "codenav-agent" or name in page, name
+
+
+def test_the_demo_ends_with_a_verified_summary(codenav_home: Path) -> None:
+    ran = subprocess.run(
+        ["make", "--no-print-directory", "demo"],
+        cwd=ROOT, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1] == "summary: verified"
