@@ -30,7 +30,7 @@ class PrivateFolder:
             OSError: none can be made.
         """
         self.remove()
-        _sweep(Path(tempfile.gettempdir()))
+        sweep(Path(tempfile.gettempdir()))
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,7 +46,8 @@ class PrivateFolder:
             self._lock = -1
 
 
-def _sweep(parent: Path) -> None:
+def sweep(parent: Path) -> None:
+    """Remove the folders in `parent` whose owner is gone, kill -9 included; those of a living one are locked."""
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
             info = folder.lstat()

@@ -35,8 +35,12 @@ COMMON = (
 _KEPT = "codenav_kept"
 """The module that imports all libraries, so that none is dropped when no step uses it."""
 _CONFIG = "[mypy]\nignore_errors = True\n\n[mypy-codenav_step]\nignore_errors = False\n"
-_SKIPPED = "\n[mypy-{0},{0}.*]\nfollow_imports = skip\n"
 _ANY = "from typing import Any\ndef __getattr__(name: str) -> Any: ...\n"
+_TYPESHED = frozenset({
+    "_collections_abc", "_typeshed", "abc", "builtins", "collections", "mypy_extensions", "sys", "types", "typing",
+    "typing_extensions",
+})  # fmt: skip
+"""Modules that mypy takes from typeshed alone: it stops at a file of that name (`build.CORE_BUILTIN_MODULES`)."""
 
 _FLAGS = (
     "--follow-imports=normal",
@@ -74,8 +78,11 @@ class Types:
         from mypy import defaults, dmypy_server
 
         config = self._folder / "mypy.ini"
-        skipped = "".join(_SKIPPED.format(module) for module in settings["skip"])
-        config.write_text(_CONFIG + skipped, encoding="utf-8")
+        config.write_text(_CONFIG, encoding="utf-8")
+        for package in {module.partition(".")[0] for module in settings["skip"]}:
+            # Found before the real one. `follow_imports = skip` holds for the first build only.
+            (self._folder / package).mkdir()
+            (self._folder / package / "__init__.pyi").write_text(_ANY, encoding="utf-8")
         # An interpreter older than mypy knows is checked as the oldest that it knows.
         version = max(self._newest, defaults.PYTHON3_VERSION_MIN)
         options = dmypy_server.process_start_options(
@@ -105,13 +112,12 @@ class Types:
         lines = self._run()
         blocked = self._blocked()
         if blocked:
-            self._write(STEP, "")
-            self._run()
             return Answer(failure=f"mypy cannot read it: {blocked}")
         return Answer(remarks(lines, Context(tree, bound, self._history), skip=LINES))
 
     def remember(self, steps: Sequence[Past]) -> Loading | None:
         """Steps ran: read them now, so that the next check need not. The first call builds the whole program."""
+        self._write(STEP, "")
         more: set[str] = set()
         for step in steps:
             module = self._origins.remember(step)
@@ -180,15 +186,19 @@ def _redefinition() -> list[str]:
 
 
 def _importable(paths: Sequence[str], folder: Path) -> list[str]:
-    """Folders for mypy's search: a single file stands alone in one, as a link."""
+    """Folders for mypy's search. A single file, and a folder that mypy would refuse, is a folder of links."""
     found = []
     for number, path in enumerate(map(Path, paths)):
-        if path.is_file():
-            alone = folder / f"file{number}"
-            alone.mkdir()
-            (alone / path.name).symlink_to(path)
-            path = alone
-        found.append(str(path))
+        entries = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
+        usable = [entry for entry in entries if entry.stem not in _TYPESHED]
+        if path.is_dir() and len(usable) == len(entries):
+            found.append(str(path))
+            continue
+        links = folder / f"links{number}"
+        links.mkdir()
+        for entry in usable:
+            (links / entry.name).symlink_to(entry)
+        found.append(str(links))
     return found
 
 

@@ -40,6 +40,10 @@ class _Broken(_Failed):
     """The tool itself raised."""
 
 
+class _Late(_Failed):
+    """It may still be at it."""
+
+
 @dataclass
 class _Job:
     """A step to check (`answer` is awaited) or one to remember."""
@@ -70,6 +74,8 @@ class Worker:
     """Those of the start that is under way."""
     _skip: list[str] = field(default_factory=list)
     """Those that it could not read."""
+    _doubted: Past | None = None
+    """The step that it was taking in when it failed."""
     _process: subprocess.Popen[bytes] | None = None
     _unread: bytes = b""
     _checks: int = 0
@@ -157,9 +163,10 @@ class Worker:
             reply = self._exchange({"steps": [step.to_dict()]}, time.monotonic() + START_SECONDS)
             if "load" in reply:
                 self._again(reply["load"])
-        except _Failed:
-            self._suspects.add(_digest(step.code))
-            self._past[-1] = replace(step, trust=Trust.NAMES)
+        except _Failed as error:
+            self._doubted = step
+            if isinstance(error, _Late):
+                self._distrust()
             self._restart()
 
     def _restart(self) -> None:
@@ -177,7 +184,7 @@ class Worker:
         while True:
             try:
                 self._launch()
-                self._load, self._newest = [*self._load, *self._newest], []
+                self._load, self._newest, self._doubted = [*self._load, *self._newest], [], None
                 return
             except _Failed:
                 self._end()
@@ -189,11 +196,22 @@ class Worker:
             # The tool cannot read these modules, or not within START_SECONDS.
             self._skip, self._newest = [*self._skip, *self._newest], []
             return True
+        if self._distrust():
+            return True
         if any(step.trust is Trust.NAMES for step in self._past):
             # There is a step from which it cannot even take the names.
             self._past = [replace(s, trust=Trust.NOTHING) if s.trust is Trust.NAMES else s for s in self._past]
             return True
         return False
+
+    def _distrust(self) -> bool:
+        """Take only the names from the step that the tool was reading when it failed; False where there is none."""
+        doubted, self._doubted = self._doubted, None
+        if doubted is None:
+            return False
+        self._suspects.add(_digest(doubted.code))
+        self._past = [replace(step, trust=Trust.NAMES) if step is doubted else step for step in self._past]
+        return True
 
     def _launch(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -246,7 +264,7 @@ class Worker:
             wait = deadline - time.monotonic()
             ready, writable, _ = select.select([source], [sink] if pending else [], [], max(0.0, wait))
             if wait <= 0 and not ready:
-                raise _Failed(f"{self.tool} gave no verdict in time")
+                raise _Late(f"{self.tool} gave no verdict in time")
             if writable:
                 pending = pending[self._write(sink, pending) :]
             if ready:

@@ -1,0 +1,54 @@
+"""The checkers' processes, seen from outside (/proc)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def children(parent: int | None = None) -> dict[str, int]:
+    """Folder of each checker process of `parent` (this process), and its pid."""
+    wanted = os.getpid() if parent is None else parent
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+            ppid = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if ppid == wanted and b"codenav.sandboxes.checks.serve" in command:
+                found[os.readlink(entry / "cwd")] = int(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether it runs: a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait for something that happens outside this process."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def asked(pid: int) -> bool:
+    """Whether a request lies unread in the pipe to a process."""
+    pipe = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        size: int = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]
+        return size > 0
+    finally:
+        os.close(pipe)
