@@ -77,7 +77,7 @@ def compile_guest() -> None:
 def launch(
     command: Sequence[str], *, cwd: str = "/", descriptors: Collection[int] = (), cpus: float | None = None
 ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """Start a command with `GUEST_ENVIRONMENT` for its environment, in a session of its own, on at most `cpus` processors."""
+    """Start a command with `GUEST_ENVIRONMENT`, in a session of its own, on at most `cpus` processors."""
     compile_guest()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the sandbox)
 
