@@ -94,8 +94,14 @@ class Writer:
         document.add_unsigned("first_line", max(block.lines.start, 0))
         document.add_unsigned("last_line", max(block.lines.end, 0))
         document.add_float("weight", documents.weight(block))
-        with translated():
-            self._writer.add_document(document)
+        try:
+            with translated():
+                self._writer.add_document(document)
+        except ValueError:
+            # The engine's own thread has died, of a full disk perhaps: only a commit tells the reason.
+            with translated():
+                self._writer.commit()
+            raise
 
     def commit(self) -> None:
         """Write, and wait until the engine's own threads have ended: then no file changes any more."""

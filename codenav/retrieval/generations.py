@@ -31,7 +31,9 @@ POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")
 _NOT_LINKED = ("meta.json", ".managed.json")
 """Files that the engine replaces; all others it writes once, so generations can share them."""
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
+_FULL = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
