@@ -41,7 +41,7 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "one.py").write_text("ONE = 1\n")
     (tmp_path / "script").write_text(
-        "<action><type>code</type><content>from one import ONE\nprint(ONE + 1)</content></action>"
+        "<action><type>code</type><content>from one import ONE\nprint(ONE + 1)</content></action>\n"
         "<action><type>done</type><content>2</content></action>"
     )
     ran = subprocess.run(

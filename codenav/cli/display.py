@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from codenav.actions import Action, CodeObservation, SearchObservation, Step, SummaryObservation
-from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted
+from codenav.events import Acted, Event, Noticed, Observed, RunStarted
 
 if TYPE_CHECKING:
     from codenav.indexers.build import Progress
@@ -70,8 +70,6 @@ class RunDisplay:
                 self._observation(event.step)
             case Noticed():
                 self._line(f"Note: {event.text}", "yellow")
-            case RunEnded() if event.reason:
-                self._line(f"{event.status.value}: {event.reason}", "red")
 
     def _action(self, number: int, action: Action) -> None:
         self._line(f"{number}. {action.type}" + (f"  {_one_line(action.thought)}" if action.thought else ""), "bold")
