@@ -20,6 +20,7 @@ MIN_PREFIX, MAX_PREFIX = 3, 32
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
+_ASCII_WORD = re.compile(r"\w+", re.ASCII)
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _PART = re.compile(r"A+(?!a)|A?a+|0+")
 
@@ -41,7 +42,9 @@ _cache = _Cache()
 
 def words(text: str) -> list[str]:
     """The identifiers of a text as written: runs of letters, digits and `_`; runs of Chinese, Japanese, Korean."""
-    return _WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
 def whole_tokens(word: str) -> list[str]:

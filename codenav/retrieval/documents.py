@@ -7,7 +7,6 @@ import re
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.retrieval import analysis
-from codenav.retrieval.analysis import encodable as encodable
 
 KIND_WORTH = {
     BlockKind.CONDITIONAL: 0.8,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 from codenav.blocks import BlockKind, CodeBlock, Hit
 from codenav.errors import IndexUnavailable
-from codenav.retrieval import documents, plan
+from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
@@ -75,7 +76,7 @@ class Writer:
     def remove(self, path: str) -> None:
         """Drop all blocks of a file."""
         with translated():
-            self._writer.delete_documents_by_term("path", documents.encodable(path))
+            self._writer.delete_documents_by_term("path", analysis.encodable(path))
 
     def add(self, block: CodeBlock, *, file: int) -> None:
         """Index a block of the file with that number."""
@@ -153,16 +154,22 @@ class Reader:
             if len(hits) < fetch or limit < 1 or hits[-1][0] < hits[limit - 1][0]:
                 break
             fetch = min(found.count + 1, fetch * 100)
-        cut = hits[limit - 1][0] if 0 < limit <= len(hits) else 0.0
-        tied = [(score, address) for score, address in hits if score >= cut] if limit > 0 else []
-        keys = self._keys([address for _, address in tied])
-        order = sorted(range(len(tied)), key=lambda at: (-tied[at][0], keys[at]))
-        return Ranking([tied[at] for at in order[:limit]], found.count, tuple(translation.refused))
+        best = self._ordered(hits, limit)
+        return Ranking([hits[at] for at in best], found.count, tuple(translation.refused))
 
-    def _keys(self, addresses: list[Any]) -> list[tuple[int, int, str]]:
-        files, lines = self._numbers("file", addresses), self._numbers("first_line", addresses)
-        ids = self.ids(addresses)
-        return [(self._rank.get(file, 0), line, id) for file, line, id in zip(files, lines, ids, strict=True)]
+    def _ordered(self, hits: list[tuple[float, Any]], limit: int) -> list[int]:
+        """Places of the first `limit` hits by score, path, first line and id."""
+        if limit < 1 or not hits:
+            return []
+        cut = hits[min(limit, len(hits)) - 1][0]
+        scores = [-score for score, _ in hits if score >= cut]
+        addresses = [address for _, address in hits[: len(scores)]]
+        ranks = [self._rank.get(file, 0) for file in self._numbers("file", addresses)]
+        lines, ids = self._numbers("first_line", addresses), self._numbers("id_number", addresses)
+        if None in ids:
+            ids = self.ids(addresses)
+        keys = zip(scores, ranks, lines, ids, range(len(scores)), strict=True)
+        return [key[-1] for key in heapq.nsmallest(limit, keys)]
 
     def _numbers(self, field: str, addresses: list[Any]) -> list[Any]:
         if not addresses:
@@ -202,7 +209,7 @@ class Reader:
 
     def find(self, id: str) -> CodeBlock | None:
         """The block with that id."""
-        found = self.search(plan.Match("id", documents.encodable(id)), 1).found
+        found = self.search(plan.Match("id", analysis.encodable(id)), 1).found
         return self.block(found[0][1]) if found else None
 
     def blocks(self) -> Iterator[CodeBlock]:

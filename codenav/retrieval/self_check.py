@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from codenav.blocks import (
     BlockKind,
@@ -39,7 +40,7 @@ def run_checks(open_store: OpenStore) -> Iterator[CheckRow]:
     for check in CHECKS:
         name = check.__name__.removeprefix("_").replace("_", " ")
         try:
-            check(lambda again="", name=name: open_store(name + again))  # type: ignore[misc]
+            check(partial(open_store, name))
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             yield CheckRow(name, False, f"{type(error).__name__}: {error} (line {last.lineno}: {last.line})")
