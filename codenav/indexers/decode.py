@@ -17,7 +17,10 @@ _BOMS = (
 _BINARY_BYTES = 8000
 """How far a NUL byte is looked for: as git does (`FIRST_FEW_BYTES` in xdiff-interface.c)."""
 
-_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_NO_CHARSETS = {"idna", "mbcs", "oem", "palmos", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
+"""Python's own text encodings (documentation of `codecs`, "Python Specific Encodings"); some are slow, or warn."""
+
+_COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
 """PEP 263; in the first two lines, the first of them blank or a comment."""
 
 _NO_INDEX = re.compile(r"\s*[^\w\s]+\s*index\s*:\s*false\s*[^\w\s]*\s*$", re.IGNORECASE)
@@ -62,12 +65,18 @@ def _declared(data: bytes) -> str | None:
     found = _COOKIE.match(first)
     if found is None and not first.split(b"#")[0].strip():
         found = _COOKIE.match(rest.partition(b"\n")[0])
-    return _try(data, found.group(1).decode("ascii", "replace")) if found else None
+    if found is None:
+        return None
+    text = _try(data, found.group(1).decode("ascii"))
+    # An encoding in which the cookie itself reads otherwise (UTF-16) cannot be meant.
+    return text if text and found.group().decode("ascii", "replace") in text else None
 
 
 def _try(data: bytes, encoding: str) -> str | None:
     """None where the encoding is unknown, is no text encoding, or does not fit."""
     try:
+        if codecs.lookup(encoding).name.replace("_", "-") in _NO_CHARSETS:
+            return None
         text = data.decode(encoding)
         text.encode("utf-8")
     except (LookupError, ValueError):

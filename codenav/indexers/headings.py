@@ -23,8 +23,9 @@ class Heading:
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})(.*)$")
-_NO_PARAGRAPH = re.compile(r" {0,3}(?:>|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|\||<|(?:[-*_][ \t]*){3,}$)|(?: {4}|\t)")
-"""Lines that a row of dashes below does not turn into a heading: quotes, lists, tables, HTML, indented code."""
+_CONTAINER = re.compile(r" {0,3}(?:>|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|\||<)")
+_BREAK = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_CODE = re.compile(r" {4}|\t")
 _HTML = (
     (re.compile(r" {0,3}<!--"), re.compile("-->")),
     (
@@ -38,6 +39,7 @@ _HTML = (
 def markdown_headings(lines: list[str]) -> Iterator[Heading]:
     """ATX and setext headings (CommonMark 0.31, sections 4.2 and 4.3); not those in fences, comments, front matter."""
     paragraph: int | None = None
+    lazy = False
     closing: re.Pattern[str] | None = None
     for row in range(_front_matter(lines), len(lines)):
         line = lines[row]
@@ -45,30 +47,21 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
             closing = None if closing.search(line) else closing
             continue
         closing = _opens(line)
-        if closing is not None:
-            paragraph = None
-            continue
-        found = _ATX.match(line)
-        if found:
-            yield Heading(row, len(found.group(1)), (found.group(2) or "").strip(), line.strip())
-            paragraph = None
-            continue
-        setext = _SETEXT.match(line) if paragraph is not None else None
-        if setext and paragraph is not None:
+        atx = _ATX.match(line)
+        setext = _SETEXT.match(line)
+        if atx:
+            yield Heading(row, len(atx.group(1)), (atx.group(2) or "").strip(), line.strip())
+        elif setext and paragraph is not None:
             title = " ".join(part.strip() for part in lines[paragraph:row])
             yield Heading(paragraph, 1 if setext.group(1)[0] == "=" else 2, title, title)
-            paragraph = None
-        elif not line.strip():
-            paragraph = None
-        elif paragraph is None and not _NO_PARAGRAPH.match(line) and not _in_list(lines, row):
-            paragraph = row
-        elif paragraph is not None and _NO_PARAGRAPH.match(line) and line[:1] not in (" ", "\t"):
-            paragraph = None
-
-
-def _in_list(lines: list[str], row: int) -> bool:
-    """Whether a line goes on with what was not a paragraph (the second line of a list item, of a table)."""
-    return row > 0 and bool(lines[row - 1].strip()) and bool(_NO_PARAGRAPH.match(lines[row - 1]))
+        elif line.strip() and closing is None and not _BREAK.match(line):
+            # The lines below a quote, a list item, a table go on with it and are no title, whatever is under them.
+            lazy = lazy or _CONTAINER.match(line) is not None
+            if paragraph is None and not _CODE.match(line):
+                paragraph = row
+            paragraph = None if lazy else paragraph
+            continue
+        paragraph, lazy = None, False
 
 
 def _front_matter(lines: list[str]) -> int:

@@ -94,7 +94,7 @@ def _package(found: Distribution) -> Package:
         tops = _tops_in(editable, _top_names(found), name)
         return Package(name, found.version, summary, editable, tops, editable=True)
     listed = _listed(found)
-    if not listed or found.read_text("RECORD") is None:
+    if found.read_text("RECORD") is None:
         # What Debian and `setup.py develop` leave: no list, or one of the source archive.
         listed = _tops_in(root, _top_names(found), name, guess=False) or listed
     return Package(name, found.version, summary, root, listed)

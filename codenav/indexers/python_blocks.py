@@ -8,7 +8,7 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.python_draft import Calls, Draft, Place, finish, import_line, numbered
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
 from codenav.indexers.python_text import dedent, one_line
-from codenav.indexers.python_tree import OutOfTime, called_names, parse
+from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime, called_names, parse
 from codenav.indexers.python_walk import Walk
 
 if TYPE_CHECKING:
@@ -18,15 +18,16 @@ CUT = "cut: parsed by lines"
 """The reason of a skip for a file that the parser could not read in time: only its definitions are in the index."""
 
 
-def python_blocks(text: str, place: Place) -> tuple[list[CodeBlock], str]:
+def python_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) -> tuple[list[CodeBlock], str]:
     """The blocks of a Python file in order of the source, and `CUT` where it had to be read by lines, else "".
 
+    `seconds` of processor time are given to the parser.
     `text` has `\\n` line ends. A file with syntax errors gives the blocks around them; definitions that the parser
     loses inside a damaged stretch are found by lines.
     """
     data = text.encode("utf-8")
     try:
-        root = parse(data)
+        root = parse(data, seconds)
         calls = Calls(*called_names(root, data))
     except OutOfTime:
         lines = text.split("\n")

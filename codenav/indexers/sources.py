@@ -25,6 +25,7 @@ DESCRIPTION_CHARACTERS = 1_500
 _MODULES = 100
 """Names of modules kept; the prompt shows fewer."""
 
+_KINDS = "name a folder, a file, or pkg:NAME"
 _OTHER_SOURCES = ("openapi:", "mcp:", "tools:", "git:")
 
 
@@ -65,7 +66,7 @@ class Source:
             parts.pop()
         if not parts or parts[-1] == "__main__":
             return ""
-        return ".".join(parts) if all(part.isidentifier() and not keyword.iskeyword(part) for part in parts) else ""
+        return ".".join(parts) if all(map(_is_name, parts)) else ""
 
 
 def resolve(spec: str, interpreter: Interpreter) -> Source:
@@ -75,19 +76,19 @@ def resolve(spec: str, interpreter: Interpreter) -> Source:
         NotFound: no such folder, file or installed package; the hint names what is meant most likely.
         UsageError: a kind of source that does not exist, or a path that is neither a file nor a folder.
     """
+    if not spec.strip() or "\0" in spec or spec.strip() == "pkg:":
+        raise UsageError("no source named", hint=_KINDS)
     if spec.startswith("pkg:"):
         return _from_package(spec, find_package(spec.removeprefix("pkg:"), interpreter), interpreter)
     if spec.startswith(_OTHER_SOURCES) and not os.path.exists(spec):
-        raise UsageError(f"{spec}: no such kind of source", hint="name a folder, a file, or pkg:NAME")
-    if not spec.strip() or "\0" in spec:
-        raise UsageError("no source named", hint="name a folder, a file, or pkg:NAME")
+        raise UsageError(f"{spec}: no such kind of source", hint=_KINDS)
     path = Path(os.path.abspath(os.path.expanduser(spec)))
     if path.is_dir():
         return _from_folder(spec, path)
     if path.is_file():
         return _from_file(spec, path)
     if path.exists():
-        raise UsageError(f"{path} is neither a file nor a folder", hint="name a folder, a file, or pkg:NAME")
+        raise UsageError(f"{path} is neither a file nor a folder", hint=_KINDS)
     raise NotFound(f"no such file or folder: {spec}", hint=_meant(spec, path, interpreter))
 
 
@@ -149,7 +150,7 @@ def _from_file(spec: str, path: Path) -> Source:
         root=path.parent,
         import_paths=(path,) if python else (),
         summary="" if python else _first_paragraph(path),
-        modules=(path.stem,) if python and path.stem.isidentifier() else (),
+        modules=(path.stem,) if python and _is_name(path.stem) else (),
         members=(path.name,),
     )
 
@@ -170,7 +171,7 @@ def _import_root(path: Path) -> Path:
     # The packages of a home or temporary folder are not all meant when one of them is named.
     shared = {Path("/"), Path.home(), *Path.home().parents, Path(tempfile.gettempdir())}
     root = path
-    while (root / "__init__.py").is_file() and root.name.isidentifier() and root.parent not in shared:
+    while (root / "__init__.py").is_file() and _is_name(root.name) and root.parent not in shared:
         root = root.parent
     return root
 
@@ -181,7 +182,7 @@ def _modules_listed(package: Package) -> tuple[str, ...]:
     for member in package.members:
         stem, suffix = os.path.splitext(member)
         parts = stem.split("/")
-        if suffix in (".py", ".pyi") and all(part.isidentifier() for part in parts):
+        if suffix in (".py", ".pyi") and all(map(_is_name, parts)):
             if parts[-1] == "__init__":
                 parts.pop()
             names[".".join(parts[:1])] = None
@@ -212,11 +213,16 @@ def _python_in(folder: Path) -> list[tuple[str, Path]]:
         return [
             (path.stem, path)
             for path in inside
-            if path.stem.isidentifier()
+            if _is_name(path.stem)
             and (path.suffix in (".py", ".pyi") if path.suffix else path.is_dir() and _holds_python(path))
         ]
     except OSError:
         return []
+
+
+def _is_name(part: str) -> bool:
+    """Whether it can stand in an import statement."""
+    return part.isidentifier() and not keyword.iskeyword(part)
 
 
 def _holds_python(folder: Path) -> bool:
@@ -274,4 +280,4 @@ def _meant(spec: str, path: Path, interpreter: Interpreter) -> str:
     close = difflib.get_close_matches(path.name, siblings, n=2, cutoff=0.6)
     if close:
         return "did you mean " + " or ".join(str(path.parent / name) for name in close) + "?"
-    return "name a folder, a file, or pkg:NAME"
+    return _KINDS

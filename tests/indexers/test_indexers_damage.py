@@ -1,0 +1,169 @@
+"""Broken and hostile Python files: what can be read is, and no file stops or holds up a build."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.indexers.python_blocks import CUT, python_blocks
+from codenav.indexers.python_draft import Place
+from codenav.indexers.python_tree import OutOfTime, parse
+
+PLACE = Place("s", "m.py", "m")
+DEFINITIONS = {BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS}
+Damage = Callable[[list[str], random.Random], list[str]]
+
+
+def without_a_bracket(lines: list[str], chance: random.Random) -> list[str]:
+    row = chance.choice([row for row, line in enumerate(lines) if ")" in line] or [0])
+    return [*lines[:row], lines[row].replace(")", "", 1), *lines[row + 1 :]]
+
+
+def with_conflict_markers(lines: list[str], chance: random.Random) -> list[str]:
+    first = chance.randrange(len(lines))
+    last = first + chance.randrange(1, 12)
+    return [*lines[:first], "<<<<<<< HEAD", *lines[first:last], "=======", "    pass", ">>>>>>> other", *lines[last:]]
+
+
+def truncated(lines: list[str], chance: random.Random) -> list[str]:
+    last = chance.randrange(len(lines) // 2, len(lines))
+    return [*lines[:last], lines[last][: len(lines[last]) // 2]]
+
+
+def with_an_unclosed_string(lines: list[str], chance: random.Random) -> list[str]:
+    quoted = re.compile(r"""(?<!["'])["'](?!["'])""")
+    row = chance.choice([row for row, line in enumerate(lines) if quoted.search(line)] or [0])
+    return [*lines[:row], quoted.sub("", lines[row], count=1), *lines[row + 1 :]]
+
+
+def with_an_unclosed_docstring(lines: list[str], chance: random.Random) -> list[str]:
+    row = chance.choice([row for row, line in enumerate(lines) if '"""' in line] or [0])
+    return [*lines[:row], lines[row].replace('"""', "", 1), *lines[row + 1 :]]
+
+
+def with_a_python_2_print(lines: list[str], chance: random.Random) -> list[str]:
+    row = chance.choice([row for row, line in enumerate(lines) if line.lstrip().startswith("return")] or [0])
+    indent = re.match(r"\s*", lines[row])
+    assert indent
+    return [*lines[:row], f'{indent.group()}print "value of %s" % name', *lines[row:]]
+
+
+def definitions(text: str, before: int) -> Counter[str]:
+    """How often each qualified name is defined above a line."""
+    blocks, _ = python_blocks(text, PLACE)
+    return Counter(block.qualname for block in blocks if block.kind in DEFINITIONS and block.lines.start < before)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        without_a_bracket,
+        with_conflict_markers,
+        truncated,
+        with_an_unclosed_string,
+        with_an_unclosed_docstring,
+        with_a_python_2_print,
+    ],
+)
+def test_a_damaged_file_keeps_its_definitions(damage: Damage) -> None:
+    """At least 94 % with their full names: what tree-sitter alone keeps of the names where it keeps least."""
+    spec = importlib.util.find_spec("networkx")
+    assert spec and spec.origin
+    chance = random.Random(7)
+    files = chance.sample(sorted(Path(spec.origin).parent.rglob("*.py")), 60)
+    total = kept = broken = 0
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        lines = text.split("\n")
+        if len(lines) < 20:
+            continue
+        damaged = damage(lines, chance)
+        try:
+            ast.parse("\n".join(damaged))
+            continue
+        except SyntaxError:
+            broken += 1
+        before = len(damaged) - 1 if damage is truncated else len(lines) + 1
+        wanted = definitions(text, before)
+        total += wanted.total()
+        kept += (wanted & definitions("\n".join(damaged), len(damaged) + 1)).total()
+    assert broken >= 20 and total >= 200
+    assert kept / total >= 0.94
+
+
+def test_a_class_around_the_damage_keeps_its_methods() -> None:
+    source = (
+        "class A:\n    def f(self):\n        call(a, b\n\n"
+        "    def g(self):\n        return 1\n\n    async def h(self): pass\n"
+    )
+    blocks = {block.qualname: block for block in python_blocks(source, PLACE)[0]}
+    assert {"A", "A.f", "A.g", "A.h"} <= set(blocks)
+    assert blocks["A.g"].kind is BlockKind.METHOD
+    assert blocks["A.g"].import_line == "from m import A"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def a():\n    pass\nx = " + "[" * 200_000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("x = " + "(" * 20_000 + ")" * 20_000 + "\ndef b(): pass\n", {"b"}),
+        ("def a(): pass\nx = " + "a+" * 100_000 + "a\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\nx = a" + ".f(x)" * 100_000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\nx = [" + "1, " * 100_000 + "]\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\n" + "\0" * 1000 + "\ndef b(): pass\n", {"a", "b"}),
+    ],
+    ids=["open brackets", "nested", "sum", "chain", "table", "nul"],
+)
+def test_hostile_files_give_the_definitions_around(source: str, found: set[str]) -> None:
+    blocks, _ = python_blocks(source, PLACE)
+    assert found <= {block.qualname for block in blocks}
+
+
+def test_definitions_below_a_hundred_levels_are_left_out() -> None:
+    source = "".join(" " * depth + f"def f{depth}():\n" for depth in range(300)) + " " * 300 + "pass\n"
+    names = [block.name for block in python_blocks(source, PLACE)[0]]
+    assert names == [f"f{depth}" for depth in range(100)]
+
+
+def test_a_file_that_takes_too_long_is_read_by_lines() -> None:
+    chance = random.Random(1)
+    noise = "".join(chance.choices("([{\"'`$?\\:\n #~^|", k=990_000)).replace('"""', "").replace("'''", "")
+    head = "@decorated\ndef first(a,\n          b):\n    return 1\n\nclass A:\n    async def f(self): pass\n"
+    source = f"{head}{noise}\ndef last(): pass\n"
+    with pytest.raises(OutOfTime):
+        parse(source.encode(), seconds=0.0)
+    blocks, cut = python_blocks(source, PLACE, seconds=0.0)
+    by_name = {block.qualname: block for block in blocks}
+    assert cut == CUT
+    assert {"first", "A", "A.f", "last"} <= set(by_name)
+    first = by_name["first"]
+    assert (first.lines.start, first.lines.end, first.kind) == (1, 4, BlockKind.FUNCTION)
+    assert first.text == "@decorated\ndef first(a,\n          b):\n    return 1"
+    assert (by_name["A.f"].kind, by_name["A.f"].import_line) == (BlockKind.METHOD, "from m import A")
+
+
+def test_the_parser_reads_the_next_file_after_it_was_stopped() -> None:
+    with pytest.raises(OutOfTime):
+        parse(b"x = (\n" * 100_000, seconds=0.0)
+    blocks: list[CodeBlock] = python_blocks("def after(): pass\n", PLACE)[0]
+    assert [block.name for block in blocks] == ["after"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_text_is_survived(seed: int) -> None:
+    chance = random.Random(seed)
+    pieces = ["def ", "class ", "f", "(", ")", ":", "\n", "    ", "\t", '"""', "'", "#", "@", "=", ",", "async ",
+              "\\", "if ", "try", "é", "\x0c", "{", "}", "[", "lambda", "\U0001f389", "try:"]  # fmt: skip
+    source = "".join(chance.choices(pieces, k=3000))
+    blocks, _ = python_blocks(source, PLACE)
+    lines = source.count("\n") + 1
+    assert len({block.id for block in blocks}) == len(blocks)
+    assert all(block.text.strip() and 1 <= block.lines.start <= block.lines.end <= lines for block in blocks)

@@ -1,0 +1,216 @@
+"""Markdown and reStructuredText: sections, and not a character lost."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.indexers.document_blocks import SECTION_TOKENS, document_blocks
+from codenav.indexers.headings import markdown_headings
+from codenav.indexers.python_draft import Place
+from codenav.usage import estimate_tokens
+
+GUIDE = """Preamble.
+
+# Guide
+
+Text.
+
+## Install
+
+```bash
+# not a heading
+pip install x
+```
+
+Setext title
+over two lines
+-----
+- item
+---
+
+### Deep ###
+# Other
+"""
+
+
+def sections(text: str, language: str = "markdown") -> list[CodeBlock]:
+    return document_blocks(text, Place("/docs", "docs/guide.md"), language)
+
+
+def test_sections_of_markdown() -> None:
+    blocks = sections(GUIDE)
+    assert [(block.qualname, block.lines) for block in blocks] == [
+        ("guide", LineSpan(1, 2)),
+        ("Guide", LineSpan(3, 6)),
+        ("Guide > Install", LineSpan(7, 13)),
+        ("Guide > Setext title over two lines", LineSpan(14, 19)),
+        ("Guide > Setext title over two lines > Deep", LineSpan(20, 20)),
+        ("Other", LineSpan(21, 21)),
+    ]
+    assert blocks[2].signature == "## Install"
+    assert blocks[4].name == "Deep"
+    assert {(block.kind, block.language, block.source) for block in blocks} == {
+        (BlockKind.DOCUMENT, "markdown", "/docs")
+    }
+    assert "".join(block.text for block in blocks) == GUIDE
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("---\ntitle: x\n---\n# A\n", ["A"]),
+        ("<!--\n# no\n-->\n# A\n", ["A"]),
+        ("<pre>\n# no\n</pre>\n# A\n", ["A"]),
+        ("~~~\n# no\n```\n# no\n~~~\n# A\n", ["A"]),
+        ("- item\n  ```\n  # no\n  ```\n# A\n", ["A"]),
+        ("```\nunclosed\n# no\n", []),
+        ("#hashtag\n#  A  #\n    # code\n", ["A"]),
+        ("####### seven\n#\n", [""]),
+        ("| a | b |\n|---|---|\n", []),
+        ("> quote\n---\n", []),
+        ("text\n\n---\n", []),
+        ("Title\n===\nTitle\n---\n", ["Title", "Title"]),
+        ("`` ` `` not a fence\n# A\n", ["A"]),
+    ],
+)
+def test_headings_of_markdown(text: str, titles: list[str]) -> None:
+    assert [heading.title for heading in markdown_headings(text.split("\n"))] == titles
+    blocks = sections(text)
+    assert "".join(block.text for block in blocks) == text
+
+
+def test_headings_of_generated_markdown_are_those_of_markdown_it() -> None:
+    reader = MarkdownIt("commonmark")
+    chance = random.Random(5)
+    pieces = ["# A", "## B #", "text", "", "", "===", "---", "```", "~~~", "- item", "  more", "#no", "<!-- x", "-->",
+              "> q", "1. one", "    code"]  # fmt: skip
+    for _ in range(2000):
+        text = "\n".join(["intro", "", *chance.choices(pieces, k=6)])
+        rows = [token.map for token in reader.parse(text) if token.type == "heading_open" and token.level == 0]
+        mine = {heading.row for heading in markdown_headings(text.split("\n"))}
+        assert mine == {row[0] for row in rows if row}, text
+
+
+def test_sections_of_restructuredtext() -> None:
+    text = """==========
+The Title
+==========
+
+Intro.
+
+.. _label:
+
+Part one
+--------
+.. code-block:: text
+
+   Not a title
+   -----------
+
+====  ====
+a     b
+====  ====
+
+Deeper
+~~~~
+text
+more
+....
+
+Part two
+--------
+"""
+    blocks = sections(text, "restructuredtext")
+    assert [(block.qualname, block.lines.start) for block in blocks] == [
+        ("The Title", 1),
+        ("The Title > Part one", 9),
+        ("The Title > Part one > Deeper", 20),
+        ("The Title > Part two", 26),
+    ]
+    assert "".join(block.text for block in blocks) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "  \n\t\n"],
+)
+def test_a_document_of_white_space_gives_no_block(text: str) -> None:
+    assert sections(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "x\n",
+        "\n\nx\n\n",
+        "# A",
+        "\n# A\n\n\n",
+        "# A\n# A\n# A\n",
+        "\n" * 50 + "x" + "\n" * 50,
+        "a\x0c\x0b\u2028b\n",
+    ],
+)
+def test_short_documents_are_kept_whole(text: str) -> None:
+    blocks = sections(text)
+    assert "".join(block.text for block in blocks) == text
+    assert len({block.id for block in blocks}) == len(blocks)
+
+
+def test_a_long_section_is_cut_at_paragraphs_into_numbered_parts() -> None:
+    paragraphs = [f"Paragraph {number}. " + "word " * 150 + "\n\n" for number in range(30)]
+    text = "# Long\n\n" + "".join(paragraphs) + "## Short\n"
+    blocks = sections(text)
+    assert "".join(block.text for block in blocks) == text
+    assert [block.name for block in blocks[:2]] == ["Long (part 1)", "Long (part 2)"]
+    assert blocks[-1].qualname == "Long > Short"
+    assert all(block.text.startswith("Paragraph") for block in blocks[1:-1])
+    assert all(estimate_tokens(block.text) <= SECTION_TOKENS for block in blocks)
+    lines = text.split("\n")
+    for block in blocks:
+        assert block.text.rstrip("\n") == "\n".join(lines[block.lines.start - 1 : block.lines.end]).rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 100_000, "é漢🎉" * 30_000, "word " * 30_000, "line\n" * 30_000, "```\n" + "code\n" * 20_000]
+)
+def test_what_has_no_paragraphs_is_cut_all_the_same(text: str) -> None:
+    blocks = sections(text)
+    assert "".join(block.text for block in blocks) == text
+    assert max(estimate_tokens(block.text) for block in blocks) <= SECTION_TOKENS
+    assert blocks[-1].lines.end <= text.count("\n") + 1
+
+
+@pytest.mark.parametrize("language", ["markdown", "restructuredtext"])
+@pytest.mark.parametrize("seed", range(10))
+def test_no_character_of_a_generated_document_is_lost(language: str, seed: int) -> None:
+    chance = random.Random(seed)
+    pieces = ["# A\n", "## B\n", "Title\n===\n", "T\n-\n", "\n", "\n\n", "```\n", "text ", "é" * 50, "\t", "====\n",
+              ".. x\n", "   in\n", "word " * 300, "<!--", "-->", "---\n", "\x0c"]  # fmt: skip
+    text = "".join(chance.choices(pieces, k=400))
+    blocks = sections(text, language)
+    assert "".join(block.text for block in blocks) == text
+    position = 0
+    for block in blocks:
+        assert block.lines.start == text.count("\n", 0, position) + 1
+        position += len(block.text)
+        assert block.lines.start <= block.lines.end <= text.count("\n") + 1
+        assert block.name and block.qualname
+
+
+def test_no_character_of_real_documents_is_lost() -> None:
+    spec = importlib.util.find_spec("networkx")
+    assert spec and spec.origin
+    site = Path(spec.origin).parent.parent
+    documents = [path for ending in ("*.md", "*.rst") for path in sorted(site.rglob(ending))]
+    assert len(documents) >= 5
+    for path in documents:
+        text = path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
+        language = "markdown" if path.suffix == ".md" else "restructuredtext"
+        assert "".join(block.text for block in sections(text, language)) == text

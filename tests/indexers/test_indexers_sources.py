@@ -1,0 +1,328 @@
+"""`pkg:NAME` and paths: found, described, and refused with what was meant."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from codenav.blocks import FileSkip
+from codenav.errors import NotFound, UsageError
+from codenav.indexers.sources import DESCRIPTION_CHARACTERS, Source, describe, resolve
+from codenav.indexers.walk import walk
+from codenav.interpreter import Interpreter
+
+Tree = Callable[[Mapping[str, str | bytes]], Path]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "env" / "lib" / "python3.9" / "site-packages"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def other(site: Path) -> Interpreter:
+    """An interpreter of another version, whose packages are files that the test writes."""
+    prefix = site.parents[2]
+    return Interpreter(prefix / "bin" / "python", "3.9.1", prefix, prefix, (site,), (("Demo.Pkg", "1.0"),))
+
+
+def install(site: Path, name: str, files: Mapping[str, str], *, version: str = "1.0", **extra: str) -> None:
+    """Lay out an installed distribution as pip does; `extra` are further files of its metadata."""
+    info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: About {name}.\n"
+    everything = {**files, f"{info}/METADATA": metadata, **{f"{info}/{key}": text for key, text in extra.items()}}
+    for path, text in everything.items():
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        (site / path).write_text(text)
+    (site / info / "RECORD").write_text("".join(f"{path},,\n" for path in [*everything, f"{info}/RECORD"]))
+
+
+def files_of(source: Source) -> list[str]:
+    return [found.path for found in walk(source.root, members=source.members) if not isinstance(found, FileSkip)]
+
+
+def test_an_installed_package(interpreter: Interpreter) -> None:
+    source = resolve("pkg:networkx", interpreter)
+    version = source.versions["networkx"]
+    assert source.name == f"pkg:networkx@{version}"
+    assert source.key.startswith(f"networkx-{version}-")
+    assert source.root.name == "site-packages"
+    assert source.import_paths == ()
+    assert source.summary == "Python package for creating and manipulating graphs and networks"
+    assert {"networkx", "networkx.algorithms"} <= set(source.modules)
+    paths = files_of(source)
+    assert "networkx/algorithms/centrality/betweenness.py" in paths
+    assert all(path.startswith("networkx/") for path in paths)
+    assert (
+        source.module_of("networkx/algorithms/centrality/betweenness.py")
+        == "networkx.algorithms.centrality.betweenness"
+    )
+    assert source.module_of("networkx/__init__.py") == "networkx"
+
+
+def test_only_its_own_importable_files_and_documents(site: Path, other: Interpreter) -> None:
+    install(
+        site, "google-cloud-a", {"google/cloud/a/__init__.py": "", "google/cloud/a/README.md": "# A\n", "x.json": "{}"}
+    )
+    install(site, "google-cloud-b", {"google/cloud/b/core.py": "", "google/cloud/b/core.pyi": ""})
+    record = next(site.glob("google_cloud_a*/RECORD"), site / "google-cloud-a-1.0.dist-info" / "RECORD")
+    with record.open("a") as file:
+        file.write("../../../bin/tool.py,,\n/etc/x.py,,\ngoogle/cloud/a/__pycache__/x.py,,\n")
+    a, b = resolve("pkg:google-cloud-a", other), resolve("pkg:Google_Cloud.B", other)
+    assert files_of(a) == ["google/cloud/a/README.md", "google/cloud/a/__init__.py"]
+    assert files_of(b) == ["google/cloud/b/core.py"]
+    assert b.module_of("google/cloud/b/core.py") == "google.cloud.b.core"
+    assert (a.name, b.name) == ("pkg:google-cloud-a@1.0", "pkg:google-cloud-b@1.0")
+    assert a.key != b.key
+
+
+def test_a_distribution_of_a_single_module(site: Path, other: Interpreter) -> None:
+    install(site, "six", {"six.py": "x = 1\n"})
+    source = resolve("pkg:six", other)
+    assert files_of(source) == ["six.py"]
+    assert source.modules == ("six",)
+    assert source.module_of("six.py") == "six"
+
+
+def test_a_distribution_without_a_list_of_files(site: Path, other: Interpreter) -> None:
+    info = site / "olddist-2.0.egg-info"
+    info.mkdir()
+    (info / "PKG-INFO").write_text("Metadata-Version: 1.1\nName: olddist\nVersion: 2.0\nSummary: UNKNOWN\n")
+    (info / "top_level.txt").write_text("old\nolder\n")
+    (site / "old").mkdir()
+    (site / "old" / "__init__.py").write_text("")
+    (site / "older.py").write_text("")
+    (site / "stranger.py").write_text("")
+    source = resolve("pkg:olddist", other)
+    assert files_of(source) == ["old/__init__.py", "older.py"]
+    assert source.summary == ""
+
+
+def test_an_editable_install_through_a_path_file(site: Path, other: Interpreter, tree: Tree) -> None:
+    project = tree({"src/demo/__init__.py": "", "src/demo/a.py": "", "tests/t.py": "", "setup.py": ""})
+    files = {"_demo.pth": f"{project}/src\n"}
+    install(site, "demo", files, **_direct(project))
+    source = resolve("pkg:demo", other)
+    assert source.root == project / "src"
+    assert files_of(source) == ["demo/__init__.py", "demo/a.py"]
+    assert source.module_of("demo/a.py") == "demo.a"
+    assert source.modules == ("demo", "demo.a")
+
+
+def _direct(project: Path) -> dict[str, str]:
+    return {"direct_url.json": json.dumps({"url": project.as_uri(), "dir_info": {"editable": True}})}
+
+
+def test_an_editable_install_through_an_import_finder(site: Path, other: Interpreter, tree: Tree) -> None:
+    project = tree({"demo/__init__.py": "", "demo/a.py": "", "tests/__init__.py": "", "docs/x.md": ""})
+    finder = f"import sys\nMAPPING: dict[str, str] = {{'demo': '{project}/demo'}}\nNAMESPACES = {{}}\n"
+    files = {"__editable___demo_1_0_finder.py": finder, "__editable__.demo-1.0.pth": "import x; x.install()\n"}
+    install(site, "demo", files, **_direct(project))
+    source = resolve("pkg:demo", other)
+    assert source.root == project
+    assert source.import_paths == (project,)
+    assert files_of(source) == ["demo/__init__.py", "demo/a.py"]
+
+
+def test_an_editable_install_whose_name_is_not_its_package(site: Path, other: Interpreter, tree: Tree) -> None:
+    project = tree({"inner/__init__.py": "", "tests/__init__.py": "", "script.py": ""})
+    install(site, "outer-name", {"outer.pth": f"{project}\n"}, **_direct(project))
+    assert files_of(resolve("pkg:outer-name", other)) == ["inner/__init__.py"]
+
+
+def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:
+    """With pip and the build backend that is at hand, into a folder that stands for site-packages."""
+    project = tree(
+        {
+            "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n",
+            "backend.py": BACKEND,
+            "shapes/__init__.py": "",
+            "shapes/area.py": "def area(): pass\n",
+        }
+    )
+    target = tmp_path / "env"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation"]
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True)
+    subprocess.run([*pip[:3], "--python", str(target / "bin" / "python"), *pip[3:], "-e", str(project)], check=True)
+    from codenav.interpreter import find_interpreter
+
+    python = find_interpreter(target)
+    source = resolve("pkg:shapes", python)
+    assert (source.root, files_of(source)) == (project, ["shapes/__init__.py", "shapes/area.py"])
+    imported = [str(python.executable), "-c", "from shapes.area import area"]
+    assert subprocess.run(imported, cwd=tmp_path).returncode == 0
+    assert source.module_of("shapes/area.py") == "shapes.area"
+
+
+BACKEND = """
+import os, zipfile
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name = "shapes-0.1-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.writestr("shapes.pth", os.getcwd())
+        wheel.writestr("shapes-0.1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: shapes\\nVersion: 0.1\\n")
+        wheel.writestr("shapes-0.1.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("shapes-0.1.dist-info/RECORD", "shapes.pth,,\\n")
+    return name
+def build_wheel(*arguments):
+    raise RuntimeError("only editable")
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ("pkg:PIL", "did you mean pkg:pillow?"),
+        ("pkg:pilow", "did you mean pkg:pillow?"),
+        ("pkg:Demo_Pgk", "did you mean pkg:demo-pkg?"),
+        ("pkg:json", "json is part of Python's standard library: name its folder or file instead"),
+        ("pkg:quite-another", "python -m pip install quite-another"),
+        ("pkg:pillow@9", "codenav index pkg:pillow"),
+    ],
+)
+def test_a_package_that_is_not_installed(site: Path, other: Interpreter, spec: str, hint: str) -> None:
+    install(site, "pillow", {"PIL/__init__.py": ""}, version="10.0")
+    install(site, "Demo.Pkg", {"demo.py": ""})
+    (site / "broken-1.0.dist-info").mkdir()
+    with pytest.raises(NotFound) as caught:
+        resolve(spec, other)
+    assert hint in caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+def test_a_package_may_be_named_with_its_version(site: Path, other: Interpreter) -> None:
+    install(site, "pillow", {"PIL/__init__.py": ""}, version="10.0")
+    assert resolve("pkg:pillow@10.0", other).name == "pkg:pillow@10.0"
+
+
+def test_the_same_package_in_two_environments_has_two_keys(site: Path, other: Interpreter, tmp_path: Path) -> None:
+    install(site, "demo", {"demo.py": ""})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    install(elsewhere, "demo", {"demo.py": ""})
+    second = Interpreter(other.executable, "3.9.1", tmp_path, tmp_path, (elsewhere,))
+    assert resolve("pkg:demo", other).key != resolve("pkg:demo", second).key
+
+
+def test_a_folder(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree(
+        {
+            "pyproject.toml": '[project]\nname = "x"\ndescription = "Routes on maps."\n',
+            "README.md": "# Maps\n\nOther words.\n",
+            "maps/__init__.py": "",
+            "maps/roads/network.py": "",
+            "maps/_private.py": "",
+            "my-script.py": "",
+            "class.py": "",
+        }
+    )
+    source = resolve(str(root), interpreter)
+    assert (source.name, source.root, source.import_paths) == (str(root), root, (root,))
+    assert source.summary == "Routes on maps."
+    assert source.modules == ("maps", "maps.roads")
+    modules = {path: source.module_of(path) for path in files_of(source)}
+    assert modules == {
+        "README.md": "",
+        "class.py": "",
+        "my-script.py": "",
+        "maps/__init__.py": "maps",
+        "maps/_private.py": "maps._private",
+        "maps/roads/network.py": "maps.roads.network",
+    }
+
+
+def test_a_folder_with_a_src_layout(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree({"src/maps/__init__.py": "", "src/maps/a.py": "", "tests/t.py": ""})
+    source = resolve(str(root), interpreter)
+    assert source.import_paths == (root / "src",)
+    assert source.module_of("src/maps/a.py") == "maps.a"
+    assert source.module_of("tests/t.py") == ""
+    assert source.modules == ("maps", "maps.a")
+
+
+def test_a_folder_that_is_a_package_itself(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree({"maps/__init__.py": "", "maps/sub/__init__.py": "", "maps/sub/a.py": ""})
+    source = resolve(str(root / "maps" / "sub"), interpreter)
+    assert (source.root, source.import_paths) == (root / "maps" / "sub", (root,))
+    assert source.module_of("a.py") == "maps.sub.a"
+    assert source.module_of("__init__.py") == "maps.sub"
+
+
+def test_a_file(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree(
+        {"tool.py": "def f(): pass\n", "notes.md": "# Notes\n\n[![badge](x)](y)\n\nAbout it.\nAll.\n", "x.csv": ""}
+    )
+    source = resolve(str(root / "tool.py"), interpreter)
+    assert (source.root, files_of(source), source.import_paths) == (root, ["tool.py"], (root / "tool.py",))
+    assert source.module_of("tool.py") == "tool"
+    notes = resolve(str(root / "notes.md"), interpreter)
+    assert (notes.import_paths, notes.summary) == ((), "About it. All.")
+    with pytest.raises(UsageError, match=r"x\.csv is of no type that is indexed"):
+        resolve(str(root / "x.csv"), interpreter)
+
+
+def test_a_path_relative_or_below_home(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree({"a.py": ""})
+    code = (
+        "import sys; from codenav.interpreter import find_interpreter; from codenav.indexers.sources import resolve;"
+        "i = find_interpreter(); print(*{resolve(s, i).key for s in ('~/tree', 'tree', './tree/', sys.argv[1])})"
+    )
+    environment = {**os.environ, "HOME": str(root.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(root)], cwd=root.parent, env=environment, capture_output=True
+    )
+    assert done.stdout.decode().strip() == resolve(str(root), interpreter).key
+
+
+def test_keys_are_folder_names_and_unique(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree(
+        {"a b/x.py": "", "a-b/x.py": "", "ünï/x.py": "", ("long" * 60) + "/x.py": "", "..x/x.py": "", "A-B/x.py": ""}
+    )
+    keys = [resolve(str(folder), interpreter).key for folder in root.iterdir()]
+    assert len({key.lower() for key in keys}) == 6
+    for key in keys:
+        assert key.isascii() and "/" not in key and not key.startswith(".") and len(key) <= 80
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ("{root}/mapz", "did you mean {root}/maps?"),
+        ("{root}/nothing/like/it", "name a folder, a file, or pkg:NAME"),
+        ("networkx", "for the installed package: pkg:networkx"),
+    ],
+)
+def test_a_path_that_does_not_exist(tree: Tree, interpreter: Interpreter, spec: str, hint: str) -> None:
+    root = tree({"maps/a.py": ""})
+    with pytest.raises(NotFound) as caught:
+        resolve(spec.format(root=root), interpreter)
+    assert caught.value.hint == hint.format(root=root)
+    assert str(caught.value) == f"no such file or folder: {spec.format(root=root)}"
+
+
+@pytest.mark.parametrize(
+    "spec", ["/dev/null", "", "  ", "pkg:", "a\0b", "openapi:x.json", "mcp:server", "git:https://x/y@z"]
+)
+def test_what_is_no_source(interpreter: Interpreter, spec: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(spec, interpreter)
+    assert caught.value.hint == "name a folder, a file, or pkg:NAME"
+
+
+def test_the_description_is_bounded(interpreter: Interpreter) -> None:
+    text = describe(resolve("pkg:networkx", interpreter))
+    assert text.startswith("networkx ") and "creating and manipulating graphs" in text
+    assert "\nModules: networkx, networkx.algorithms" in text
+    many = Source("x", "/x", "x", Path("/x"), summary="s" * 1000, modules=tuple(f"module{n}" for n in range(100)))
+    assert len(describe(many)) <= DESCRIPTION_CHARACTERS
+    assert describe(many).endswith(", …")
+    assert len(describe(Source("x", "/x", "x", Path("/x"), summary="s" * 5000, modules=("m",)))) <= 1500
+    assert describe(Source("x", "/folder/x", "x", Path("/folder"))) == "x"
