@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from codenav.blocks import BlockKind, CodeBlock, SearchResult
@@ -32,7 +33,8 @@ def block_in_full(block: CodeBlock) -> str:
     """Heading, import line and source; signature and docstring instead where that is shorter."""
     heading = f"{block.kind.value} {block.qualname or block.name}  ({block.path}:{block.lines.start}-{block.lines.end})"
     body, language = block.text, block.language
-    described = f'{block.signature}\n    """{block.docstring}"""' if block.docstring else ""
+    docstring = textwrap.indent(block.docstring, "    ").lstrip()
+    described = f'{block.signature}\n    """{docstring}"""' if docstring else ""
     if described and estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body):
         body = described
     body = cut_middle(body.rstrip(), FULL_TOKENS)
