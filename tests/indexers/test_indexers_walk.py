@@ -176,7 +176,7 @@ def test_names_that_are_no_text(tree: Tree) -> None:
 def test_a_deep_tree(tree: Tree) -> None:
     root = tree({})
     folder = os.open(root, os.O_RDONLY)
-    for _ in range(1500):
+    for _ in range(1100):
         os.mkdir("d", dir_fd=folder)
         inner = os.open("d", os.O_RDONLY, dir_fd=folder)
         os.close(folder)
