@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import struct
 import termios
 import time
@@ -34,6 +35,12 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def stop(pid: int) -> None:
+    """Stop a process, and wait until it stands still: what is sent to it from then on stays in its pipe."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
 
 def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:

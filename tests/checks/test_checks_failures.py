@@ -45,7 +45,7 @@ class Daemon:
     def killed_while_checking(self, code: str) -> list[CheckReport]:
         """The reports of a check in the middle of which mypy is killed."""
         pid = self.pid
-        os.kill(pid, signal.SIGSTOP)
+        processes.stop(pid)
         reports: list[CheckReport] = []
         thread = threading.Thread(target=lambda: reports.extend(self.checks.check(code)))
         thread.start()
@@ -95,7 +95,7 @@ def test_a_daemon_killed_during_a_check_is_a_failure_and_the_next_check_works(st
 def test_a_daemon_killed_while_it_takes_a_step_in_takes_it_in_again(start: Callable[..., Daemon]) -> None:
     daemon = start(lint=False)
     pid = daemon.pid
-    os.kill(pid, signal.SIGSTOP)
+    processes.stop(pid)
     daemon.checks.remember("def soon(a: int) -> int: return a\n")
     processes.until(lambda: processes.asked(pid))
     os.kill(pid, signal.SIGKILL)
@@ -104,7 +104,7 @@ def test_a_daemon_killed_while_it_takes_a_step_in_takes_it_in_again(start: Calla
 
 def test_a_daemon_that_does_not_answer_is_given_up(start: Callable[..., Daemon]) -> None:
     daemon = start(lint=False, seconds=1.0)
-    os.kill(daemon.pid, signal.SIGSTOP)
+    processes.stop(daemon.pid)
     (report,) = daemon.checks.check("kept(1)\n")
     assert report.failure == "mypy gave no verdict in time" and not report.clean
     processes.until(lambda: not daemon.checks.check("")[0].failure)

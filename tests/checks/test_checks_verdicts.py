@@ -35,7 +35,6 @@ RIGHT = {
     "star": "from math import *\nprint(sqrt(2), tau)\n",
     "postponed annotations": "from __future__ import annotations\ndef tu(a: Tv) -> Tv: ...\nclass Tv: ...\n",
     "private names that stubs leave out": "import statistics\nstatistics._sum\n",
-    "type comment that is none": "tx = 1  # type: the first one\n",
     "nothing": "",
     "encoding comment": "# -*- coding: latin-1 -*-\nty = 'é'\nprint(ty.upper())\n",
     "library": "from shapes import Square, area\nimport shapes.flat\narea(Square(2), scale=3)\nshapes.flat.loose(1)\n",

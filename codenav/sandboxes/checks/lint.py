@@ -44,8 +44,8 @@ class Lint:
         history = self._history
         try:
             tree = read(code, newest=self._newest)
-        except SyntaxError as error:
-            return syntax_fault(error, self._newest, "E999")
+        except UNREADABLE as error:
+            return unreadable(error, self._newest, "E999")
         if history.postponed:
             future = ast.ImportFrom("__future__", [ast.alias("annotations", lineno=1, col_offset=0)], 0)
             tree.body.insert(0, ast.copy_location(future, ast.expr(lineno=1, col_offset=0)))
@@ -64,9 +64,15 @@ class Lint:
             self._history.add(self._history.examine(step))
 
 
-def syntax_fault(error: SyntaxError, newest: tuple[int, int], code: str) -> Answer:
-    """The finding for code that does not parse; a failure where only this interpreter cannot parse it."""
+UNREADABLE = (SyntaxError, RecursionError, MemoryError)
+"""What `read` raises."""
+
+
+def unreadable(error: BaseException, newest: tuple[int, int], code: str) -> Answer:
+    """The finding for code that does not parse; a failure where it is this interpreter that cannot parse it."""
     own = sys.version_info[:2]
+    if not isinstance(error, SyntaxError):
+        return Answer(failure=f"the code is too deeply nested ({type(error).__name__})")
     if newest > own:
         return Answer(
             failure=f"Python {own[0]}.{own[1]}, which runs the checkers, does not read this code "

@@ -58,11 +58,8 @@ def _respond(tool: Tool, request: Mapping[str, Any]) -> dict[str, Any]:
             return tool.check(request["code"]).to_dict()
         loading = tool.remember([Past.from_dict(step) for step in request["steps"]])
         return loading.to_dict() if loading else {}
-    except (RecursionError, MemoryError) as error:
-        why = f"the code is too deeply nested or too large ({type(error).__name__})"
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"[:500]
-    return {"broken": why}
+        return {"broken": f"{type(error).__name__}: {error}"[:500]}
 
 
 def _send(replies: IO[str], reply: Mapping[str, Any]) -> None:

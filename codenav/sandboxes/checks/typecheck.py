@@ -20,7 +20,7 @@ from typing import Any
 
 from codenav.sandboxes.checks.answers import Answer, Loading, Past
 from codenav.sandboxes.checks.history import History
-from codenav.sandboxes.checks.lint import syntax_fault
+from codenav.sandboxes.checks.lint import UNREADABLE, unreadable
 from codenav.sandboxes.checks.names import bindings, read
 from codenav.sandboxes.checks.prelude import LINES, STEP, Origins
 from codenav.sandboxes.checks.verdicts import Context, remarks
@@ -102,8 +102,8 @@ class Types:
         """The faults of a step, by line."""
         try:
             tree = read(code, newest=self._newest)
-        except SyntaxError as error:
-            return syntax_fault(error, self._newest, "syntax")
+        except UNREADABLE as error:
+            return unreadable(error, self._newest, "syntax")
         more = self._not_loaded(tree)
         if more:
             return Loading(more)

@@ -27,6 +27,9 @@ START_SECONDS = 60.0
 RENEW_AFTER = 500
 """Checks after which a child is replaced by a fresh one. mypy's daemon was seen to grow by 7 MiB in 100 checks."""
 
+_ATTEMPTS = 4
+"""At one check: with a module more, or after a fault of the tool."""
+
 _ROOT = Path(__file__).resolve().parents[3]
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from codenav.sandboxes.checks.serve import main; main()"
 _PASSED_ON = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
@@ -137,15 +140,17 @@ class Worker:
             self._end()
         if self._process is None:
             self._start()
-        for last in (False, False, True):
+        broke = False
+        for _ in range(_ATTEMPTS):
             if time.monotonic() > job.deadline:
                 return Answer(failure=f"{self.tool} gave no verdict in time: it was starting")
             try:
                 reply = self._exchange({"code": job.step.code}, job.deadline)
             except _Broken:
                 # mypy's daemon has faults that a fresh one does not show.
-                if last:
+                if broke:
                     raise
+                broke = True
                 self._again()
                 continue
             if "load" not in reply:
@@ -214,6 +219,8 @@ class Worker:
         return True
 
     def _launch(self) -> None:
+        if self._closing:
+            raise _Failed("the checks are closed")
         deadline = time.monotonic() + START_SECONDS
         settings = {**self.settings, "tool": self.tool, "host": os.getpid(), "skip": self._skip}
         settings["load"] = [*self._load, *self._newest]
