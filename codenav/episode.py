@@ -77,6 +77,7 @@ class Episode:
         self._verify = verify
         self._earlier = list(earlier)
         self._folder = folder
+        self._started = False
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
         prompt = agent.brief(request, description=description, environments=environments)
@@ -100,9 +101,8 @@ class Episode:
         """
         ending: RunEnded | None = None
         try:
-            if not self.steps:
-                self._began = time.monotonic()
-                yield self._emit(self._head)
+            if not self._started:
+                yield self._start()
             while not self.ended:
                 for event in self._events_of_a_step():
                     yield event
@@ -131,8 +131,8 @@ class Episode:
         """
         if self.ended:
             raise UsageError("the episode is over", hint="start a new one")
-        if not self.steps:
-            self._emit(self._head)
+        if not self._started:
+            self._start()
         before = len(self.steps)
         for _ in self._events_of_a_step():
             pass
@@ -200,6 +200,10 @@ class Episode:
     def __repr__(self) -> str:
         state = self._ended.status.value if self._ended else "running"
         return f"<Episode {self._head.id} {state}, {len(self.steps)} steps: {self.request[:60]!r}>"
+
+    def _start(self) -> Event:
+        self._started, self._began = True, time.monotonic()
+        return self._emit(self._head)
 
     def _events_of_a_step(self) -> Iterator[Event]:
         began = time.monotonic()

@@ -143,7 +143,7 @@ class Session:
 
     def stream(self, request: str) -> Generator[Event]:
         """Run one request, yielding each event as it happens. See `Episode.stream`."""
-        return self.episode(request).stream()
+        yield from self.episode(request).stream()
 
     def episode(self, request: str) -> Episode:
         """Join the parts for one request; nothing runs yet.

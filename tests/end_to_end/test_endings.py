@@ -27,7 +27,7 @@ def nothing_stays() -> Iterator[None]:
     assert left_behind() == []
 
 
-def one_clear_line(ran: Ran, code: int, *parts: str) -> None:
+def expect_one_clear_line(ran: Ran, code: int, *parts: str) -> None:
     """The command ended with that code, said these things in its error, and showed no traceback."""
     assert ran.code == code, ran.err
     errors = [line for line in ran.err.splitlines() if line.startswith("Error: ")]
@@ -48,47 +48,47 @@ def status_of_last() -> str:
 
 def test_no_model_is_configured(library: Path) -> None:
     ran = codenav("run", "Do it.", "--on", library)
-    one_clear_line(ran, 4, "--model", "CODENAV_MODEL", "configuration file")
+    expect_one_clear_line(ran, 4, "--model", "CODENAV_MODEL", "configuration file")
     assert codenav("episodes", "list", "--json").document == []
 
 
 def test_the_folder_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "farm").mkdir()
-    one_clear_line(codenav("index", tmp_path / "fram"), 2, "farm")
+    expect_one_clear_line(codenav("index", tmp_path / "fram"), 2, "farm")
 
 
 def test_the_folder_is_empty(tmp_path: Path) -> None:
-    one_clear_line(codenav("index", tmp_path), 2)
+    expect_one_clear_line(codenav("index", tmp_path), 2)
 
 
 def test_the_package_is_not_installed() -> None:
-    one_clear_line(codenav("index", "pkg:networkz"), 2, "pkg:networkx")
+    expect_one_clear_line(codenav("index", "pkg:networkz"), 2, "pkg:networkx")
 
 
 def test_there_is_no_such_interpreter(library: Path, tmp_path: Path) -> None:
-    one_clear_line(codenav("index", library, "--python", tmp_path / "venv"), 2, "venv")
+    expect_one_clear_line(codenav("index", library, "--python", tmp_path / "venv"), 2, "venv")
 
 
 def test_the_request_is_empty(run: Run, library: Path) -> None:
-    one_clear_line(run("  ", "--on", library), 2, "empty")
+    expect_one_clear_line(run("  ", "--on", library), 2, "empty")
 
 
 def test_the_description_is_a_file_that_is_not_there(run: Run, library: Path) -> None:
-    one_clear_line(run("Do it.", "--on", library, "--description", "no-such.md"), 2, "no-such.md")
+    expect_one_clear_line(run("Do it.", "--on", library, "--description", "no-such.md"), 2, "no-such.md")
 
 
 def test_a_named_variable_is_not_set(run: Run, library: Path) -> None:
-    one_clear_line(run("Do it.", "--on", library, "--env", "NO_SUCH_KEY"), 2, "NO_SUCH_KEY")
+    expect_one_clear_line(run("Do it.", "--on", library, "--env", "NO_SUCH_KEY"), 2, "NO_SUCH_KEY")
 
 
 def test_the_work_folder_is_a_file(run: Run, library: Path) -> None:
-    one_clear_line(run("Do it.", "--on", library, "--work-dir", library / "README.md"), 2, "README.md")
+    expect_one_clear_line(run("Do it.", "--on", library, "--work-dir", library / "README.md"), 2, "README.md")
 
 
 def test_without_bubblewrap_a_pipe_is_refused(run: Run, library: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     ran = run("Do it.", "--on", library, env={"PATH": str(tmp_path / "bin")})
-    one_clear_line(ran, 4, "bubblewrap", "--sandbox process")
+    expect_one_clear_line(ran, 4, "bubblewrap", "--sandbox process")
 
 
 def test_without_bubblewrap_process_can_be_asked_for_by_name(
@@ -119,20 +119,22 @@ def test_nothing_listens_at_the_base_url(library: Path) -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     ran = codenav("run", "Do it.", "--on", library, "--model", "m", "--base-url", url, "--max-seconds", "20")
-    one_clear_line(ran, 4, url)
+    expect_one_clear_line(ran, 4, url)
     assert status_of_last() == "error"
 
 
 def test_the_key_is_wrong(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.key = "right"
-    one_clear_line(run("Do it.", "--on", library, env={"OPENAI_API_KEY": "wrong-key-123"}), 4, "401", "OPENAI_API_KEY")
+    expect_one_clear_line(
+        run("Do it.", "--on", library, env={"OPENAI_API_KEY": "wrong-key-123"}), 4, "401", "OPENAI_API_KEY"
+    )
     assert len(chat_server.chats) == 1
     assert status_of_last() == "error"
 
 
 def test_the_server_answers_with_a_web_page(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = lambda body: Fault(200, body="<html>log in</html>", content_type="text/html")
-    one_clear_line(run("Do it.", "--on", library), 1, "base-url")
+    expect_one_clear_line(run("Do it.", "--on", library), 1, "base-url")
 
 
 # Interrupts ----------------------------------------------------------------------------------------------------
