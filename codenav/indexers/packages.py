@@ -9,13 +9,16 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from codenav.errors import NotFound
 from codenav.indexers.walk import language_of
 from codenav.interpreter import Interpreter, normalise
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build", "dist", "scripts"}
 """Folders of a project that no package installs, where it does not say what it does install."""
@@ -61,6 +64,8 @@ def is_installed(name: str, interpreter: Interpreter) -> bool:
 
 def _installed(paths: Iterable[Path]) -> Iterable[Distribution]:
     """The first one of each name is the one that Python imports."""
+    from importlib.metadata import distributions
+
     for found in distributions(path=[str(path) for path in paths]):
         # Left-overs of an interrupted pip have no name.
         if found.metadata["Name"]:

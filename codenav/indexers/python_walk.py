@@ -53,6 +53,7 @@ class Walk:
         self._module_name = module or path.rpartition("/")[2].rpartition(".")[0]
         self._drafts: list[Draft] = []
         self._stack: list[tuple[Node, _Scope]] = []
+        self._damaged = root.has_error
         self.definitions: dict[int, Draft] = {}
         """By the row of their `def` or `class`, 0-based."""
 
@@ -102,7 +103,7 @@ class Walk:
             self._definition(node, scope)
         elif kind == "if_statement" and scope.importable is None:
             self._if(node, scope)
-        elif kind in _COMPOUND or (node.child_count and node.has_error):
+        elif kind in _COMPOUND or (self._damaged and node.child_count and node.has_error):
             self._stack.append((node, scope))
         elif scope.kind == "class" and node.end_byte - node.start_byte > LONG_ASSIGNMENT:
             self._assignment(node, scope)

@@ -226,8 +226,9 @@ def _is_name(part: str) -> bool:
 
 
 def _holds_python(folder: Path) -> bool:
+    """Modules, or packages: a namespace package has no modules of its own."""
     try:
-        return any(path.suffix in (".py", ".pyi") for path in folder.iterdir())
+        return any(path.suffix in (".py", ".pyi") or (path / "__init__.py").is_file() for path in folder.iterdir())
     except OSError:
         return False
 
