@@ -124,6 +124,19 @@ def test_of_a_step_that_raised_only_what_ran_counts(warm: StepChecks) -> None:
     assert found(warm, "print(ho)\n") == UNKNOWN
 
 
+@pytest.mark.parametrize("failing", ["def ht():\n    1 / 0", "class ht:\n    def __init__(self):\n        1 / 0"])
+def test_of_a_step_that_raised_in_a_function_all_names_count(warm: StepChecks, failing: str) -> None:
+    warm.remember("hu = [1]\n")
+    warm.remember(f"{failing}\nhu = 'text'\nhv = 1\nht()\nhw = 2\n", failed_at=failing.count("\n") + 1)
+    assert found(warm, "hu.append, hu.upper, hv, hw\n") == CLEAN
+    assert found(warm, "ht(1)\n") == [[], ["call-arg"]]
+
+
+def test_of_a_step_that_raised_in_a_lambda_all_names_count(warm: StepChecks) -> None:
+    warm.remember("hx = lambda: 1 / 0\nhy = 1\nhx()\n", failed_at=1)
+    assert found(warm, "hx, hy\n") == CLEAN
+
+
 def test_a_step_that_failed_in_its_first_line_binds_nothing(warm: StepChecks) -> None:
     warm.remember("1 / 0\nhp = 1\n", failed_at=1)
     assert found(warm, "print(hp)\n") == UNKNOWN
@@ -154,11 +167,11 @@ def test_a_star_import_takes_the_types_of_what_it_may_have_replaced(fresh: Make)
 
 
 def test_postponed_annotations_last(fresh: Make) -> None:
-    checks = fresh()
+    checks = fresh(types=False)
     later = "def f(a: Later): pass\nclass Later: pass\n"
-    assert found(checks, later)[0] == ["F821"]
+    assert found(checks, later) == [["F821"]]
     checks.remember("from __future__ import annotations\n")
-    assert found(checks, later) == CLEAN
+    assert found(checks, later) == [[]]
 
 
 def test_a_step_that_mypy_cannot_read_costs_its_types_only(warm: StepChecks) -> None:
@@ -184,7 +197,7 @@ def test_forty_steps_that_build_on_each_other(fresh: Make) -> None:
 def test_libraries_that_come_one_after_another(fresh: Make) -> None:
     checks = fresh(lint=False)
     # A running mypy daemon breaks when `ctypes` or `asyncio` is added to it.
-    for module in ("ctypes", "asyncio", "json", "unittest.mock"):
+    for module in ("ctypes", "asyncio"):
         assert found(checks, f"import {module}\nprint({module}.nothing_like_it)\n") == [["attr-defined"]]
         checks.remember(f"import {module}\n")
-    assert found(checks, "asyncio.run(1)\nctypes.c_int(2).value\njson.dump()\n") == [["arg-type", "call-arg"]]
+    assert found(checks, "asyncio.run(1)\nctypes.c_int(2).value\n") == [["arg-type"]]

@@ -15,7 +15,9 @@ class Formatting:
         import black
         from black.parsing import InvalidInput
 
-        self._format, self._mode, self._unreadable = black.format_str, black.Mode(), InvalidInput
+        self._format, self._mode = black.format_str, black.Mode()
+        # The last two: an encoding comment that names none, and a lone surrogate.
+        self._unreadable = (InvalidInput, SyntaxError, UnicodeError)
         self._format("x = 1\n", mode=self._mode)
 
     def check(self, code: str) -> Answer:

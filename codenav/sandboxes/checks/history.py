@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from codenav.sandboxes.checks.answers import Past, Trust
-from codenav.sandboxes.checks.names import Bindings, bindings, ran_until, read
+from codenav.sandboxes.checks.names import Bindings, bindings, read
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,36 @@ class History:
 
 
 def _until(tree: ast.Module, code: str, failed_at: int) -> Learnt:
+    """What is left of a step in whose line `failed_at` an exception was raised.
+
+    Where that line may belong to a function, nobody knows from which later line it was called.
+    """
     whole: list[ast.stmt] = []
-    doubtful: set[str] = set()
-    for statement, raised in ran_until(tree, failed_at):
-        if raised:
-            doubtful = bindings(ast.Module([statement], [])).bound
-        else:
+    doubtful: list[ast.stmt] = []
+    for number, statement in enumerate(tree.body):
+        if _end(statement) < failed_at:
             whole.append(statement)
-    end = (whole[-1].end_lineno or 0) if whole else 0
-    source = "\n".join(code.split("\n")[:end])
-    return Learnt(source, bindings(ast.Module(whole, [])), frozenset(doubtful))
+            continue
+        later = tree.body[number + 1 :] if _is_deferred(statement, failed_at) else []
+        is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if later and is_definition:
+            whole.append(statement)
+            doubtful = later
+        elif statement.lineno <= failed_at:
+            doubtful = [statement, *later]
+        break
+    source = "\n".join(code.split("\n")[: _end(whole[-1]) if whole else 0])
+    names = bindings(ast.Module(doubtful, [])).bound
+    return Learnt(source, bindings(ast.Module(whole, [])), frozenset(names))
+
+
+def _end(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _is_deferred(statement: ast.stmt, line: int) -> bool:
+    deferred = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
+    return any(
+        isinstance(node, deferred) and node.lineno <= line <= (node.end_lineno or node.lineno)
+        for node in ast.walk(statement)
+    )

@@ -44,19 +44,23 @@ class Lint:
         history = self._history
         try:
             tree = read(code, newest=self._newest)
+            messages = self._messages(tree)
         except UNREADABLE as error:
             return unreadable(error, self._newest, "E999")
-        if history.postponed:
-            future = ast.ImportFrom("__future__", [ast.alias("annotations", lineno=1, col_offset=0)], 0)
-            tree.body.insert(0, ast.copy_location(future, ast.expr(lineno=1, col_offset=0)))
-        checked = self._checker(tree, filename="<step>", builtins=history.names)
         guess = history.open or bindings(tree).dynamic
         remarks = [
             Remark(self._codes[type(message).__name__], message.message % message.message_args, message.lineno)
-            for message in sorted(checked.messages, key=lambda message: (message.lineno, message.col))
+            for message in messages
             if type(message).__name__ in self._codes
         ]
         return Answer([r for r in remarks if r.code in REPORTED and not (guess and r.code in ("F821", "F822"))])
+
+    def _messages(self, tree: ast.Module) -> list[Any]:
+        if self._history.postponed:
+            future = ast.ImportFrom("__future__", [ast.alias("annotations", lineno=1, col_offset=0)], 0)
+            tree.body.insert(0, ast.copy_location(future, ast.expr(lineno=1, col_offset=0)))
+        checked = self._checker(tree, filename="<step>", builtins=self._history.names)
+        return sorted(checked.messages, key=lambda message: (message.lineno, message.col))
 
     def remember(self, steps: Sequence[Past]) -> None:
         """Steps ran."""
@@ -65,7 +69,7 @@ class Lint:
 
 
 UNREADABLE = (SyntaxError, RecursionError, MemoryError)
-"""What `read` raises."""
+"""What `read` raises, and pyflakes on code that is nested more deeply than its stack."""
 
 
 def unreadable(error: BaseException, newest: tuple[int, int], code: str) -> Answer:

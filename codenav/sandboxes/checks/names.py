@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -159,15 +158,3 @@ def _deleted(statement: ast.stmt) -> set[str]:
     if not isinstance(statement, ast.Delete):
         return set()
     return {target.id for target in statement.targets if isinstance(target, ast.Name)}
-
-
-def ran_until(tree: ast.Module, failed_at: int) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements that ran when line `failed_at` raised; True beside the one that raised, which ran in part."""
-    for statement in tree.body:
-        if (statement.end_lineno or statement.lineno) < failed_at:
-            yield statement, False
-        elif statement.lineno <= failed_at:
-            yield statement, True
-            return
-        else:
-            return

@@ -64,7 +64,8 @@ class StepChecks:
     def remember(self, code: str, *, failed_at: int | None = None) -> None:
         """A step ran: later steps may use what it bound. Returns at once.
 
-        `failed_at` is the line (1-based) at which it raised, if it did: what stands below did not happen.
+        `failed_at` is the last of its own lines (1-based) in the traceback, if it raised: what stands below did not
+        happen, unless that line is in a function.
         """
         if not self._closed:
             for worker in self._workers:
