@@ -112,7 +112,7 @@ def sandbox(
     python: str | Path | None = None,
     work_dir: str | Path | None = None,
     env: Sequence[str] | Mapping[str, str] = (),
-    network: str = "none",
+    network: str = "",
     resources: Resources | None = None,
 ) -> Sandbox:
     """Start a sandbox by itself: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
@@ -126,7 +126,8 @@ def sandbox(
     """
     from codenav.workbench import Workbench, checked_work_dir, choose_backend, values_of
 
-    interpreter = find_interpreter(python or load_config().python or None)
+    config = load_config()
+    interpreter = find_interpreter(python or config.python or None)
     named = listed(on) if on else []
     sources = [item.source if isinstance(item, SourceIndex) else resolve(str(item), interpreter) for item in named]
     bench = Workbench(
@@ -135,7 +136,7 @@ def sandbox(
         import_paths=[path for source in sources for path in source.import_paths],
         network=network,
         env=values_of(env),
-        resources=resources or Resources(),
+        resources=resources or Resources(step_seconds=config.code_timeout),
     )
     return bench.start(checked_work_dir(work_dir))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
+from codenav.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,14 @@ class Config:
     """Environment: CODENAV_LIMIT_SECONDS."""
     limit_tokens: int = 0
     """Environment: CODENAV_LIMIT_TOKENS."""
+
+    def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
+        """The configured limits; what is given wins."""
+        return Limits(
+            steps=self.limit_steps if steps is None else steps,
+            seconds=self.limit_seconds if seconds is None else seconds,
+            tokens=self.limit_tokens if tokens is None else tokens,
+        )
 
 
 def home(kind: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +18,13 @@ from codenav.actions import (
     Observation,
     Step,
     Summary,
-    SummaryObservation,
     Turn,
     Unreadable,
 )
 from codenav.episodes.record import EpisodeResult
-from codenav.episodes.verify import script_from_steps
+from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
-from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Status
+from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
 from codenav.execution import Execution
 from codenav.limits import Limits
 from codenav.protocols import Agent, Environment, Listener, Verifier
@@ -78,6 +78,7 @@ class Episode:
         self._earlier = list(earlier)
         self._folder = folder
         self._started = False
+        self._noticed: list[Event] = []
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
         prompt = agent.brief(request, description=description, environments=environments)
@@ -99,46 +100,44 @@ class Episode:
         A caller that stops reading ends the episode as interrupted. Errors of codenav's own are in the last event,
         not raised; Ctrl-C is raised again once the last event is out.
         """
-        ending: RunEnded | None = None
         try:
-            if not self._started:
-                yield self._start()
-            while not self.ended:
-                for event in self._events_of_a_step():
-                    yield event
-                    if isinstance(event, RunEnded):
-                        return
-        except CodeNavError as error:
-            ending = self._failed(error)
-        except (KeyboardInterrupt, GeneratorExit):
-            # An answer that is out is not lost when its replay is interrupted.
-            answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
-            self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason="interrupted", exit_code=130))
-            raise
-        except BaseException as error:
-            self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
-            raise
-        if ending:
-            yield self._end(ending)
+            with self._one_ending():
+                if not self._started:
+                    yield self._start()
+                while self._ended is None:
+                    yield from self._events_of_a_step()
+        except CodeNavError:
+            if self._ended:
+                yield self._ended
 
     def step(self) -> Step:
         """Take one step; for those who drive the loop themselves.
 
         Raises:
-            LimitReached: before the step, when a limit has been reached.
+            LimitReached: a limit has been reached; the episode is then over.
             UsageError: the episode is over.
-            ModelUnreachable, ModelRefused, ModelFailed: as the agent raises them.
+            ModelUnreachable, ModelRefused, ModelFailed: as the agent raises them; the episode is then over.
         """
         if self.ended:
             raise UsageError("the episode is over", hint="start a new one")
-        if not self._started:
-            self._start()
-        before = len(self.steps)
-        for _ in self._events_of_a_step():
-            pass
-        if len(self.steps) == before:
-            raise UsageError("the episode is over", hint="start a new one")
+        with self._one_ending():
+            if not self._started:
+                self._start()
+            for _ in self._events_of_a_step():
+                pass
         return self.steps[-1]
+
+    def notice(self, text: str) -> None:
+        """Put something into the record that a person should know, and into the stream before the next step."""
+        if self._started and not self.ended:
+            self._noticed.append(self._emit(Noticed(text)))
+
+    def close(self) -> None:
+        """End an episode that has not ended, as interrupted; safe to call twice."""
+        if self._ended is None:
+            if not self._started:
+                self._start()
+            self._end(RunEnded(Status.INTERRUPTED, reason="it was left before its end", exit_code=130))
 
     def run(self) -> EpisodeResult:
         """Run to the end."""
@@ -201,6 +200,24 @@ class Episode:
         state = self._ended.status.value if self._ended else "running"
         return f"<Episode {self._head.id} {state}, {len(self.steps)} steps: {self.request[:60]!r}>"
 
+    @contextmanager
+    def _one_ending(self) -> Iterator[None]:
+        """Whatever is raised inside ends the episode, and goes on."""
+        try:
+            yield
+        except CodeNavError as error:
+            status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
+            self._end(RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code))
+            raise
+        except (KeyboardInterrupt, GeneratorExit):
+            # An answer that is out is not lost when its replay is interrupted.
+            answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
+            self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason="interrupted", exit_code=130))
+            raise
+        except BaseException as error:
+            self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
+            raise
+
     def _start(self) -> Event:
         self._started, self._began = True, time.monotonic()
         return self._emit(self._head)
@@ -214,6 +231,8 @@ class Episode:
             # A model that was cut off because the time is up has not failed.
             self._check_limits()
             raise
+        yield from self._noticed
+        self._noticed.clear()
         self.usage += turn.usage
         yield self._emit(Acted(len(self.steps) + 1, turn.action))
         step = self._carry_out(turn, began)
@@ -251,15 +270,17 @@ class Episode:
 
     def _summary(self) -> Summary:
         """The agent's last code summary, else the steps that ended ok, replayed."""
-        for step in reversed(self.steps):
-            observation = step.observation
-            if isinstance(observation, SummaryObservation):
-                return Summary(observation.code, observation.verdict.verified, observation.verdict.reason)
-        code = script_from_steps([*self._earlier, *self.steps])
+        sent = last_summary(self.steps)
+        if sent:
+            return sent
+        code = self._script()
         if not code or self._verify is None:
             return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
-        verdict = self._verify(code)
+        verdict = self._verify(code, timeout=self._seconds_left())
         return Summary(code, verdict.verified, verdict.reason)
+
+    def _script(self) -> str:
+        return script_from_steps([*self._earlier, *self.steps])
 
     def _check_limits(self) -> None:
         limits, seconds = self.limits, time.monotonic() - self._began
@@ -280,22 +301,18 @@ class Episode:
         last = self.steps[-bound:] if bound else []
         return bool(bound) and len(last) == bound and all(isinstance(step.action, Unreadable) for step in last)
 
-    def _failed(self, error: CodeNavError) -> RunEnded:
-        status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
-        return RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code)
-
     def _end(self, ending: RunEnded) -> RunEnded:
         if self._ended is None:
-            summary = (
-                ending.summary if ending.summary.code else Summary(script_from_steps(self.steps), False, ending.reason)
-            )
+            # What ran is kept also where nothing is claimed of it.
+            kept = last_summary(self.steps) or Summary(self._script(), False, ending.reason)
+            summary = ending.summary if ending.summary.code else kept
             self._ended = replace(ending, usage=self.usage, seconds=time.monotonic() - self._began, summary=summary)
             for listener in self._listeners:
                 try:
                     listener(self._ended)
-                except StorageFull:
-                    # It has said so already, or the run is over anyway: the answer must still come out.
-                    self._ended = replace(self._ended, reason=self._ended.reason or "the record is incomplete")
+                except StorageFull as error:
+                    # The run is over, and its answer must still come out.
+                    self._ended = replace(self._ended, reason=self._ended.reason or str(error))
         return self._ended
 
     def _emit(self, event: Event) -> Event:

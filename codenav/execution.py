@@ -237,8 +237,9 @@ class SandboxSpec:
     """Whether files that a step changed are copied back into `work_dir`."""
     env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of the code; it travels over the protocol, never in a process's environment."""
-    network: str = "none"
-    """`none`, or `host` for the host's own network."""
+    network: str = ""
+    """`none`, `host` for the host's own network, or empty for what the backend does by itself: bubblewrap has
+    none, `process` has the host's and cannot cut it off."""
     resources: Resources = Resources()
 
 

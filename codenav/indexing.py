@@ -114,7 +114,7 @@ def open_index(
     index = SourceIndex(source, store, python)
     if not refresh:
         if not store.exists:
-            raise NotFound(f"{spec} has not been indexed", hint=f"codenav index {spec}")
+            raise NotFound(store.notice or f"{spec} has not been indexed", hint=f"codenav index {spec}")
         return index
     if store.notice:
         tell(store.notice)

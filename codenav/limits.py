@@ -13,6 +13,8 @@ from codenav.errors import UsageError
 class Limits:
     """Reaching one ends the episode with status `limit` and exit code 3.
 
+    Without any, a session takes the configured ones (`config.toml`, CODENAV_LIMIT_STEPS, …), else these.
+
     Raises:
         UsageError: a limit is negative.
     """
@@ -20,7 +22,7 @@ class Limits:
     steps: int = 20
     """Actions of the agent. 0 means no limit. The default of the released CodeNav (codenav_run.py, --max_steps)."""
     seconds: float = 600.0
-    """Wall clock, from the first prompt. 0 means no limit. Environment: CODENAV_LIMIT_SECONDS."""
+    """Wall clock, from the first prompt. 0 means no limit."""
     tokens: int = 0
     """Input and output tokens of all model calls together. 0 means no limit."""
     invalid_actions: int = 5

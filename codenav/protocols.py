@@ -103,8 +103,11 @@ class Checker(Protocol):
         """A report per tool that is switched on. Never raises: a tool that fails says so in its report."""
         ...
 
-    def remember(self, code: str) -> None:
-        """A step ran: later steps may use what it defined."""
+    def remember(self, code: str, *, failed_at: int | None = None) -> None:
+        """A step ran: later steps may use what it bound.
+
+        `failed_at` is the line (1-based) at which it raised: what stands below did not happen.
+        """
         ...
 
     def close(self) -> None:
@@ -177,8 +180,14 @@ class Agent(Protocol):
 Listener = Callable[[Event], None]
 """Reads the events of a run: a display, a recorder."""
 
-Verifier = Callable[[str], Verdict]
-"""Replays a script in a fresh sandbox and says whether the result is the same."""
+
+class Verifier(Protocol):
+    """Replays a script in a fresh sandbox and says whether the result is the same."""
+
+    def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
+        """`timeout` is what the episode has left, in seconds; None is no limit."""
+        ...
+
 
 StartSandbox = Callable[[Path | None], Sandbox]
 """Starts a fresh sandbox like another one, on a work folder that is only read (None: an empty one)."""

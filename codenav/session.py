@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from codenav.agents import CodeNavAgent
+from codenav.agents.prompts import prompt_folder
 from codenav.config import episodes_dir, load_config
 from codenav.environments import (
     AskEnvironment,
@@ -23,17 +24,17 @@ from codenav.episode import Episode
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.episodes.verify import verify
-from codenav.errors import NotFound, UsageError
+from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event, RunStarted
 from codenav.execution import Resources, Verdict
 from codenav.indexers.build import Progress
 from codenav.indexers.sources import describe
 from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
-from codenav.interpreter import Interpreter, find_interpreter
+from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.protocols import Checker, Model, Sandbox
-from codenav.workbench import Confirm, Workbench, checked_work_dir, choose_backend, values_of
+from codenav.workbench import Confirm, Workbench, checked_work_dir, choose_backend, copy_inputs, values_of
 
 PACKAGES_TOLD = 40
 """Installed distributions that the prompt names, those of the sources first."""
@@ -60,7 +61,7 @@ class Session:
         limits: Limits | None = None,
         code_timeout: float | None = None,
         sandbox: str | None = None,
-        network: str = "none",
+        network: str = "",
         env: Sequence[str] | Mapping[str, str] = (),
         resources: Resources | None = None,
         format: bool = False,
@@ -86,7 +87,7 @@ class Session:
             limits: what each episode may spend.
             code_timeout: seconds of one code step.
             sandbox: `auto`, `bubblewrap` or `process` (no isolation).
-            network: `none` or `host`.
+            network: `none` or `host`. Default: none in bubblewrap; `process` cannot cut the host's off.
             env: names of variables of this process that the code sees, or names with values.
             resources: what the code may use.
             format, lint, types: whether black, flake8 and mypy read each step.
@@ -102,39 +103,45 @@ class Session:
             SandboxUnavailable: nothing here can contain code.
         """
         config = load_config()
-        self._notice = notice or (lambda text: None)
-        self._work_dir = checked_work_dir(work_dir)
+        self._tell = notice or (lambda text: None)
+        self._given = checked_work_dir(work_dir)
         values = values_of(env)
-        self._prompts = _checked_folder(prompts or config.prompts)
-        self._own_model = model is None or isinstance(model, str)
-        if model is None or isinstance(model, str):
-            model = open_model(model or config.model, base_url=base_url or config.base_url, notice=self._notice)
-        self._model: Model = model
-        backend = choose_backend(sandbox or config.sandbox, confirm)
-        if backend == "process":
-            self._notice("the code runs without isolation: it can do all that you can do (--sandbox process)")
-        interpreter = find_interpreter(python or config.python or None)
-        self._code_timeout = code_timeout or config.code_timeout
-        self._limits = limits or Limits(config.limit_steps, config.limit_seconds, config.limit_tokens)
+        self._prompts = prompt_folder(prompts or config.prompts or None)
+        self._limits = limits or config.limits()
+        step_seconds = code_timeout or (resources.step_seconds if resources else config.code_timeout)
         self._switches = {"formatting": format, "lint": lint, "types": types}
         self._ask = ask
         self._store = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._sandbox: Sandbox | None = None
         self._checker: Checker | None = None
+        self._work_dir: Path | None = None
         self._inputs: Path | None = None
-        self._opened: list[SourceIndex] = []
-        self.indexes = [
-            item if isinstance(item, SourceIndex) else self._open(item, interpreter, progress) for item in listed(on)
-        ]
-        self._description = _text_of(description) or "\n\n".join(describe(item.source) for item in self.indexes)
+        self._closing = ExitStack()
+        with ExitStack() as opening:
+            if model is None or isinstance(model, str):
+                model = open_model(model or config.model, base_url=base_url or config.base_url, notice=self._noticed)
+                opening.callback(model.close)
+            self._model: Model = model
+            backend = choose_backend(sandbox or config.sandbox, confirm)
+            if backend == "process":
+                self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
+            interpreter = find_interpreter(python or config.python or None)
+            self.indexes = []
+            for item in listed(on):
+                if not isinstance(item, SourceIndex):
+                    item = open_index(item, python=interpreter, progress=progress, notice=self._tell)
+                    opening.callback(item.close)
+                self.indexes.append(item)
+            self._description = _text_of(description) or "\n\n".join(describe(item.source) for item in self.indexes)
+            self._closing = opening.pop_all()
         self._bench = Workbench(
             backend=backend,
             python=interpreter,
             import_paths=import_paths_of(self.indexes),
             network=network,
             env=values,
-            resources=replace(resources or Resources(), step_seconds=self._code_timeout),
+            resources=replace(resources or Resources(), step_seconds=step_seconds),
         )
 
     def run(self, request: str) -> EpisodeResult:
@@ -153,26 +160,26 @@ class Session:
             SandboxUnavailable: the sandbox does not start.
             StorageFull: the record cannot be made.
         """
+        if not request.strip():
+            raise UsageError("the request is empty", hint="say what you want in one sentence")
         id, folder = self._store.create()
         try:
             episode = self._joined(request, id, folder)
         except BaseException:
-            # Nothing has happened yet that a record could tell.
+            # Nothing has happened yet that a record could tell; a sandbox on this folder ends with it.
+            if not self._episodes:
+                self._stop()
             shutil.rmtree(folder, ignore_errors=True)
             raise
         self._episodes.append(episode)
         return episode
 
     def close(self) -> None:
-        """End the sandbox and the checkers, and what else this session opened; safe to call twice."""
-        if self._sandbox:
-            self._sandbox.close()
-        if self._checker:
-            self._checker.close()
-        for index in self._opened:
-            index.close()
-        if self._own_model:
-            self._model.close()
+        """End the sandbox, the checkers and what else this session opened; safe to call twice."""
+        for episode in self._episodes:
+            episode.close()
+        self._stop()
+        self._closing.close()
 
     def __enter__(self) -> Self:
         return self
@@ -180,22 +187,24 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _open(self, item: str | Path, python: Interpreter, progress: Callable[[Progress], None] | None) -> SourceIndex:
-        index = open_index(item, python=python, progress=progress, notice=self._notice)
-        self._opened.append(index)
-        return index
+    def _noticed(self, text: str) -> None:
+        """What the model's client has to say: to the person, and into the record of the running episode."""
+        self._tell(text)
+        if self._episodes:
+            self._episodes[-1].notice(text)
 
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
-        if not request.strip():
-            raise UsageError("the request is empty", hint="say what you want in one sentence")
         sandbox = self._sandbox or self._start(folder)
-        replay = _Replay(sandbox, self._bench, self._inputs, self._code_timeout)
+        seconds = self._bench.resources.step_seconds
+        replay = _Replay(sandbox, self._bench, self._inputs)
+        names = {"formatting": "black", "lint": "flake8", "types": "mypy"}
         code = CodeEnvironment(
             sandbox,
             checker=self._checker,
-            timeout=self._code_timeout,
+            timeout=seconds,
             packages=self._packages(),
             imports=self._imports(),
+            tools=[names[switch] for switch, on in self._switches.items() if on],
         )
         episode = Episode(
             request,
@@ -220,22 +229,25 @@ class Session:
 
     def _start(self, folder: Path) -> Sandbox:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""
-        given = self._work_dir
-        work_dir = given or folder / "work"
+        work_dir = self._given or folder / "work"
         work_dir.mkdir(parents=True, exist_ok=True)
-        sandbox = self._bench.start(work_dir)
-        # A replay needs the files as they were before the first step.
-        if given and any(given.iterdir()):
-            self._inputs = folder / "inputs"
-            shutil.copytree(given, self._inputs, symlinks=True)
+        self._inputs = copy_inputs(self._given, folder / "inputs", self._bench.resources) if self._given else None
+        self._sandbox = self._bench.start(work_dir)
+        self._work_dir = work_dir
         if any(self._switches.values()):
             from codenav.sandboxes.checks import StepChecks
 
             self._checker = StepChecks(
                 python=self._bench.python, import_paths=self._bench.import_paths, **self._switches
             )
-        self._work_dir, self._sandbox = work_dir, sandbox
-        return sandbox
+        return self._sandbox
+
+    def _stop(self) -> None:
+        if self._sandbox:
+            self._sandbox.close()
+        if self._checker:
+            self._checker.close()
+        self._sandbox = self._checker = None
 
     def _packages(self) -> list[tuple[str, str]]:
         own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
@@ -273,37 +285,33 @@ class Session:
 
 
 class _Replay:
-    """Replays a script as one episode of a session would have run it."""
+    """Replays a script as one episode of a session would have run it. Satisfies `protocols.Verifier`."""
 
-    def __init__(self, sandbox: Sandbox, bench: Workbench, inputs: Path | None, code_timeout: float) -> None:
+    def __init__(self, sandbox: Sandbox, bench: Workbench, inputs: Path | None) -> None:
         self.episode: Episode | None = None
-        self._sandbox, self._bench, self._inputs, self._code_timeout = sandbox, bench, inputs, code_timeout
+        self._sandbox, self._bench, self._inputs = sandbox, bench, inputs
 
-    def __call__(self, script: str) -> Verdict:
+    def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
         ran = self.episode.code_steps if self.episode else []
+        try:
+            expected = self._sandbox.variables()
+        except SandboxUnavailable as error:
+            return Verdict(False, f"there is nothing to compare with: {error}")
+        # The script does at once what took that many steps.
+        seconds = self._bench.resources.step_seconds * max(len(ran), 1)
         return verify(
             script,
             start=lambda inputs: self._bench.start(inputs, copy_out=False),
             inputs=self._inputs,
-            expected=self._sandbox.variables(),
+            expected=expected,
             stdout="".join(execution.stdout for execution in ran if execution.ok),
-            # The script does at once what took that many steps.
-            timeout=self._code_timeout * max(len(ran), 1),
+            timeout=seconds if timeout is None else min(seconds, timeout),
         )
 
 
 def _own_secrets() -> dict[str, str]:
     """What must not stand in a record although no code ever saw it: a server may repeat the key in an error."""
     return {name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}
-
-
-def _checked_folder(path: str | Path | None) -> Path | None:
-    if not path:
-        return None
-    folder = Path(path).expanduser()
-    if not folder.is_dir():
-        raise NotFound(f"no such folder: {path}", hint=f"codenav prompt copy {path}")
-    return folder
 
 
 def _text_of(description: str | Path | None) -> str:

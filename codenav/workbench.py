@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.errors import SandboxUnavailable, UsageError
+from codenav.errors import SandboxUnavailable, StorageFull, UsageError
 from codenav.execution import Resources, SandboxSpec
 from codenav.interpreter import Interpreter
 from codenav.masked import MaskedSandbox
 from codenav.protocols import Sandbox
 from codenav.sandboxes import diagnose, start
+from codenav.sandboxes.workfolder import WorkFolder
 
 Confirm = Callable[[str], bool]
 """Asks a person a yes-or-no question."""
@@ -49,6 +52,30 @@ class Workbench:
         )
         sandbox = start(self.backend, spec)
         return MaskedSandbox(sandbox, self.env) if self.env else sandbox
+
+
+def copy_inputs(work_dir: Path, target: Path, resources: Resources) -> Path | None:
+    """Copy what a sandbox takes of a work folder, so that a replay can begin with it; None where there is nothing.
+
+    Raises:
+        UsageError: a file cannot be read, the folder is too large, or it holds codenav's own files.
+        StorageFull: there is no room for the copy.
+    """
+    if target.is_relative_to(work_dir):
+        raise UsageError(
+            f"the work folder {work_dir} holds codenav's own files, in {target.parent.parent}",
+            hint="name a folder below it with --work-dir, or another CODENAV_HOME",
+        )
+    names = WorkFolder(work_dir, resources, copy_out=False).files()
+    for name in names:
+        try:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(work_dir / name, target / name, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StorageFull(f"no room to keep a copy of the work folder in {target}") from error
+            raise UsageError(f"cannot read {work_dir / name}: {error.strerror}") from error
+    return target if names else None
 
 
 def choose_backend(named: str, confirm: Confirm | None = None) -> str:

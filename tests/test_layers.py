@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent / "codenav"
 
 BASE = {
     "errors", "blocks", "execution", "actions", "events", "messages", "limits", "usage", "config", "interpreter",
-    "protocols",
+    "protocols", "text",
 }  # fmt: skip
 PARTS = {"indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {

@@ -29,7 +29,7 @@ def compose(*, description: str, environments: Sequence[Environment], folder: Pa
         NotFound: `folder` does not exist.
         UsageError: an action has no file, a file cannot be read, or it names a variable that is not there.
     """
-    _check(folder)
+    folder = prompt_folder(folder)
     sections = [_filled(item.action.type, item.facts(), folder) for item in environments]
     variables = {
         "description": description.strip() or NO_DESCRIPTION,
@@ -46,7 +46,7 @@ def template(folder: Path | None = None) -> str:
         NotFound: `folder` does not exist.
         UsageError: a file cannot be read.
     """
-    _check(folder)
+    folder = prompt_folder(folder)
     known = {"types": ", ".join(TYPES), "actions": "\n\n".join(_text(name, folder).strip() for name in TYPES)}
     overview = _text(OVERVIEW, folder).strip()
     return _VARIABLE.sub(lambda match: known.get(match["name"], match[0]), overview) + "\n"
@@ -77,9 +77,16 @@ def copy_prompts(folder: Path) -> list[Path]:
     return list(copies.values())
 
 
-def _check(folder: Path | None) -> None:
+def prompt_folder(named: str | Path | None) -> Path | None:
+    """A user's folder of prompt files, `~` expanded; None stays None.
+
+    Raises:
+        NotFound: there is no such folder.
+    """
+    folder = None if named is None else Path(named).expanduser()
     if folder is not None and not folder.is_dir():
         raise NotFound(f"no such prompt folder: {folder}", hint=f"codenav prompt copy {folder}")
+    return folder
 
 
 def _text(name: str, folder: Path | None) -> str:

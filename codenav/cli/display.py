@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from codenav.actions import Action, CodeObservation, SearchObservation, Step, SummaryObservation
-from codenav.events import Acted, Event, Noticed, Observed, RunStarted
+from codenav.events import Acted, Event, Observed, RunStarted
+from codenav.text import neutral
 
 if TYPE_CHECKING:
     from codenav.indexers.build import Progress
@@ -27,7 +28,7 @@ class ReportProgress(Protocol):
 
 def notice(text: str) -> None:
     """One line that a person should know."""
-    click.echo(f"Note: {text}", err=True)
+    click.echo(neutral(f"Note: {text}"), err=True)
 
 
 @contextmanager
@@ -68,8 +69,6 @@ class RunDisplay:
                 self._action(event.number, event.action)
             case Observed():
                 self._observation(event.step)
-            case Noticed():
-                self._line(f"Note: {event.text}", "yellow")
 
     def _action(self, number: int, action: Action) -> None:
         self._line(f"{number}. {action.type}" + (f"  {_one_line(action.thought)}" if action.thought else ""), "bold")
@@ -104,8 +103,8 @@ class RunDisplay:
             self._line(f"   … {len(lines) - LINES} more lines", "dim")
 
     def _line(self, text: str, style: str) -> None:
-        # The text is data: brackets in it are no markup.
-        self._console.print(text, style=style or None, markup=False)
+        # The text is data: brackets in it are no markup, escapes in it steer nothing.
+        self._console.print(neutral(text), style=style or None, markup=False)
 
 
 def _one_line(text: str) -> str:

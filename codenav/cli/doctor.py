@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from codenav.cli.options import json_option, print_json, python_option
+from codenav.cli.options import json_option, print_json, python_option, say
 from codenav.errors import CodeNavError
 
 LEAST_FREE = 1 << 30
@@ -56,9 +56,9 @@ def command(model: str | None, base_url: str | None, python: str | None, as_json
     else:
         width = max(len(row.name) for row in rows)
         for row in rows:
-            click.echo(f"{'ok     ' if row.ok else 'missing'}  {row.name:<{width}}  {row.detail}")
+            say(f"{'ok     ' if row.ok else 'missing'}  {row.name:<{width}}  {row.detail}")
             if row.hint:
-                click.echo(f"{'':9}{'':{width}}  → {row.hint}")
+                say(f"{'':9}{'':{width}}  → {row.hint}")
     return 0 if all(row.ok for row in rows if row.needed) else 4
 
 
@@ -129,17 +129,20 @@ def _docker() -> Row:
 
 
 def _elasticsearch() -> Row:
+    from codenav.text import shown_url
+
     url = os.environ.get("CODENAV_ELASTICSEARCH_URL", "")
+    shown = shown_url(url)
     if not url:
         return Row("elasticsearch", True, "not configured; the embedded index serves")
     hint = "start the server, or unset CODENAV_ELASTICSEARCH_URL"
     try:
         with urllib.request.urlopen(f"{url.rstrip('/')}/_cluster/health", timeout=SECONDS) as answer:
-            return Row("elasticsearch", True, f"{url} answers {answer.status}")
+            return Row("elasticsearch", True, f"{shown} answers {answer.status}")
     except urllib.error.HTTPError as error:
-        return Row("elasticsearch", False, f"{url} answers {error.code}", hint)
+        return Row("elasticsearch", False, f"{shown} answers {error.code}", hint)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return Row("elasticsearch", False, f"{url} does not answer: {error}", hint)
+        return Row("elasticsearch", False, f"{shown} does not answer: {error}", hint)
 
 
 def _model(named: str | None, base_url: str | None) -> Row:

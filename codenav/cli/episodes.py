@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from codenav.cli.options import json_option, print_json
+from codenav.cli.options import json_option, print_json, say
 
 FilePath = click.Path(path_type=Path, dir_okay=False)
 
@@ -28,7 +28,6 @@ def command() -> None:
 @json_option
 def list_episodes(limit: int, as_json: bool) -> None:
     """List the newest episodes first."""
-    from codenav.cli.transcript import inert
     from codenav.config import episodes_dir
     from codenav.episodes.store import EpisodeStore
 
@@ -37,13 +36,13 @@ def list_episodes(limit: int, as_json: bool) -> None:
         print_json([row.to_dict() for row in rows])
         return
     for row in rows:
-        request = inert(" ".join(row.request.split()))
+        request = " ".join(row.request.split())
         mark = "verified" if row.verified else ""
-        click.echo(f"{row.id}  {row.status.value:<11} {row.steps:>3} steps  {mark:<8}  {request[:70]}")
+        say(f"{row.id}  {row.status.value:<11} {row.steps:>3} steps  {mark:<8}  {request[:70]}")
     if rows.damaged:
-        click.echo(f"{len(rows.damaged)} without a readable record: {', '.join(rows.damaged[:5])}", err=True)
+        say(f"{len(rows.damaged)} without a readable record: {', '.join(rows.damaged[:5])}", err=True)
     if not rows:
-        click.echo('No episode yet. Try: codenav run "…" --on .', err=True)
+        say('No episode yet. Try: codenav run "…" --on .', err=True)
 
 
 @command.command("show")
@@ -53,15 +52,15 @@ def list_episodes(limit: int, as_json: bool) -> None:
 def show(episode: str, prompt: bool, as_json: bool) -> None:
     """Show an episode: its id, the beginning of one, or last."""
     from codenav.api import load_episode
-    from codenav.cli.transcript import inert, transcript
+    from codenav.cli.transcript import transcript
 
     result = load_episode(episode)
     if as_json:
         print_json(result.to_dict())
     elif prompt:
-        click.echo(inert(result.prompt), nl=False)
+        say(result.prompt.rstrip("\n"))
     else:
-        click.echo(transcript(result))
+        say(transcript(result))
 
 
 @command.command("export")
@@ -88,4 +87,4 @@ def export(episode: str, notebook: Path | None, script: Path | None, record: Pat
         print_json(written)
         return
     for path in written.values():
-        click.echo(f"wrote {path}")
+        say(f"wrote {path}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from codenav.cli.options import json_option, print_json, python_option
+from codenav.cli.options import json_option, print_json, python_option, say
 
 
 @click.command("index")
@@ -32,7 +32,7 @@ def command(source: str, python: str | None, as_json: bool) -> None:
     if as_json:
         print_json(stats.to_dict(details=False))
         return
-    click.echo(f"{stats.files} files, {stats.blocks} blocks, {stats.seconds:.1f} s")
+    say(f"{stats.files} files, {stats.blocks} blocks, {stats.seconds:.1f} s")
     if stats.skipped:
         count = "1 file was" if len(stats.skipped) == 1 else f"{len(stats.skipped)} files were"
-        click.echo(f"{count} skipped: codenav sources show {source}", err=True)
+        say(f"{count} skipped: codenav sources show {source}", err=True)

@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 
 from codenav import __version__
+from codenav.cli.options import say
 from codenav.errors import CodeNavError
 
 COMMANDS = {
@@ -92,9 +93,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         error.show()
         return error.exit_code
     except CodeNavError as error:
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}", err=True)
         if error.hint:
-            click.echo(f"Try: {error.hint}", err=True)
+            say(f"Try: {error.hint}", err=True)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a document is printed."""
+"""Options that several commands share, and how their output is printed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+
+from codenav.text import neutral
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -32,3 +34,8 @@ on_option: Decorator = click.option(
 def print_json(document: Any) -> None:
     """One JSON document on stdout, readable."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """A line for a person. Names and texts in it are data: what would steer a terminal is shown as an escape."""
+    click.echo(neutral(text), err=err)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from codenav.cli.options import json_option, print_json
+from codenav.cli.options import json_option, print_json, say
 
 
 @click.group("prompt")
@@ -29,15 +29,14 @@ def show(prompts: Path | None, as_json: bool) -> None:
 
     The prompt of a run, whole, is in its record: codenav episodes show last --prompt.
     """
-    from codenav.agents.prompts import template
+    from codenav.agents.prompts import prompt_folder, template
     from codenav.config import load_config
 
-    configured = load_config().prompts
-    text = template(prompts or (Path(configured).expanduser() if configured else None))
+    text = template(prompts or prompt_folder(load_config().prompts or None))
     if as_json:
         print_json({"prompt": text})
     else:
-        click.echo(text, nl=False)
+        say(text.rstrip("\n"))
 
 
 @command.command("copy")
@@ -52,4 +51,4 @@ def copy(folder: Path, as_json: bool) -> None:
         print_json([str(path) for path in copies])
         return
     for path in copies:
-        click.echo(f"wrote {path}")
+        say(f"wrote {path}")

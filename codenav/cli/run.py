@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.options import json_option, on_option, print_json, python_option
+from codenav.cli.options import json_option, on_option, print_json, python_option, say
+from codenav.errors import CodeNavError
 
 if TYPE_CHECKING:
     from codenav.episodes.record import EpisodeResult
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "bubblewrap", "process"]),
     help="What contains the code; process contains nothing. [default: auto]",
 )
-@click.option("--network", type=click.Choice(["none", "host"]), default="none", show_default=True)
+@click.option("--network", type=click.Choice(["none", "host"]), help="[default: none; process cannot cut it off]")
 @click.option("--env", metavar="NAME", multiple=True, help="A variable that the code may see. Repeatable.")
 @click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy.")
 @click.option("--format/--no-format", default=False, help="black on each step. [default: no]")
 @click.option("--lint/--no-lint", default=True, help="flake8 on each step. [default: yes]")
 @click.option("--types/--no-types", default=True, help="mypy on each step. [default: yes]")
 @click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing but the answer.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the answer and the verdict, and nothing meanwhile.")
 @python_option
 @json_option
 def command(request: str, **options: Any) -> int:
@@ -64,6 +65,9 @@ def command(request: str, **options: Any) -> int:
         raise click.UsageError("--stream goes with --json.")
     from codenav.cli import display
 
+    saved = options["save_summary"]
+    if saved and not saved.absolute().parent.is_dir():
+        raise click.UsageError(f"--save-summary: there is no folder {saved.absolute().parent}.")
     with _session(options) as session:
         running = session.episode(request)
         shown = None if options["quiet"] or options["as_json"] else display.RunDisplay()
@@ -76,25 +80,20 @@ def command(request: str, **options: Any) -> int:
                     if options["stream"]:
                         click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
         finally:
-            if running.ended:
-                _finish(running.result, options)
-    return running.result.exit_code if running.ended else 1
+            _print(running.result, options)
+        if saved and running.result.summary.code:
+            running.result.to_script(saved)
+        return running.result.exit_code
 
 
 def _session(options: dict[str, Any]) -> Session:
     from codenav.cli import display
     from codenav.config import load_config
-    from codenav.limits import Limits
     from codenav.session import Session
 
-    config = load_config()
-    chosen = {
-        "steps": options["max_steps"],
-        "seconds": options["max_seconds"],
-        "tokens": options["max_tokens"],
-    }
-    defaults = {"steps": config.limit_steps, "seconds": config.limit_seconds, "tokens": config.limit_tokens}
-    limits = Limits(**{**defaults, **{key: value for key, value in chosen.items() if value is not None}})
+    limits = load_config().limits(
+        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
+    )
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     with display.indexing(", ".join(options["sources"])) as progress:
         return Session(
@@ -107,7 +106,7 @@ def _session(options: dict[str, Any]) -> Session:
             limits=limits,
             code_timeout=options["code_timeout"],
             sandbox=options["sandbox"],
-            network=options["network"],
+            network=options["network"] or "",
             env=options["env"],
             format=options["format"],
             lint=options["lint"],
@@ -131,23 +130,30 @@ def _ask(question: str) -> str | None:
         raise KeyboardInterrupt from None
 
 
-def _finish(result: EpisodeResult, options: dict[str, Any]) -> None:
-    """Print how a run ended, whatever the ending."""
-    saved = options["save_summary"]
-    if saved and result.summary.code:
-        result.to_script(saved)
+def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
+    """Say how a run ended, whatever the ending."""
     if options["as_json"]:
         if not options["stream"]:
-            print_json(result.to_dict())
+            print_json(_stored(result).to_dict())
         return
     if result.answer:
-        click.echo(result.answer)
+        say(result.answer)
     if result.summary.code and result.answer:
         verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
-        click.echo(f"summary: {verdict}")
-    if result.exit_code:
-        click.echo(f"Error: {result.status.value}: {result.reason}", err=True)
+        say(f"summary: {verdict}")
+    if result.reason:
+        say(f"{'Error' if result.exit_code else 'Note'}: {result.status.value}: {result.reason}", err=True)
         if result.hint:
-            click.echo(f"Try: {result.hint}", err=True)
-    if result.id and not options["quiet"]:
-        click.echo(f"Record: codenav episodes show {result.id}", err=True)
+            say(f"Try: {result.hint}", err=True)
+    if not options["quiet"]:
+        say(f"Record: codenav episodes show {result.id}", err=True)
+
+
+def _stored(result: EpisodeResult) -> EpisodeResult:
+    """The episode as its record tells it, with secrets masked; as it is where the record cannot be read."""
+    from codenav.api import load_episode
+
+    try:
+        return load_episode(result.id)
+    except CodeNavError:
+        return result

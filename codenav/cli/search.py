@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from codenav.cli.options import json_option, on_option, print_json, python_option
+from codenav.cli.options import json_option, on_option, print_json, python_option, say
 
 
 @click.command("search")
@@ -44,12 +44,12 @@ def command(
         print_json(result.to_dict())
         return
     if result.repairs:
-        click.echo(f"Read as: {result.read_as} ({'; '.join(result.repairs)})", err=True)
+        say(f"Read as: {result.read_as} ({'; '.join(result.repairs)})", err=True)
     for hit in result:
         block = hit.block
-        click.echo(f"{block.kind.value:<10} {block.qualname or block.name}  {block.path}:{block.lines.start}")
+        say(f"{block.kind.value:<10} {block.qualname or block.name}  {block.path}:{block.lines.start}")
         signature = " ".join(block.signature.split())
         if signature:
-            click.echo(f"           {signature[:160]}")
+            say(f"           {signature[:160]}")
     shown = f"{len(result)} of {result.total}" if len(result) < result.total else str(result.total)
-    click.echo(f"{shown} match{'' if shown == '1' else 'es'}", err=True)
+    say(f"{shown} match{'' if shown == '1' else 'es'}", err=True)

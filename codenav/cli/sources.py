@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from codenav.cli.options import json_option, print_json, python_option
-from codenav.cli.transcript import inert
+from codenav.cli.options import json_option, print_json, python_option, say
 
 
 @click.group("sources")
@@ -32,9 +31,11 @@ def list_sources(as_json: bool) -> None:
         print_json([stats.to_dict() for stats in entries])
         return
     for stats in entries:
-        click.echo(f"{stats.source}  {stats.files} files, {stats.blocks} blocks, built {stats.built}")
+        size = f"{stats.size_bytes / (1 << 20):.1f} MiB"
+        held = f"{stats.files} files, {stats.blocks} blocks, {size}, built {stats.built}"
+        say(f"{stats.source}  {stats.notice or held}")
     if not entries:
-        click.echo("No index yet. Try: codenav index .", err=True)
+        say("No index yet. Try: codenav index .", err=True)
 
 
 @command.command("show")
@@ -49,14 +50,16 @@ def show(source: str, python: str | None, as_json: bool) -> None:
     if as_json:
         print_json(stats.to_dict())
         return
-    click.echo(f"{stats.source}: {stats.files} files, {stats.blocks} blocks, built {stats.built}")
+    say(f"{stats.source}: {stats.files} files, {stats.blocks} blocks, built {stats.built}")
+    if stats.notice:
+        say(stats.notice)
     for title, counts in (("Kinds", stats.kinds), ("Languages", stats.languages), ("Versions", stats.versions)):
         if counts:
-            click.echo(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+            say(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
     if stats.skipped:
-        click.echo("Skipped:")
+        say("Skipped:")
         for skip in stats.skipped:
-            click.echo(f"  {inert(skip.path)}: {skip.reason}")
+            say(f"  {(skip.path)}: {skip.reason}")
 
 
 @command.command("remove")
@@ -71,4 +74,4 @@ def remove(source: str, python: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"source": name, "removed": True})
         return
-    click.echo(f"removed the index of {name}")
+    say(f"removed the index of {name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,7 @@ if TYPE_CHECKING:
 
 def transcript(result: EpisodeResult) -> str:
     """The whole episode, with all that the model wrote and was shown."""
-    return inert("\n".join(_lines(result)))
-
-
-def inert(text: str) -> str:
-    """Text that cannot steer a terminal: control and direction characters as escapes, lines and tabs kept."""
-    return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs") else c.encode("unicode_escape").decode()
-        for c in text
-    )
+    return "\n".join(_lines(result))
 
 
 def _lines(result: EpisodeResult) -> Iterator[str]:

@@ -15,7 +15,7 @@ class CodeEnvironment:
     """One sandbox, one interpreter state, through all its steps.
 
     `timeout` is in seconds per step. `packages` (name and version) and `imports` (what of the code base can be
-    imported, in a sentence) are told to the model.
+    imported, in a sentence) are told to the model, as are the `tools` that `checker` runs.
     """
 
     action: type[Action] = Code
@@ -28,12 +28,14 @@ class CodeEnvironment:
         timeout: float = 60.0,
         packages: Sequence[tuple[str, str]] = (),
         imports: str = "",
+        tools: Sequence[str] = (),
     ) -> None:
         self.sandbox = sandbox
         self.timeout = timeout
         self._checker = checker
         self._packages = packages
         self._imports = imports
+        self._tools = tools
 
     def facts(self) -> Mapping[str, str]:
         """The facts of this sandbox."""
@@ -47,11 +49,13 @@ class CodeEnvironment:
             "network": network,
             "timeout": f"{self.timeout:g}",
             "imports": self._imports,
-            "checks": "flake8 and mypy read each step; their remarks stand below its result." if self._checker else "",
+            "checks": f"{' and '.join(self._tools)} read each step; remarks stand below its result."
+            if self._tools
+            else "",
         }
 
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
-        """Run one step. The checkers read it at the same time, so they add nothing to a slow step."""
+        """Run one step. The checkers read it at the same time; a slow one is waited for up to its own bound."""
         reports: list[CheckReport] = []
         checker = self._checker
         reading = threading.Thread(
@@ -65,5 +69,6 @@ class CodeEnvironment:
         reading.join()
         # An exception leaves what the step bound until then; a crash or a timeout takes the step back.
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
-            self._checker.remember(action.content)
+            failed_at = execution.error.line_number if execution.error else None
+            self._checker.remember(action.content, failed_at=failed_at)
         return CodeObservation(executed(execution, reports), execution=execution, checks=reports)

@@ -37,7 +37,9 @@ class CodeSummaryEnvironment:
 
     def respond(self, action: Action, *, timeout: float | None = None) -> SummaryObservation:
         """Replay the script in a fresh sandbox."""
-        verdict = self._verify(action.content) if self._verify else Verdict(False, "no sandbox to replay it in")
+        verdict = Verdict(False, "no sandbox to replay it in")
+        if self._verify:
+            verdict = self._verify(action.content, timeout=timeout)
         return SummaryObservation(summarised(verdict), code=action.content, verdict=verdict)
 
 

@@ -15,8 +15,12 @@ SOURCE_TOKENS = 300
 """Up to here a block's whole source is shown even where signature and docstring would be shorter."""
 OUTPUT_TOKENS = 2000
 """Kept of what a step printed, head and tail. The sandbox has cut it already, at a bound for people."""
-VARIABLES = 20
-"""Changed variables that are described; the rest is counted."""
+LISTED = 20
+"""Changed variables, files and pictures that are named; the rest is counted."""
+VALUE = 200
+"""Characters of a variable's value, of a query and of what was read into it."""
+EXECUTED_TOKENS = 6000
+"""Largest observation of a code step."""
 
 
 def cut_middle(text: str, tokens: int) -> str:
@@ -48,9 +52,7 @@ def block_in_full(block: CodeBlock) -> str:
 
 def block_in_short(block: CodeBlock) -> str:
     """One line: kind, signature and place."""
-    signature = " ".join((block.signature or block.name).split())
-    if len(signature) > 160:
-        signature = signature[:157] + "…"
+    signature = _cut(block.signature or block.name)
     where = f"{block.path}:{block.lines.start}"
     owner = block.qualname.rpartition(".")[0]
     inside = f" in {owner}" if owner and block.kind is not BlockKind.DOCUMENT else ""
@@ -59,9 +61,9 @@ def block_in_short(block: CodeBlock) -> str:
 
 def searched(result: SearchResult, *, full: Sequence[CodeBlock], short: Sequence[CodeBlock], seen: int) -> str:
     """What one query found. `seen` counts the matches that were shown in full before."""
-    parts = [f"Query: {result.query}"]
+    parts = [f"Query: {_cut(result.query)}"]
     if result.repairs:
-        parts.append(f"Read as: {result.read_as} ({'; '.join(result.repairs)})")
+        parts.append(f"Read as: {_cut(result.read_as)} ({_cut('; '.join(result.repairs))})")
     if not result.total:
         parts.append("No match. Try other words, fewer conditions, or a prefix such as resiz*.")
         return "\n".join(parts)
@@ -92,19 +94,16 @@ def executed(execution: Execution, checks: Sequence[CheckReport]) -> str:
     if execution.error:
         parts.append(_error(execution))
     if execution.changed:
-        rows = [f"- {item.name}: {item.type} = {item.repr}" for item in execution.changed[:VARIABLES]]
-        if len(execution.changed) > VARIABLES:
-            rows.append(f"- and {len(execution.changed) - VARIABLES} more")
-        parts.append("\n".join(["Changed variables:", *rows]))
+        rows = [f"{_cut(item.name)}: {_cut(item.type)} = {_cut(item.repr)}" for item in execution.changed]
+        parts.append("\n- ".join(["Changed variables:", *_bounded(rows)]))
     if execution.displays:
-        kinds = ", ".join(display.mime for display in execution.displays)
-        parts.append(f"Displayed to the user: {kinds}")
+        parts.append(f"Displayed to the user: {', '.join(_bounded([item.mime for item in execution.displays]))}")
     if execution.files:
-        parts.append(f"Files written: {', '.join(execution.files)}")
+        parts.append(f"Files written: {', '.join(_bounded([_cut(name) for name in execution.files]))}")
     parts += [text for text in map(_check, checks) if text]
     if execution.outcome is Outcome.OK and len(parts) == 1:
         parts.append("Nothing was printed and no variable changed.")
-    return "\n".join(parts)
+    return cut_middle("\n".join(parts), EXECUTED_TOKENS)
 
 
 def summarised(verdict: Verdict) -> str:
@@ -115,6 +114,16 @@ def summarised(verdict: Verdict) -> str:
         f"The summary is not verified: {verdict.reason}. "
         "Send a corrected code_summary, or give your answer with done if it cannot be made to replay."
     )
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= VALUE else line[: VALUE - 1] + "…"
+
+
+def _bounded(rows: Sequence[str]) -> list[str]:
+    more = len(rows) - LISTED
+    return [*rows[:LISTED], f"and {more} more"] if more > 0 else list(rows)
 
 
 def _error(execution: Execution) -> str:
@@ -133,10 +142,8 @@ def _check(report: CheckReport) -> str:
     if report.failure:
         return f"{report.tool} could not check this step: {report.failure}"
     if report.findings:
-        rows = [f"- line {item.line_number}: {item.message} [{item.code}]" for item in report.findings[:10]]
-        if len(report.findings) > 10:
-            rows.append(f"- and {len(report.findings) - 10} more")
-        return "\n".join([f"{report.tool} remarks:", *rows])
+        rows = [f"line {item.line_number}: {_cut(item.message)} [{item.code}]" for item in report.findings]
+        return "\n- ".join([f"{report.tool} remarks:", *_bounded(rows)])
     if report.formatted is not None:
         return f"{report.tool} would write it as:\n{cut_middle(report.formatted.rstrip(), 500)}"
     return ""

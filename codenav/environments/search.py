@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from codenav.actions import Action, Search, SearchObservation
 from codenav.blocks import BlockKind, SearchResult
-from codenav.environments.formatting import searched
+from codenav.environments.formatting import cut_middle, searched
 from codenav.errors import QueryTooLarge
 from codenav.protocols import Index
 from codenav.usage import estimate_tokens
@@ -16,8 +16,6 @@ FULL = 3
 """Blocks shown in full per query (CodeNav paper, section 3.4: K = 3)."""
 MORE = 10
 """Further blocks shown as signatures (CodeNav paper, section 3.4: P = 10)."""
-WINDOW = 100
-"""Unseen matches that are ranked per query (CodeNav paper, section 3.4: M = 100)."""
 QUERIES = 5
 """Queries of one action that are answered; the paper's prompts use one to three."""
 TOKENS = 6000
@@ -52,12 +50,12 @@ class SearchEnvironment:
             left -= estimate_tokens(text)
         if len(queries) > QUERIES:
             texts.append(f"{len(queries) - QUERIES} more queries were not run: at most {QUERIES} in one action.")
-        return SearchObservation("\n\n".join(texts), results=results)
+        return SearchObservation(cut_middle("\n\n".join(texts), TOKENS), results=results)
 
     def _show(self, query: str, *, tokens: int) -> tuple[str, SearchResult]:
-        found = self.index.search(query, limit=WINDOW + len(self._seen))
-        unseen = [hit for hit in found if hit.id not in self._seen][:WINDOW]
-        seen = sum(hit.id in self._seen for hit in found)
+        found = self.index.search(query, limit=FULL + MORE + len(self._seen))
+        unseen = [hit for hit in found if hit.id not in self._seen]
+        seen = len(found) - len(unseen)
         full, short = unseen[:FULL], unseen[FULL : FULL + MORE]
         while True:
             text = searched(found, full=[hit.block for hit in full], short=[hit.block for hit in short], seen=seen)

@@ -10,7 +10,7 @@ from typing import Any
 
 from codenav.actions import Step, Summary
 from codenav.episodes import export
-from codenav.episodes.verify import script_from_steps
+from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError
 from codenav.events import Status
 from codenav.limits import Limits
@@ -241,11 +241,7 @@ def _unended(result: EpisodeResult, acted: Mapping[str, Any] | None, alive: bool
 
 
 def _summary_so_far(steps: Sequence[Step]) -> Summary:
-    for step in reversed(steps):
-        if step.action.type == "code_summary":
-            stored = step.observation.to_data()
-            return Summary(stored["code"], stored["verified"], stored["reason"])
-    return Summary(script_from_steps(steps), False, "the episode has not ended")
+    return last_summary(steps) or Summary(script_from_steps(steps), False, "the episode has not ended")
 
 
 def _shortened(text: str, width: int = 60) -> str:

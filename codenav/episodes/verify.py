@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codenav.actions import Step
+from codenav.actions import Step, Summary
 from codenav.errors import CodeNavError
 from codenav.execution import Execution, Outcome, Variable, Verdict
 from codenav.protocols import StartSandbox
@@ -57,6 +57,15 @@ def _without_futures(code: str, found: list[str]) -> str:
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[number] = None
     return "\n".join(line for line in lines if line is not None)
+
+
+def last_summary(steps: Sequence[Step]) -> Summary | None:
+    """The agent's last code summary with its verdict; None where it sent none."""
+    for step in reversed(steps):
+        if step.action.type == "code_summary":
+            stored = step.observation.to_data()
+            return Summary(stored["code"], stored["verified"], stored["reason"])
+    return None
 
 
 def verify(
@@ -130,7 +139,7 @@ def _difference(
     here, there = _comparable(replayed_stdout), _comparable(stdout)
     if here != there:
         return _stdout_difference(here, there)
-    if not here and any(map(_is_data, expected.values())):
+    if not here:
         return "the script sets none of the episode's variables and prints nothing"
     return ""
 

@@ -21,7 +21,8 @@ from codenav.messages import Completion, Message
 from codenav.models.answers import Answer, read_answer, sound
 from codenav.models.faults import Fault, Kind
 from codenav.models.profile import profile_of, room
-from codenav.models.transport import Transport, shown_url
+from codenav.models.transport import Transport
+from codenav.text import shown_url
 from codenav.usage import Usage, estimate_tokens
 
 OPENAI = "https://api.openai.com/v1"
@@ -285,5 +286,7 @@ def _checked_url(url: str) -> str:
     except ValueError:
         fine = False
     if not fine:
-        raise UsageError(f"the base URL {url!r} is not an HTTP URL", hint="write it like http://localhost:8000/v1")
+        raise UsageError(
+            f"the base URL {url.rpartition('@')[2]!r} is not an HTTP URL", hint="write it like http://localhost:8000/v1"
+        )
     return url.strip()

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from codenav.models.faults import Fault, Kind, classify, classify_told, is_page
 from codenav.models.streams import is_stream, joined
+from codenav.text import shown_url
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -25,12 +25,6 @@ LARGEST = 32 * 1024 * 1024
 """Bytes of a response; an answer of 100,000 tokens has under 1 MB."""
 
 Body = dict[str, Any]
-
-
-def shown_url(url: str) -> str:
-    """A URL without a user name and password in it."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
 
 
 class Transport:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codenav.errors import UsageError
@@ -19,6 +19,10 @@ LEAST_MEMORY = 32 << 20
 """Bytes: three interpreters hold 20 MiB together before any step."""
 MOST_OUTPUT = 1 << 20
 """Bytes kept of a stream of one step: more would not fit into a frame of the protocol."""
+
+
+DEFAULT_NETWORK = {"bubblewrap": "none", "process": "host"}
+"""What holds where a specification leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,14 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
         SandboxUnavailable: it cannot run here; the message says why.
     """
     _known(backend)
-    if spec.network not in ("none", "host"):
-        raise UsageError(f"{backend} has no network {spec.network!r}", hint="--network none or --network host")
+    network = spec.network or DEFAULT_NETWORK[backend]
+    if network not in ("none", "host"):
+        raise UsageError(f"{backend} has no network {network!r}", hint="--network none or --network host")
+    if backend == "process" and network == "none":
+        raise UsageError(
+            "process cannot cut the code off from the network", hint="--sandbox bubblewrap, or --network host"
+        )
+    spec = replace(spec, network=network)
     if spec.resources.memory_bytes < LEAST_MEMORY:
         raise UsageError(
             f"a memory limit of {spec.resources.memory_bytes >> 20} MiB is too low for Python",
@@ -55,10 +65,10 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
     if backend == "process":
         from codenav.sandboxes.process import launch_process
 
-        return GuestSandbox(backend, spec, launch_process, network="host")
+        return GuestSandbox(backend, spec, launch_process)
     from codenav.sandboxes.bubblewrap import launch_bubblewrap
 
-    return GuestSandbox(backend, spec, launch_bubblewrap, network=spec.network)
+    return GuestSandbox(backend, spec, launch_bubblewrap)
 
 
 def diagnose(backend: str) -> Diagnosis:

@@ -32,10 +32,8 @@ _LOST = "state lost: the sandbox had to be started again; all variables are gone
 class GuestSandbox:
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
-    def __init__(
-        self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched], network: str
-    ) -> None:
-        self._backend, self._spec, self._launch, self._network = backend, spec, launch, network
+    def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
+        self._backend, self._spec, self._launch = backend, spec, launch
         self._lock = threading.RLock()
         self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out)
         self._steps = 0
@@ -147,7 +145,7 @@ class GuestSandbox:
             raise
         self._channel = channel
         work: Any = launched.config["work"]
-        return SandboxInfo(self._backend, self._backend != "process", version, str(work), self._network)
+        return SandboxInfo(self._backend, self._backend != "process", version, str(work), self._spec.network)
 
     def _abandon(self, channel: Channel) -> None:
         """The caller was interrupted: end the step, drop its answer; the state stays where that works."""

@@ -223,6 +223,20 @@ def test_a_summary_that_does_not_replay_can_be_mended(run: Run, chat_server: Cha
     assert "NameError" in seen_by_the_model(chat_server, 3)
 
 
+def test_a_verified_summary_outlives_a_limit(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Code(AREA), CodeSummary(AREA), Search("more")]
+    ran = run("Area?", "--on", library, "--max-steps", "3")
+    assert ran.code == 3
+    assert last()["summary"]["verified"] is True
+
+
+def test_the_limit_on_seconds_bounds_the_replay_too(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Code("x = 1"), CodeSummary("import time\ntime.sleep(1000)"), Done("1")]
+    ran = run("Wait.", "--on", library, "--max-seconds", "4")
+    assert ran.code == 3, ran.err
+    assert "did not end within" in last()["summary"]["reason"]
+
+
 def test_a_summary_with_another_result_is_not_verified(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("import os\ntoken = os.urandom(8).hex()\nprint(token)"), Done("made one")]
     ran = run("Make a random token.", "--on", library)
@@ -289,6 +303,28 @@ def test_a_server_that_stumbles_is_asked_again(run: Run, chat_server: ChatServer
     ran = run("Area?", "--on", library)
     assert ran.code == 0, ran.err
     assert len(chat_server.chats) == 3
+
+
+def test_a_retry_is_told_on_stderr_and_in_the_record(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Fault(503, "overloaded", headers={"Retry-After": "0"}), Done("600")]
+    ran = run("Area?", "--on", library)
+    assert "503" in ran.err
+    assert any("503" in notice for notice in last()["notices"])
+
+
+def test_what_a_model_writes_cannot_steer_the_terminal(run: Run, chat_server: ChatServer, library: Path) -> None:
+    evil = "\x1b]0;owned\x07"
+    chat_server.script = [Code(f"# {evil}\nx = 1", f"I think {evil}"), Done(f"Done {evil}")]
+    ran = run(f"Go {evil}.", "--on", library)
+    assert "\x1b" not in ran.out + ran.err
+    assert "\x1b" not in codenav("episodes", "show", "last").out
+
+
+def test_names_below_the_line_that_raised_are_unknown(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Code("1 / 0\nnever_bound = 5"), Code("print(never_bound)"), Done("no")]
+    assert run("Try.", "--on", library).code == 0
+    reports = last()["steps"][1]["observation"]["checks"]
+    assert "F821" in [finding["code"] for report in reports for finding in report["findings"]]
 
 
 def test_stream_prints_the_events_of_the_record(run: Run, chat_server: ChatServer, library: Path) -> None:

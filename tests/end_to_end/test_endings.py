@@ -101,7 +101,7 @@ def test_without_bubblewrap_process_can_be_asked_for_by_name(
     assert "isolation" in ran.err
 
 
-def test_an_unreadable_file_is_skipped_and_named(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_skipped_and_named(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text("def good():\n    return 1\n")
     (tmp_path / "loop.py").symlink_to("loop.py")
     (tmp_path / "binary.py").write_bytes(b"\0\1\2" * 100)
@@ -109,6 +109,40 @@ def test_an_unreadable_file_is_skipped_and_named(tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     assert ran.document["files"] == 1
     assert {skip["path"] for skip in ran.document["skipped"]} == {"loop.py", "binary.py"}
+
+
+def test_a_summary_that_cannot_be_saved_is_told_before_anything_runs(run: Run, library: Path, tmp_path: Path) -> None:
+    ran = run("Do it.", "--on", library, "--save-summary", tmp_path / "nowhere" / "x.py")
+    assert ran.code == 2
+    assert "--save-summary" in ran.err
+    assert codenav("episodes", "list", "--json").document == []
+
+
+def test_a_work_folder_with_pipes_and_links_gives_its_regular_files(
+    run: Run, chat_server: ChatServer, library: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    (work / "deep").mkdir(parents=True)
+    (work / "deep" / "data.txt").write_text("7")
+    os.mkfifo(work / "pipe")
+    (work / "link").symlink_to("/etc/passwd")
+    chat_server.script = [Code("import os\nprint(sorted(os.listdir()), open('deep/data.txt').read())"), Done("7")]
+    ran = run("Read.", "--on", library, "--work-dir", work)
+    assert ran.out.splitlines() == ["7", "summary: verified"], ran.err
+    shown = codenav("episodes", "show", "last", "--json").document["steps"][0]["observation"]["stdout"]
+    assert shown == "['deep'] 7\n"
+
+
+def test_a_work_folder_that_holds_codenavs_own_files_is_refused(
+    run: Run, library: Path, codenav_home: Path, tmp_path: Path
+) -> None:
+    expect_one_clear_line(run("Do it.", "--on", library, "--work-dir", tmp_path), 2, "codenav's own files")
+    assert codenav("episodes", "list", "--json").document == []
+
+
+def test_a_network_that_process_cannot_cut_off_is_not_promised(run: Run, library: Path) -> None:
+    ran = run("Do it.", "--on", library, "--sandbox", "process", "--network", "none")
+    expect_one_clear_line(ran, 2, "network")
 
 
 # The model -----------------------------------------------------------------------------------------------------
@@ -135,6 +169,13 @@ def test_the_key_is_wrong(run: Run, chat_server: ChatServer, library: Path) -> N
 def test_the_server_answers_with_a_web_page(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = lambda body: Fault(200, body="<html>log in</html>", content_type="text/html")
     expect_one_clear_line(run("Do it.", "--on", library), 1, "base-url")
+
+
+def test_a_server_that_hangs_ends_with_the_time(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = lambda body: Hang()
+    ran = run("Do it.", "--on", library, "--max-seconds", "2")
+    expect_one_clear_line(ran, 3, "2 seconds")
+    assert status_of_last() == "limit"
 
 
 # Interrupts ----------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_a_checker_that_failed_is_never_read_as_clean() -> None:
 
 
 def test_remarks_are_shown_and_counted() -> None:
-    findings = [Finding("F821", f"undefined name 'n{n}'", n) for n in range(1, 15)]
+    findings = [Finding("F821", f"undefined name 'n{n}'", n) for n in range(1, 25)]
     shown = formatting.executed(Execution(Outcome.OK), [CheckReport("flake8", findings=findings)])
     assert "line 1: undefined name 'n1' [F821]" in shown
     assert "and 4 more" in shown
@@ -124,3 +124,19 @@ def test_remarks_are_shown_and_counted() -> None:
 
 def test_the_reason_of_an_unverified_summary_is_told() -> None:
     assert "x is 4 in the replay" in formatting.summarised(Verdict(False, "x is 4 in the replay and 5 in the episode"))
+
+
+def test_whatever_a_step_did_the_observation_is_bounded() -> None:
+    execution = Execution(
+        Outcome.OK,
+        stdout="x " * 100_000,
+        stderr="y " * 100_000,
+        late_output="z " * 100_000,
+        changed=[Variable("v" * 500, "t" * 5000, "r" * 5000) for _ in range(1000)],
+        files=[f"{n}-{'f' * 250}" for n in range(1000)],
+        displays=[Display("image/png", b"") for _ in range(1000)],
+        error=ExecutionError("E" * 100, "m" * 50_000, "l", 1, "  File \n" * 10_000),
+    )
+    findings = [Finding("F821", "m" * 5000, n) for n in range(1000)]
+    shown = formatting.executed(execution, [CheckReport(tool, findings=findings) for tool in ("flake8", "mypy")])
+    assert estimate_tokens(shown) <= formatting.EXECUTED_TOKENS + 20

@@ -1,0 +1,28 @@
+"""Text that somebody else wrote (a model, sandboxed code, a repository), made harmless for a terminal and a log."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Controls that reorder what is shown (Unicode UAX 9; "Trojan Source", CVE-2021-42574)."""
+
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff{_BIDI}]")
+
+
+def neutral(text: str) -> str:
+    """Line ends become `\\n`; other control characters, bidi controls and lone surrogates become visible escapes."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    number = ord(match.group())
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def shown_url(url: str) -> str:
+    """A URL without a user name and password in it."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
