@@ -20,7 +20,7 @@ class Heading:
     """The title as written, without its underline."""
 
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}|~{3,})(.*)$")
 _CONTAINER = re.compile(r" {0,3}(?:>|[-*+](?:[ \t]|$)|\d{1,9}[.)](?:[ \t]|$)|\||<)")
@@ -50,7 +50,7 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
         atx = _ATX.match(line)
         setext = _SETEXT.match(line)
         if atx:
-            yield Heading(row, len(atx.group(1)), (atx.group(2) or "").strip(), line.strip())
+            yield Heading(row, len(atx.group(1)), _atx_title(atx.group(2) or ""), line.strip())
         elif setext and paragraph is not None:
             title = " ".join(part.strip() for part in lines[paragraph:row])
             yield Heading(paragraph, 1 if setext.group(1)[0] == "=" else 2, title, title)
@@ -62,6 +62,13 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
             paragraph = None if lazy else paragraph
             continue
         paragraph, lazy = None, False
+
+
+def _atx_title(written: str) -> str:
+    """Without the `#` that may close it."""
+    title = written.strip()
+    bare = title.rstrip("#")
+    return title if bare and not bare[-1].isspace() else bare.rstrip()
 
 
 def _front_matter(lines: list[str]) -> int:

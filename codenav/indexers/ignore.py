@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_RULES_BYTES = 1_000_000
-"""A longer file of rules is not read: git's own largest collections have under 10 KB."""
+from codenav.indexers.wildcards import translated
 
-_BELOW = "ps_d"
-"""The group of pathspec's expressions that ends where the matched folder does."""
+_RULES_BYTES = 100_000
+"""A longer file of rules is not read: git's own largest collections have under 10 KB."""
 
 
 @dataclass(frozen=True)
@@ -21,20 +19,10 @@ class _Rule:
     """False for a rule that begins with `!`."""
     folders_only: bool
     """For a rule that ends with `/`."""
-    inside_only: bool
-    """For a rule that ends with `/**`: it does not speak of the folder itself."""
 
-    def matches(self, path: str) -> bool:
-        """Whether it speaks of this path (with a `/` at its end for a folder), not only of a folder above it."""
-        if self.folders_only and not path.endswith("/"):
-            return False
-        found = self.regex.match(path)
-        # pathspec marks where the path goes on below the folder that matched.
-        if found is None or (self.inside_only and found.end() == len(path)):
-            return False
-        if _BELOW not in self.regex.groupindex:
-            return True
-        return found.end(_BELOW) in (-1, len(path))
+    def matches(self, path: str, *, folder: bool) -> bool:
+        """Whether it speaks of this path itself, not only of a folder above it."""
+        return (folder or not self.folders_only) and self.regex.fullmatch(path) is not None
 
 
 @dataclass(frozen=True)
@@ -61,8 +49,8 @@ class Ignore:
         The folders above it are taken as not hidden: a walk from the top has left those out before.
         """
         for rules in reversed(self._rules):
-            relative = path[len(rules.folder) :].lstrip("/") + ("/" if folder else "")
-            last = next((rule for rule in reversed(rules.rules) if rule.matches(relative)), None)
+            relative = path[len(rules.folder) :].lstrip("/")
+            last = next((rule for rule in reversed(rules.rules) if rule.matches(relative, folder=folder)), None)
             if last is not None:
                 return last.hides
         return False
@@ -104,24 +92,25 @@ def _read(path: Path, folder: str) -> _Rules | None:
     try:
         if not path.is_file() or path.stat().st_size > _RULES_BYTES:
             return None
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError:
         return None
-    rules = tuple(rule for line in lines for rule in _parsed(line))
+    rules = tuple(rule for line in text.split("\n") if (rule := _parsed(line.removesuffix("\r"))))
     return _Rules(folder, rules) if rules else None
 
 
-def _parsed(line: str) -> Iterator[_Rule]:
-    """The rule of a line; none for a comment, or for a line that git would not understand either."""
-    from pathspec import GitIgnoreSpec
+def _parsed(line: str) -> _Rule | None:
+    """The rule of a line; None for a comment, and for a line that matches nothing in git either."""
+    hides = not line.startswith("!")
+    pattern = _without_spaces(line if hides else line[1:])
+    if not pattern or line.startswith("#"):
+        return None
+    regex = translated(pattern.removesuffix("/"))
+    return _Rule(re.compile(regex), hides, pattern.endswith("/")) if regex else None
 
-    # pathspec reads `a/**/` as `a/`; git means the folders below `a`.
-    line = re.sub(r"/\*\*/\s*$", "/**/*/", line)
-    try:
-        patterns = GitIgnoreSpec.from_lines([line]).patterns
-    except ValueError:
-        return
-    for pattern in patterns:
-        regex = getattr(pattern, "regex", None)
-        if pattern.include is not None and regex is not None:
-            yield _Rule(regex, pattern.include, line.rstrip().endswith("/"), line.rstrip().endswith("/**"))
+
+def _without_spaces(pattern: str) -> str:
+    """Spaces at the end do not count, but for one behind a backslash that is not escaped itself."""
+    bare = pattern.rstrip(" ")
+    backslashes = len(bare) - len(bare.rstrip("\\"))
+    return pattern[: len(bare) + 1] if backslashes % 2 else bare

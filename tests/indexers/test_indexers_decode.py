@@ -39,10 +39,34 @@ def test_an_encoding_cookie_counts_in_python_files(first: str, encoding: str) ->
     assert f"x = '{letter}'" in decode(data, cookie=True)
 
 
-@pytest.mark.parametrize("name", ["nonsense", "hex", "rot13", "undefined", "unicode_escape", "utf-16", "idna", "zip"])
+@pytest.mark.parametrize(
+    "name", ["nonsense", "hex", "rot13", "undefined", "unicode_escape", "utf-16", "idna", "zip", "utf-7", "cp037", "os"]
+)
 def test_a_wrong_cookie_does_no_harm(name: str) -> None:
     data = f"# coding: {name}\nx = 'é\\q'\n".encode()
     assert "x = " in decode(data, cookie=True)
+
+
+@pytest.mark.parametrize("name", ["punycode", "PunyCode", "puny_code", "idna", "raw_unicode_escape"])
+def test_a_codec_that_is_no_character_set_is_not_tried(name: str) -> None:
+    data = f"# coding: {name}\nx = 'é'\n".encode() + b"-" + b"b9" * 240_000
+    assert decode(data, cookie=True) == data.decode()
+
+
+CHARSETS = [
+    "ascii", "big5", "big5hkscs", "cp1125", "cp1250", "cp1251", "cp1252", "cp1255", "cp1256", "cp437", "cp866", "cp874",
+    "cp932", "cp949", "euc_jis_2004", "euc_jp", "euc_kr", "gb18030", "gb2312", "gbk", "hp-roman8", "hz", "iso2022_jp",
+    "iso2022_jp_2", "iso2022_kr", "iso8859-1", "iso8859-5", "iso8859-15", "johab", "koi8-r", "koi8-t", "koi8-u",
+    "kz1048", "mac-cyrillic", "mac-roman", "ptcp154", "shift_jis", "shift_jisx0213", "tis-620", "utf-8", "utf-8-sig",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHARSETS)
+def test_the_character_sets_of_python(name: str) -> None:
+    letters = "".join(letter for letter in "éжก日가شא" if letter.encode(name, "ignore"))
+    data = f"# coding: {name}\nx = '{letters}'\n".encode(name)
+    assert f"x = '{letters}'" in decode(data, cookie=True)
+    assert letters or name == "ascii"
 
 
 def test_a_cookie_below_code_or_in_the_third_line_does_not_count() -> None:

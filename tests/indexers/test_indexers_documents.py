@@ -72,6 +72,8 @@ def test_sections_of_markdown() -> None:
         ("```\nunclosed\n# no\n", []),
         ("#hashtag\n#  A  #\n    # code\n", ["A"]),
         ("####### seven\n#\n", [""]),
+        ("# a#\n## b # c ##  \n### ###\n# \\#\n#\t#d\n", ["a#", "b # c", "", "\\#", "#d"]),
+        (f"# a{' ' * 500_000}b\n#{' #' * 200_000}\n", [f"a{' ' * 500_000}b", " ".join("#" * 199_999)]),
         ("| a | b |\n|---|---|\n", []),
         ("> quote\n---\n", []),
         ("text\n\n---\n", []),

@@ -106,7 +106,8 @@ def test_the_rules_are_read_as_git_reads_them(tmp_path: Path, seed: int) -> None
     chance = random.Random(seed)
     rules = ["a", "b/", "*.py", "!c.py", "/a", "/b/", "a/*", "!a/c.py", "a/**", "**/b", "a/**/b", "*.md", "!*.md",
              "[ab]", "?", "!lib/", "lib", "/*", "a/b", "\\!x", "# c", "", "*/d.py", "!a/", "**", "!d.py", "a//",
-             "[!a]*", "/**/a", "a/**/"]  # fmt: skip
+             "[!a]*", "/**/a", "a/**/", "*.py ", "*\\ ", "a/*b*", "**/[[:alpha:]]/*.p[xy]", "*i*", "[a",
+             "l*b/**"]  # fmt: skip
     folders = [""]
     for _ in range(8):
         folders.append(os.path.join(chance.choice(folders), chance.choice(["a", "b", "lib"])))
