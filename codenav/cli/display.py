@@ -58,6 +58,7 @@ class RunDisplay:
         from rich.console import Console
 
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._to_replay = False
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -83,6 +84,7 @@ class RunDisplay:
         elif isinstance(observation, CodeObservation):
             execution = observation.execution
             self._line(f"   → {execution.outcome.value}, {execution.seconds:.2f} s", "green" if execution.ok else "red")
+            self._to_replay |= execution.ok
             self._block(execution.stdout + execution.stderr, "")
             if execution.error:
                 self._block(f"{execution.error.type}: {execution.error.message}", "red")
@@ -90,10 +92,13 @@ class RunDisplay:
                 self._line(f"   {execution.notice}", "yellow")
         elif isinstance(observation, SummaryObservation):
             verdict = observation.verdict
+            self._to_replay = False
             text = "verified" if verdict.verified else f"not verified: {verdict.reason}"
             self._line(f"   → {text}", "green" if verdict.verified else "yellow")
         elif not observation.ends:
             self._block(observation.text, "" if observation.ok else "yellow")
+        elif observation.ok and self._to_replay:
+            self._line("   → replaying the steps in a fresh sandbox", "dim")
 
     def _block(self, text: str, style: str) -> None:
         lines = text.strip("\n").splitlines()

@@ -227,7 +227,7 @@ def test_an_interrupt_while_the_summary_is_replayed_keeps_the_answer(chat_server
 
     chat_server.script = [Code("import time\nfirst = time.monotonic()"), slowly, Done("the answer")]
     process = start("run", "Do it.", "--on", library, "--model", "m", "--base-url", chat_server.url)
-    first_line_with(process, "3. done")
+    first_line_with(process, "replaying the steps")
     ran = interrupted(process)
     assert ran.code == 130, ran.err
     assert ran.out.startswith("the answer")
