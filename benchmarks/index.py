@@ -44,7 +44,7 @@ class Sink:
         return IndexStats("sink", "none")
 
     def apply(
-        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, seconds: float | None = None
+        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
     ) -> None:
         self.blocks = sum(len(change.blocks or ()) for change in changes if isinstance(change, FileChange))
 
@@ -115,8 +115,8 @@ def main() -> None:
         def from_nothing() -> None:
             build(source, EmbeddedIndex(store, source=source.name))
 
-        def again() -> int:
-            return build(source, EmbeddedIndex(store, source=source.name)).changed
+        def again() -> None:
+            build(source, EmbeddedIndex(store, source=source.name))
 
         changing = max(tree.rglob("*.py"), key=lambda path: path.stat().st_size)
         rows = {

@@ -48,11 +48,12 @@ class WritableIndex(Index, Protocol):
         ...
 
     def apply(
-        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, seconds: float | None = None
+        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
     ) -> None:
         """Replace and remove blocks per file, atomically: readers see the old or the new state, never a mix.
 
         `changes` is consumed as a stream; if it raises, or the process dies, the old state stays.
+        `started` is when the build began, by `time.monotonic()`; None: now. `IndexStats.seconds` counts from there.
 
         Raises:
             StorageFull: the new state could not be written; the old one stays.
@@ -69,9 +70,11 @@ class Sandbox(Protocol):
         ...
 
     def run(self, code: str, *, timeout: float | None = None) -> Execution:
-        """Run one step; returns within `timeout` + 1 seconds whatever runs inside.
+        """Run one step; it ends within `timeout` + 1 seconds whatever runs inside.
 
-        `timeout` in seconds; None takes `Resources.step_seconds`. A step that fails leaves the state from
+        `timeout` in seconds; None takes `Resources.step_seconds`. Two things come on top: after the step up
+        to `Resources.copy_seconds` for copying changed files out, and before it, where an earlier one ended the
+        sandbox, the new start (0.1 s as a rule, 31 s at most). A step that fails leaves the state from
         before it or, where it ended by an exception, the state that it had reached.
 
         Raises:
@@ -80,7 +83,11 @@ class Sandbox(Protocol):
         ...
 
     def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound and that still are, with bounded reprs; modules and `_names` left out."""
+        """The names that steps have bound and that still are, with bounded reprs; modules and `_names` left out.
+
+        Raises:
+            SandboxUnavailable: the sandbox is closed, could not be started again, or could not answer.
+        """
         ...
 
     def interrupt(self) -> None:

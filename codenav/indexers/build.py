@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, IndexStats
+from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
 from codenav.errors import UsageError
 from codenav.indexers.python_draft import Place
 from codenav.indexers.read import Reading, Task
@@ -18,8 +17,11 @@ from codenav.indexers.workers import readings
 from codenav.protocols import WritableIndex
 
 RACY_SECONDS = 2.0
-"""A file changed this shortly before the last build, or later, is compared by content: two writes may bear the same
-time. 2 s is the coarsest clock of a file system in use (FAT)."""
+"""A file changed this shortly before a build began, or later, is compared by content in the next one: two writes may
+bear the same time. 2 s is the coarsest clock of a file system in use (FAT)."""
+
+UNSETTLED = -1
+"""Noted as the time of such a file: no file has it, so its own time is noted once that is old enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,6 @@ class BuildReport:
     skipped: tuple[FileSkip, ...]
     """Left out, or cut, and why."""
     seconds: float
-    changed: int
-    """Files whose blocks were replaced or removed; 0 when the index already was up to date."""
 
 
 def build(
@@ -64,7 +64,7 @@ def build(
         UsageError: the source has no file that can be indexed, and the index holds none that would have to leave.
         StorageFull: the index cannot be written; its old state stays.
     """
-    started = time.perf_counter()
+    started = time.monotonic()
     run = _Run(source, index, progress)
     with readings(run.tasks, jobs=jobs) as stream:
         changes = run.changes(stream)
@@ -72,15 +72,14 @@ def build(
         if first is None and not run.known:
             raise _nothing(source, run.skips)
         if first is not None:
-            index.apply(chain((first,), changes, run.told()), versions=source.versions)
+            index.apply(chain((first,), changes, run.told()), versions=source.versions, started=started)
         elif set(run.skips) != set(run.earlier):
-            index.apply(run.told(), versions=source.versions)
+            index.apply(run.told(), versions=source.versions, started=started)
     return BuildReport(
         files=len(index.files()),
         reused_files=run.reused,
         skipped=tuple(run.skips),
-        seconds=time.perf_counter() - started,
-        changed=run.changed,
+        seconds=time.monotonic() - started,
     )
 
 
@@ -91,16 +90,15 @@ class _Run:
         self._source = source
         self._progress = progress or (lambda step: None)
         self.known = index.files()
-        stats = index.stats()
-        self.earlier = stats.skipped
-        self._reasons = {skip.path: skip for skip in stats.skipped}
+        self.earlier = index.stats().skipped
+        self._reasons = {skip.path: skip for skip in self.earlier}
         self.skips: list[FileSkip] = []
         self.tasks: list[Task] = []
         self.reused = 0
-        self.changed = 0
-        self._gone = self._plan(_trusted_until(stats))
+        self._settled_ns = time.time_ns() - int(RACY_SECONDS * 1e9)
+        self._gone = self._plan()
 
-    def _plan(self, trusted_ns: float) -> set[str]:
+    def _plan(self) -> set[str]:
         """Sort the files of the source into what to skip, to reuse and to read; returns the paths that are gone."""
         seen = set()
         for found in walk(self._source.root, members=self._source.members):
@@ -109,7 +107,7 @@ class _Run:
                 continue
             seen.add(found.path)
             state = self.known.get(found.path)
-            if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns) and found.mtime_ns < trusted_ns:
+            if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
                 self._reuse(found.path)
                 continue
             place = Place(self._source.name, found.path, self._source.module_of(found.path))
@@ -124,7 +122,6 @@ class _Run:
     def changes(self, stream: Iterator[Reading]) -> Iterator[Change]:
         """What the index has to take in, as the files are read. Complete it with `told`."""
         for path in sorted(self._gone):
-            self.changed += 1
             yield FileRemoval(path)
         done, total = self.reused, self.reused + len(self.tasks)
         self._progress(Progress(done, total, ""))
@@ -136,31 +133,23 @@ class _Run:
     def _change(self, reading: Reading) -> Iterator[Change]:
         if reading.reason:
             self.skips.append(FileSkip(reading.path, reading.reason))
-        state = self.known.get(reading.path)
+        known = self.known.get(reading.path)
         if reading.state is None:
-            if state is not None:
-                self.changed += 1
+            if known is not None:
                 yield FileRemoval(reading.path)
-        elif reading.blocks is None:
+            return
+        state = self._noted(reading.state)
+        if reading.blocks is None:
             self._reuse(reading.path)
-            if reading.state != state:
-                yield FileChange(reading.path, reading.state, None)
-        else:
-            self.changed += 1
-            yield FileChange(reading.path, reading.state, reading.blocks)
+        if reading.blocks is not None or state != known:
+            yield FileChange(reading.path, state, reading.blocks)
+
+    def _noted(self, state: FileState) -> FileState:
+        return state if state.mtime_ns < self._settled_ns else replace(state, mtime_ns=UNSETTLED)
 
     def told(self) -> Iterator[FileSkip]:
         """All that was left out; to be read after `changes`."""
         yield from self.skips
-
-
-def _trusted_until(stats: IndexStats) -> float:
-    """Files that changed before this moment, in ns, are told by size and time alone."""
-    try:
-        built = datetime.fromisoformat(stats.built).timestamp()
-    except ValueError:
-        return 0.0
-    return (built - stats.seconds - RACY_SECONDS) * 1e9
 
 
 def _nothing(source: Source, skips: list[FileSkip]) -> UsageError:

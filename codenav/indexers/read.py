@@ -13,7 +13,7 @@ from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.python_blocks import python_blocks
 from codenav.indexers.python_draft import Place
-from codenav.indexers.walk import MAX_BYTES, Found, reason_of
+from codenav.indexers.walk import MAX_BYTES, TOO_LARGE, Found, reason_of
 
 _ATTEMPTS = 3
 """How often a file that changes while it is read is read again."""
@@ -44,12 +44,12 @@ class _Changing(Exception):
     """The file was written to while it was read."""
 
 
-def read(task: Task, max_bytes: int = MAX_BYTES) -> Reading:
+def read(task: Task) -> Reading:
     """Read and parse one file. Whatever is wrong with it is told in `Reading.reason`, never raised."""
     path = task.found.path
     for _ in range(_ATTEMPTS):
         try:
-            data, found = _content(task.found, max_bytes)
+            data, found = _content(task.found)
             break
         except _Changing:
             continue
@@ -57,8 +57,8 @@ def read(task: Task, max_bytes: int = MAX_BYTES) -> Reading:
             return Reading(path, reason=reason_of(error))
     else:
         return Reading(path, reason="changes while it is read")
-    if len(data) > max_bytes:
-        return Reading(path, reason=f"larger than {max_bytes / 1e6:g} MB")
+    if len(data) > MAX_BYTES:
+        return Reading(path, reason=TOO_LARGE)
     state = FileState(found.st_size, found.st_mtime_ns, hashlib.blake2b(data, digest_size=16).hexdigest())
     if state.digest == task.digest:
         return Reading(path, state)
@@ -74,7 +74,7 @@ def read(task: Task, max_bytes: int = MAX_BYTES) -> Reading:
     return Reading(path, state, document_blocks(text, task.place, task.found.language))
 
 
-def _content(found: Found, max_bytes: int) -> tuple[bytes, os.stat_result]:
+def _content(found: Found) -> tuple[bytes, os.stat_result]:
     """The bytes, one more than allowed at most, and the state of the file while they were read.
 
     Raises:
@@ -86,10 +86,10 @@ def _content(found: Found, max_bytes: int) -> tuple[bytes, os.stat_result]:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):
             raise OSError(0, "not a regular file")
-        data = file.read(max_bytes + 1)
+        data = file.read(MAX_BYTES + 1)
         after = os.fstat(file.fileno())
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise _Changing
-    if len(data) != after.st_size and len(data) <= max_bytes:
+    if len(data) != after.st_size and len(data) <= MAX_BYTES:
         raise _Changing
     return data, after

@@ -23,6 +23,8 @@ LANGUAGES = {
 MAX_BYTES = 1_000_000
 """Larger files are left out. Of the 10,166 Python files of ten large packages a handful are: tables and test data."""
 
+TOO_LARGE = f"larger than {MAX_BYTES / 1e6:g} MB"
+
 _NEVER = {".git", ".hg", ".svn", ".bzr", "node_modules", "__pycache__", "__pypackages__", ".ipynb_checkpoints"}
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 """A folder that holds one of these is a virtual environment."""
@@ -53,9 +55,7 @@ def printable(path: str) -> str:
     return path.encode("utf-8", "replace").decode("utf-8")
 
 
-def walk(
-    root: Path, *, members: tuple[str, ...] | None = None, max_bytes: int = MAX_BYTES
-) -> Iterator[Found | FileSkip]:
+def walk(root: Path, *, members: tuple[str, ...] | None = None) -> Iterator[Found | FileSkip]:
     """The files below a folder in the order of their names, and those left out for a reason worth telling.
 
     `members`: files and folders below `root` to take, relative; None takes all. Files that are members are taken
@@ -66,17 +66,17 @@ def walk(
     top = Path(os.path.abspath(root))
     inside = os.path.realpath(top)
     if members is None:
-        yield from _folder(str(top), "", rules_above(top), inside, max_bytes)
+        yield from _folder(str(top), "", rules_above(top), inside)
         return
     for member in members:
         location = str(top / member)
         if os.path.isdir(location):
-            yield from _folder(location, member + "/", rules_above(Path(location)), inside, max_bytes)
+            yield from _folder(location, member + "/", rules_above(Path(location)), inside)
         else:
-            yield from _listed(location, member, max_bytes)
+            yield from _listed(location, member)
 
 
-def _folder(top: str, prefix: str, above: Ignore, inside: str, max_bytes: int) -> Iterator[Found | FileSkip]:
+def _folder(top: str, prefix: str, above: Ignore, inside: str) -> Iterator[Found | FileSkip]:
     """An explicit stack: a tree may be deeper than Python's recursion limit."""
     pending = [(top, prefix, above)]
     while pending:
@@ -101,7 +101,7 @@ def _folder(top: str, prefix: str, above: Ignore, inside: str, max_bytes: int) -
                     if not _left_out(entry) and not rules.hides(entry.path, folder=True):
                         folders.append((entry.path, path + "/", rules))
                 elif _wanted(entry.name, names) and not rules.hides(entry.path, folder=False):
-                    yield _file(entry.path, path, entry.stat(follow_symlinks=False), max_bytes)
+                    yield _file(entry.path, path, entry.stat(follow_symlinks=False))
             except OSError as error:
                 yield FileSkip(printable(path), reason_of(error))
         pending.extend(reversed(folders))
@@ -137,22 +137,22 @@ def _link(entry: os.DirEntry[str], path: str, rules: Ignore, inside: str) -> Ite
         yield FileSkip(printable(path), "link that leads out of the source")
 
 
-def _listed(location: str, path: str, max_bytes: int) -> Iterator[Found | FileSkip]:
+def _listed(location: str, path: str) -> Iterator[Found | FileSkip]:
     if not language_of(path):
         return
     try:
-        yield _file(location, path, os.stat(location), max_bytes, follow=True)
+        yield _file(location, path, os.stat(location), follow=True)
     except OSError as error:
         yield FileSkip(printable(path), reason_of(error))
 
 
-def _file(location: str, path: str, found: os.stat_result, max_bytes: int, *, follow: bool = False) -> Found | FileSkip:
+def _file(location: str, path: str, found: os.stat_result, *, follow: bool = False) -> Found | FileSkip:
     if printable(path) != path:
         return FileSkip(printable(path), "name is not UTF-8")
     if not stat.S_ISREG(found.st_mode):
         return FileSkip(path, "not a regular file")
-    if found.st_size > max_bytes:
-        return FileSkip(path, f"larger than {max_bytes / 1e6:g} MB")
+    if found.st_size > MAX_BYTES:
+        return FileSkip(path, TOO_LARGE)
     return Found(path, location, found.st_size, found.st_mtime_ns, language_of(path), follow)
 
 

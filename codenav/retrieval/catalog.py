@@ -25,7 +25,7 @@ class StoredIndex(IndexStats):
     size_bytes: int = 0
     """Space on disk, the previous generation included."""
     notice: str = ""
-    """Why it will be built anew; empty where it is fine. The counts are then all zero."""
+    """Why it cannot be used as it is; empty where it is fine. Else the counts are zero and `source` is the key."""
 
 
 def list_indexes(folder: Path) -> list[StoredIndex]:
@@ -47,7 +47,10 @@ def _stored(place: Path) -> StoredIndex | None:
     size = generations.size_of(place)
     try:
         state = generations.current(place)
-    except (generations.Unusable, IndexUnavailable) as error:
+    except generations.Unusable as error:
+        notice = f"the next use builds it anew: {error}"
+        return StoredIndex(place.name, "embedded", key=place.name, size_bytes=size, notice=notice)
+    except IndexUnavailable as error:
         return StoredIndex(place.name, "embedded", key=place.name, size_bytes=size, notice=str(error))
     if state is None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -56,11 +57,6 @@ class EmbeddedIndex:
         """Whether a state is there to be searched."""
         return self._state is not None
 
-    @property
-    def size_bytes(self) -> int:
-        """Space on disk, the previous generation included."""
-        return generations.size_of(self.folder)
-
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first; equal scores by path, first line and id.
 
@@ -103,17 +99,20 @@ class EmbeddedIndex:
         self._reader = None
 
     def apply(
-        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, seconds: float | None = None
+        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
     ) -> None:
         """Write a new generation beside the current one and make it the one that answers.
 
         If `changes` raises or the process dies, the old state stays; what was written is removed, by the next call
         at the latest. Where nothing changes, nothing is written; `stats` tells of this build all the same.
 
+        `started`: see `protocols.WritableIndex.apply`.
+
         Raises:
             StorageFull: no space, or no permission to write.
             IndexUnavailable: the engine's files are damaged.
         """
+        started = time.monotonic() if started is None else started
         with generations.locked(self.folder, ".write.lock", wait=True):
             state = self._load()
             with generations.storing():
@@ -123,7 +122,7 @@ class EmbeddedIndex:
                 for change in changes:
                     build.take(change)
                 with generations.storing():
-                    build.finish(versions=versions, seconds=seconds)
+                    build.finish(versions=versions, started=started)
             except BaseException:
                 build.abandon()
                 raise
@@ -227,7 +226,7 @@ class _Build:
                 self.writer = engine.Writer(self.fresh, fresh=self.old is None)
         return self.writer
 
-    def finish(self, *, versions: Mapping[str, str] | None, seconds: float | None) -> None:
+    def finish(self, *, versions: Mapping[str, str] | None, started: float) -> None:
         """Commit and publish, or do nothing where nothing changed."""
         manifest = self.manifest
         manifest.skipped = self.skipped
@@ -238,12 +237,13 @@ class _Build:
             self.before.files, self.before.skipped, self.before.versions, self.before.source,
         )  # fmt: skip
         manifest.reused = sum(path not in self.parsed for path in manifest.files)
-        manifest.seconds = self.before.seconds if seconds is None else seconds
         if self.writer:
             self.writer.commit()
             self.writer = None
             if engine.deleted_share(self.place) > MAX_DELETED:
                 self._write_anew()
+        manifest.seconds = time.monotonic() - started
+        if self.fresh:
             manifest.built = datetime.now(UTC).isoformat(timespec="seconds")
             generations.publish(self.folder, self.place, manifest)
             generations.sweep(self.folder, self.old, self.fresh)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -129,13 +130,14 @@ def _a_stream_that_raises_changes_nothing(opened: Callable[[], WritableIndex]) -
 
 def _a_store_reopens(opened: Callable[[], WritableIndex]) -> None:
     store = opened()
-    store.apply([change("a.py", block("kept")), FileSkip("b.bin", "binary")], seconds=2.5)
+    store.apply([change("a.py", block("kept")), FileSkip("b.bin", "binary")], started=time.monotonic() - 2.5)
     store.close()
     store.close()
     again = opened()
     _expect("hits", _names(again, "kept"), ["kept"])
     _expect("files", again.files(), {"a.py": FileState(1, 0, "1")})
     _expect("skipped", list(again.stats().skipped), [FileSkip("b.bin", "binary")])
+    _expect("seconds since the start of the build", again.stats().seconds >= 2.5, True)
 
 
 def _a_touched_file_keeps_its_blocks(opened: Callable[[], WritableIndex]) -> None:

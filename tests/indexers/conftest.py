@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -32,9 +32,11 @@ class MemoryIndex:
         self.states: dict[str, FileState] = {}
         self.by_path: dict[str, list[CodeBlock]] = {}
         self.skipped: tuple[FileSkip, ...] = ()
-        self.built = ""
         self.applied: list[list[Change]] = []
         self.versions: Mapping[str, str] = {}
+        self.seconds = 0.0
+        self.changed = 0
+        """Files whose blocks were replaced or removed."""
 
     @property
     def blocks(self) -> list[CodeBlock]:
@@ -44,25 +46,27 @@ class MemoryIndex:
         return dict(self.states)
 
     def stats(self) -> IndexStats:
-        return IndexStats("memory", "memory", skipped=self.skipped, built=self.built)
+        return IndexStats("memory", "memory", skipped=self.skipped, seconds=self.seconds)
 
     def apply(
-        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, seconds: float | None = None
+        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
     ) -> None:
         states, by_path = dict(self.states), dict(self.by_path)
         taken = list(changes)
         for change in taken:
             if isinstance(change, FileRemoval):
                 del states[change.path], by_path[change.path]
+                self.changed += 1
             elif isinstance(change, FileChange):
                 states[change.path] = change.state
                 if change.blocks is not None:
                     by_path[change.path] = list(change.blocks)
+                    self.changed += 1
         self.states, self.by_path = states, by_path
         self.skipped = tuple(change for change in taken if isinstance(change, FileSkip))
         self.versions = versions or {}
         self.applied.append(taken)
-        self.built = datetime.now(UTC).isoformat()
+        self.seconds = time.monotonic() - started if started else 0.0
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         return SearchResult(query)

@@ -11,7 +11,7 @@ import pytest
 
 from codenav.blocks import Change, FileChange, FileRemoval, FileSkip
 from codenav.errors import StorageFull, UsageError
-from codenav.indexers.build import BuildReport, Progress, build
+from codenav.indexers.build import UNSETTLED, BuildReport, Progress, build
 from codenav.indexers.python_blocks import CUT
 from codenav.indexers.sources import resolve
 from codenav.interpreter import Interpreter
@@ -27,6 +27,7 @@ def built(index: Any, interpreter: Interpreter) -> Build:
     """Builds the index of a folder."""
 
     def run(root: Path) -> BuildReport:
+        index.changed = 0
         return build(resolve(str(root), interpreter), index)
 
     return run
@@ -41,7 +42,7 @@ def touch(path: Path, seconds: float) -> None:
 def test_a_first_build(tree: Tree, index: Any, built: Build) -> None:
     root = tree(FILES)
     report = built(root)
-    assert (report.files, report.reused_files, report.skipped, report.changed) == (3, 0, (), 3)
+    assert (report.files, report.reused_files, report.skipped, index.changed) == (3, 0, (), 3)
     assert {block.qualname for block in index.blocks} == {"a", "B", "B.m", "Title"}
     assert {block.source for block in index.blocks} == {str(root)}
     assert len({block.id for block in index.blocks}) == len(index.blocks)
@@ -54,7 +55,7 @@ def test_nothing_changed_writes_nothing(tree: Tree, index: Any, built: Build) ->
     root = tree(FILES)
     built(root)
     report = built(root)
-    assert (report.files, report.reused_files, report.changed, len(index.applied)) == (3, 3, 0, 1)
+    assert (report.files, report.reused_files, index.changed, len(index.applied)) == (3, 3, 0, 1)
 
 
 def test_a_file_with_the_same_size_and_time_is_not_read(tree: Tree, index: Any, built: Build) -> None:
@@ -63,7 +64,8 @@ def test_a_file_with_the_same_size_and_time_is_not_read(tree: Tree, index: Any, 
     settled = (root / "a.py").stat().st_mtime
     (root / "a.py").write_text("def z(): pass\n")
     os.utime(root / "a.py", (settled, settled))
-    assert built(root).changed == 0
+    built(root)
+    assert index.changed == 0
     assert "z" not in {block.name for block in index.blocks}
 
 
@@ -74,10 +76,31 @@ def test_a_file_written_about_when_it_was_built_is_compared_by_content(tree: Tre
     built(root)
     (root / "a.py").write_text("def z(): pass\n")
     os.utime(root / "a.py", ns=(moment.st_atime_ns, moment.st_mtime_ns))
-    assert built(root).changed == 1
+    built(root)
+    assert index.changed == 1
     assert {block.name for block in index.by_path["a.py"]} == {"z"}
     writes = len(index.applied)
-    assert built(root).changed == 0
+    built(root)
+    assert index.changed == 0
+    assert len(index.applied) == writes
+
+
+def test_a_file_written_while_a_long_build_went_on(tree: Tree, index: Any, built: Build) -> None:
+    root = tree(FILES)
+    touch(root / "a.py", 10 + 60)
+    moment = (root / "a.py").stat()
+    built(root)
+    assert index.states["a.py"].mtime_ns == UNSETTLED
+    (root / "a.py").write_text("def z(): pass\n")
+    os.utime(root / "a.py", ns=(moment.st_atime_ns, moment.st_mtime_ns))
+    built(root)
+    assert {block.name for block in index.by_path["a.py"]} == {"z"}
+    touch(root / "a.py", -120)
+    assert built(root).reused_files == 3
+    assert index.changed == 0
+    assert index.states["a.py"].mtime_ns == (root / "a.py").stat().st_mtime_ns
+    writes = len(index.applied)
+    assert built(root).reused_files == 3
     assert len(index.applied) == writes
 
 
@@ -87,7 +110,7 @@ def test_a_touched_file_is_not_parsed_again(tree: Tree, index: Any, built: Build
     blocks = index.by_path["a.py"]
     touch(root / "a.py", -5)
     report = built(root)
-    assert (report.reused_files, report.changed) == (3, 0)
+    assert (report.reused_files, index.changed) == (3, 0)
     assert index.applied[-1] == [FileChange("a.py", index.states["a.py"], None)]
     assert index.by_path["a.py"] is blocks
     assert index.states["a.py"].mtime_ns == (root / "a.py").stat().st_mtime_ns
@@ -102,7 +125,7 @@ def test_a_changed_a_new_and_a_removed_file(tree: Tree, index: Any, built: Build
     (root / "new.rst").write_text("New\n===\n")
     (root / "sub" / "b.py").unlink()
     report = built(root)
-    assert (report.files, report.reused_files, report.changed) == (3, 1, 3)
+    assert (report.files, report.reused_files, index.changed) == (3, 1, 3)
     assert {type(change).__name__ + change.path for change in index.applied[-1]} == {
         "FileRemovalsub/b.py",
         "FileChangea.py",
@@ -151,7 +174,7 @@ def test_a_file_that_becomes_unfit_leaves_the_index(tree: Tree, index: Any, buil
     (root / "b.py").unlink()
     os.mkfifo(root / "b.py")
     report = built(root)
-    assert (report.files, report.changed) == (1, 2)
+    assert (report.files, index.changed) == (1, 2)
     assert {skip.path: skip.reason for skip in report.skipped} == {
         "a.py": "index: false",
         "b.py": "not a regular file",
@@ -200,7 +223,7 @@ def test_a_source_that_lost_all_its_files_empties_its_index(tree: Tree, index: A
     built(root)
     (root / "a.py").unlink()
     report = built(root)
-    assert (report.files, report.changed, index.blocks) == (0, 1, [])
+    assert (report.files, index.changed, index.blocks) == (0, 1, [])
     with pytest.raises(UsageError):
         built(root)
 
@@ -265,14 +288,16 @@ def test_the_embedded_index_takes_a_build(tree: Tree, tmp_path: Path, interprete
     root = tree({**FILES, "empty.py": "", "bin.py": b"\0"})
     source = resolve(str(root), interpreter)
     store = EmbeddedIndex(tmp_path / "store", source=source.name)
-    assert build(source, store).changed == 4
+    first = build(source, store)
+    assert (first.files, first.reused_files) == (4, 0)
     store.close()
     store = EmbeddedIndex(tmp_path / "store", source=source.name)
     report = build(source, store)
-    assert (report.changed, report.files, report.reused_files) == (0, 4, 4)
+    assert (report.files, report.reused_files) == (4, 4)
+    assert 0 < store.stats().seconds <= first.seconds
     assert [hit.qualname for hit in store.search("name: m")] == ["B.m"]
     assert list(store.stats().skipped) == [FileSkip("bin.py", "binary")]
     (root / "sub" / "b.py").unlink()
-    assert build(source, store).changed == 1
+    assert build(source, store).files == 3
     assert store.search("name: m").total == 0
     store.close()

@@ -67,5 +67,5 @@ def networkx_changes() -> list[FileChange]:
 @pytest.fixture(scope="session")
 def networkx_index(tmp_path_factory: pytest.TempPathFactory, networkx_changes: list[FileChange]) -> EmbeddedIndex:
     index = EmbeddedIndex(tmp_path_factory.mktemp("networkx"), source="pkg:networkx")
-    index.apply(networkx_changes, versions={"networkx": "3"}, seconds=1.5)
+    index.apply(networkx_changes, versions={"networkx": "3"})
     return index
