@@ -59,15 +59,6 @@ class History:
         self.open |= bound.star or bound.dynamic
         self.postponed |= bound.postponed
 
-    def _read(self, code: str) -> ast.Module | None:
-        try:
-            return read(code, newest=self._newest)
-        except SyntaxError:
-            # Under a newer Python it may have run; under this one it did not, and bound nothing.
-            return None if self._newest > sys.version_info[:2] else ast.Module([], [])
-        except (RecursionError, MemoryError):
-            return None
-
 
 def _until(tree: ast.Module, code: str, failed_at: int) -> Learnt:
     """What is left of a step in whose line `failed_at` an exception was raised.
