@@ -39,6 +39,7 @@ from codenav.workbench import Confirm, Workbench, checked_work_dir, choose_backe
 PACKAGES_TOLD = 40
 """Installed distributions that the prompt names, those of the sources first."""
 
+DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
 """A description that is one word and ends like this was meant as a file."""
 
@@ -322,6 +323,8 @@ def _text_of(description: str | Path | None) -> str:
     with suppress(OSError, ValueError):
         if Path(text).expanduser().is_file():
             return Path(text).expanduser().read_text(encoding="utf-8", errors="replace")
+        if Path(text).expanduser().is_dir():
+            raise UsageError(f"the description {text} is a folder", hint=DESCRIPTION)
     if isinstance(description, Path) or (text.endswith(DOCUMENTS) and not any(map(str.isspace, text))):
-        raise NotFound(f"no such file: {text}", hint="--description takes text or the path of a file")
+        raise NotFound(f"no such file: {text}", hint=DESCRIPTION)
     return text

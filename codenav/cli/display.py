@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-import click
-
 from codenav.actions import Action, CodeObservation, SearchObservation, Step, SummaryObservation
+from codenav.cli.options import say
 from codenav.events import Acted, Event, Observed, RunStarted
 from codenav.text import neutral
 
 if TYPE_CHECKING:
     from codenav.indexers.build import Progress
 
+WIDTH = 300
+"""Characters of a line that are shown."""
 LINES = 12
 """Lines of an action or of an output that are shown; `codenav episodes show` has them all."""
 
@@ -28,7 +30,7 @@ class ReportProgress(Protocol):
 
 def notice(text: str) -> None:
     """One line that a person should know."""
-    click.echo(neutral(f"Note: {text}"), err=True)
+    say(f"Note: {text}", err=True)
 
 
 @contextmanager
@@ -85,7 +87,7 @@ class RunDisplay:
             execution = observation.execution
             self._line(f"   → {execution.outcome.value}, {execution.seconds:.2f} s", "green" if execution.ok else "red")
             self._to_replay |= execution.ok
-            self._block(execution.stdout + execution.stderr, "")
+            self._block(execution.stdout + execution.stderr + execution.late_output, "")
             if execution.error:
                 self._block(f"{execution.error.type}: {execution.error.message}", "red")
             if execution.notice:
@@ -103,13 +105,14 @@ class RunDisplay:
     def _block(self, text: str, style: str) -> None:
         lines = text.strip("\n").splitlines()
         for line in lines[:LINES]:
-            self._line(f"   {line}", style)
+            self._line(f"   {line if len(line) <= WIDTH else line[: WIDTH - 1] + '…'}", style)
         if len(lines) > LINES:
             self._line(f"   … {len(lines) - LINES} more lines", "dim")
 
     def _line(self, text: str, style: str) -> None:
         # The text is data: brackets in it are no markup, escapes in it steer nothing.
-        self._console.print(neutral(text), style=style or None, markup=False)
+        with contextlib.suppress(OSError):
+            self._console.print(neutral(text), style=style or None, markup=False)
 
 
 def _one_line(text: str) -> str:

@@ -43,7 +43,7 @@ def command(model: str | None, base_url: str | None, python: str | None, as_json
     """Check Python, sandboxes, Docker, Elasticsearch, the model's server and the disk.
 
     \b
-    Exit codes: 0 everything that a run needs is there, 4 something is missing.
+    Exit codes: 0 code can run here, 4 Python, bubblewrap or the disk is not fit for it.
 
     \b
     Examples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import signal
 import sys
@@ -73,19 +74,20 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command line and leave with its exit code (docs/errors.md)."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    _open_standard_streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    code = _run(arguments)
     try:
-        sys.exit(_run(arguments))
-    except BrokenPipeError:
-        # The reader of our output has left (`codenav … | head`); Python would complain again at shutdown.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.stdout.flush()
+    except OSError as error:
+        code = _cannot_write(error)
+    sys.exit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = cli.main(args=arguments, prog_name="codenav", standalone_mode=False)
-        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -98,10 +100,38 @@ def _run(arguments: Sequence[str] | None) -> int:
             say(f"Try: {error.hint}", err=True)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        say("Interrupted.", err=True)
         return 130
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT):
+            raise
+        return _cannot_write(error)
+
+
+def _cannot_write(error: OSError) -> int:
+    """Our output leads nowhere: its reader has left (`codenav … | head`), or its disk is full."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if error.errno == errno.EPIPE:
+        return 1
+    say(f"Error: cannot write the output: {error.strerror}", err=True)
+    say("Try: free some space where it goes, then codenav episodes show last", err=True)
+    return 4
+
+
+def _open_standard_streams() -> None:
+    """A descriptor among 0 to 2 that our parent closed leads to /dev/null; else the next file would take its place."""
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, mode)
+            if opened != number:
+                os.dup2(opened, number)
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    """SIGTERM ends a command the way Ctrl-C does: the record is closed, no process stays."""
+    """SIGTERM and SIGHUP end a command the way Ctrl-C does: the record is closed, no process stays."""
     raise KeyboardInterrupt

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,11 +33,31 @@ on_option: Decorator = click.option(
 )
 
 
+class Seconds(click.FloatRange):
+    """A duration: a number, not `inf` or `nan`, of at most a day."""
+
+    name = "seconds"
+
+    def __init__(self, *, min: float, min_open: bool = False) -> None:
+        super().__init__(min=min, max=86_400, min_open=min_open)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As click does; `nan` is in no range and would pass every comparison."""
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
+        return seconds
+
+
 def print_json(document: Any) -> None:
     """One JSON document on stdout, readable."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """A line for a person. Names and texts in it are data: what would steer a terminal is shown as an escape."""
-    click.echo(neutral(text), err=err)
+    """A line for a person. Names and texts in it are data: what would steer a terminal is shown as an escape.
+
+    What cannot be told on stderr is not told: the answer on stdout must not be lost for it.
+    """
+    with contextlib.suppress(*([OSError] if err else [])):
+        click.echo(neutral(text), err=err)

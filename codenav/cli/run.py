@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.options import json_option, on_option, print_json, python_option, say
+from codenav.cli.options import Seconds, json_option, on_option, print_json, python_option, say
 from codenav.errors import CodeNavError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codenav.session import Session
 
 
-@click.command("run")
+@click.command("run", epilog="A request that begins with a dash goes behind two: codenav run --on . -- '-5 plus 3?'")
 @click.argument("request")
 @on_option
 @click.option("--description", metavar="TEXT|FILE", help="What the code base is for. [default: made from its metadata]")
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes. [default: a fresh one]")
 @click.option("--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary there.")
 @click.option("--max-steps", type=click.IntRange(min=0), help="Actions of the agent; 0 is no limit. [default: 20]")
-@click.option("--max-seconds", type=click.FloatRange(min=0), help="Wall clock; 0 is no limit. [default: 600]")
+@click.option("--max-seconds", type=Seconds(min=0), help="Wall clock; 0 is no limit. [default: 600]")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="Of all model calls; 0 is no limit. [default: 0]")
-@click.option("--code-timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
+@click.option("--code-timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "bubblewrap", "process"]),
@@ -141,8 +141,8 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if result.summary.code and result.answer:
         verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
         say(f"summary: {verdict}")
-    if result.reason:
-        say(f"{'Error' if result.exit_code else 'Note'}: {result.status.value}: {result.reason}", err=True)
+    if result.reason and result.status != "interrupted":
+        say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
         if result.hint:
             say(f"Try: {result.hint}", err=True)
     if not options["quiet"]:

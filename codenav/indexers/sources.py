@@ -82,12 +82,19 @@ def resolve(spec: str, interpreter: Interpreter) -> Source:
         return _from_package(spec, find_package(spec.removeprefix("pkg:"), interpreter), interpreter)
     if spec.startswith(_OTHER_SOURCES) and not os.path.exists(spec):
         raise UsageError(f"{spec}: no such kind of source", hint=_KINDS)
-    path = Path(os.path.abspath(os.path.expanduser(spec)))
-    if path.is_dir():
-        return _from_folder(spec, path)
-    if path.is_file():
-        return _from_file(spec, path)
-    if path.exists():
+    try:
+        path = Path(os.path.abspath(os.path.expanduser(spec)))
+        if path.is_dir():
+            return _from_folder(spec, path)
+        if path.is_file():
+            return _from_file(spec, path)
+        taken = path.exists()
+    except OSError as error:
+        # No permission, or the current folder is gone.
+        raise UsageError(
+            f"cannot read {spec}: {error.strerror}", hint="ls -ld, and name a folder that you may read"
+        ) from error
+    if taken:
         raise UsageError(f"{path} is neither a file nor a folder", hint=_KINDS)
     raise NotFound(f"no such file or folder: {spec}", hint=_meant(spec, path, interpreter))
 

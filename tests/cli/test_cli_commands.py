@@ -244,3 +244,63 @@ def test_no_color_keeps_a_terminal_plain(repository: Path, tmp_path: Path) -> No
 
     assert "\x1b[1m" in on_a_terminal()
     assert "\x1b[3" not in on_a_terminal(NO_COLOR="1")
+
+
+@pytest.fixture
+def yes(tmp_path: Path) -> str:
+    """A model that answers at once."""
+    script = tmp_path / "script.actions"
+    script.write_text("<action><type>done</type><content>yes</content></action>")
+    return f"scripted:{script}"
+
+
+def in_a_shell(line: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "codenav": f"{sys.executable} -m codenav"}
+    return subprocess.run(["sh", "-c", line], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "answered"),
+    [(">/dev/full", 4, False), ("<&-", 0, True), (">&-", 0, False), ("2>&-", 0, True), ("2>/dev/full", 0, True)],
+)
+def test_standard_streams_that_lead_nowhere(
+    repository: Path, yes: str, redirection: str, code: int, answered: bool
+) -> None:
+    ran = in_a_shell(f"$codenav run Yes? --on {repository} --model {yes} {redirection}")
+    assert ran.returncode == code, ran.stderr
+    assert ("yes" in ran.stdout) == answered
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_traceback(repository: Path) -> None:
+    ran = in_a_shell(f"$codenav search shapes --on {repository} --json | head -1")
+    assert (ran.stdout, ran.stderr) == ("{\n", "")
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    ran = in_a_shell("rmdir ../gone; $codenav index .", cwd=tmp_path / "gone")
+    assert ran.returncode == 2, ran.stderr
+    assert "Error: cannot read ." in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("option", ["--code-timeout", "--max-seconds"])
+@pytest.mark.parametrize("value", ["nan", "inf", "1e12", "-1"])
+def test_a_duration_is_a_finite_number(repository: Path, yes: str, option: str, value: str) -> None:
+    ran = codenav("run", "Yes?", "--on", repository, "--model", yes, option, value)
+    assert ran.code == 2
+    assert option in ran.err
+
+
+def test_a_damaged_index_is_named_as_such(repository: Path, codenav_home: Path) -> None:
+    codenav("index", repository)
+    for path in (codenav_home / "indexes").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"garbage")
+    listed = codenav("sources", "list")
+    assert listed.code == 0
+    assert "0 files" not in listed.out
+    ran = codenav("search", "resize", "--on", repository)
+    assert ran.code == 0, ran.err
+    assert "resize_image" in ran.out
