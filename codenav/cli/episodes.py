@@ -27,7 +27,12 @@ def command() -> None:
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Newest ones; 0 lists all.")
 @json_option
 def list_episodes(limit: int, as_json: bool) -> None:
-    """List the newest episodes first."""
+    """List the newest episodes first.
+
+    \b
+    Examples:
+      codenav episodes list --limit 5
+    """
     from codenav.config import episodes_dir
     from codenav.episodes.store import EpisodeStore
 
@@ -50,7 +55,14 @@ def list_episodes(limit: int, as_json: bool) -> None:
 @click.option("--prompt", is_flag=True, help="Print the system prompt that the model got, and nothing else.")
 @json_option
 def show(episode: str, prompt: bool, as_json: bool) -> None:
-    """Show an episode: its id, the beginning of one, or last."""
+    """Show an episode: its id, the beginning of one, or last.
+
+    \b
+    Examples:
+      codenav episodes show last
+      codenav episodes show 20261121 --json
+      codenav episodes show last --prompt
+    """
     from codenav.api import load_episode
     from codenav.cli.transcript import transcript
 
@@ -70,7 +82,12 @@ def show(episode: str, prompt: bool, as_json: bool) -> None:
 @click.option("--record", type=FilePath, metavar="FILE.json", help="The whole record as one JSON document.")
 @json_option
 def export(episode: str, notebook: Path | None, script: Path | None, record: Path | None, as_json: bool) -> None:
-    """Write an episode as a notebook, a script or JSON."""
+    """Write an episode as a notebook, a script or JSON.
+
+    \b
+    Examples:
+      codenav episodes export last --notebook run.ipynb --script run.py
+    """
     if not (notebook or script or record):
         raise click.UsageError("name at least one of --notebook, --script, --record.")
     from codenav.api import load_episode

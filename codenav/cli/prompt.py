@@ -28,6 +28,10 @@ def show(prompts: Path | None, as_json: bool) -> None:
     """Print the system prompt. What only a run can tell stands as ${name}.
 
     The prompt of a run, whole, is in its record: codenav episodes show last --prompt.
+
+    \b
+    Examples:
+      codenav prompt show --prompts my-prompts/
     """
     from codenav.agents.prompts import prompt_folder, template
     from codenav.config import load_config
@@ -43,7 +47,12 @@ def show(prompts: Path | None, as_json: bool) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
 def copy(folder: Path, as_json: bool) -> None:
-    """Copy the prompt files into FOLDER. Those that you keep there win over ours; delete the rest."""
+    """Copy the prompt files into FOLDER. Those that you keep there win over ours; delete the rest.
+
+    \b
+    Examples:
+      codenav prompt copy my-prompts/
+    """
     from codenav.agents.prompts import copy_prompts
 
     copies = copy_prompts(folder)

@@ -22,7 +22,12 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_sources(as_json: bool) -> None:
-    """List the indexes, one a line."""
+    """List the indexes, one a line.
+
+    \b
+    Examples:
+      codenav sources list --json
+    """
     from codenav.config import indexes_dir
     from codenav.retrieval.catalog import list_indexes
 
@@ -43,7 +48,13 @@ def list_sources(as_json: bool) -> None:
 @python_option
 @json_option
 def show(source: str, python: str | None, as_json: bool) -> None:
-    """Show what the index of SOURCE holds, and which files were skipped and why."""
+    """Show what the index of SOURCE holds, and which files were skipped and why.
+
+    \b
+    Examples:
+      codenav sources show pkg:networkx
+      codenav sources show ./my-repo --json
+    """
     from codenav.indexing import stored_index
 
     stats = stored_index(source, python=python)
@@ -67,7 +78,12 @@ def show(source: str, python: str | None, as_json: bool) -> None:
 @python_option
 @json_option
 def remove(source: str, python: str | None, as_json: bool) -> None:
-    """Remove the index of SOURCE. The source itself is not touched."""
+    """Remove the index of SOURCE. The source itself is not touched.
+
+    \b
+    Examples:
+      codenav sources remove pkg:networkx
+    """
     from codenav.indexing import remove_index
 
     name = remove_index(source, python=python)
