@@ -45,7 +45,8 @@ class Channel:
         Raises:
             Closed, TooLate: part of the frame may have gone; the channel is of no more use.
         """
-        self._owed += message.get("op") != "interrupt"
+        if message.get("op") != "interrupt":
+            self._owed += 1
         body = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
         with self._lock:
             view = memoryview(HEADER.pack(len(body), len(blob)) + body + blob)

@@ -7,14 +7,15 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from codenav.errors import SandboxUnavailable
+from codenav.errors import SandboxUnavailable, UsageError
 from codenav.execution import Execution, ExecutionError, Outcome, SandboxInfo, SandboxSpec, Variable
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.launch import Launched, kill
 from codenav.sandboxes.replies import Malformed, execution_of, text_of, variables_of
-from codenav.sandboxes.workfolder import WorkFolder
+from codenav.sandboxes.workfolder import CopiedOut, WorkFolder
 
 START_SECONDS = 30.0
 """A cold start takes 0.1 s; a loaded machine or a network file system may need far longer."""
@@ -24,7 +25,7 @@ CODE_CHARACTERS = 2 << 20
 """Largest step."""
 VARIABLES_SECONDS = 10.0
 ABANDON_SECONDS = 1.0
-"""How long Ctrl-C waits for the running step to end by itself, before the sandbox is ended."""
+"""How long an answer that nobody waits for any more may take, as after Ctrl-C, before the sandbox is ended."""
 
 _LOST = "state lost: the sandbox had to be started again; all variables are gone."
 
@@ -71,16 +72,18 @@ class GuestSandbox:
                 asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
                 channel.send(asked, deadline=deadline)
                 frame, blob = channel.receive(deadline=deadline)
-                limit = self._spec.resources.display_bytes
-                done = execution_of(frame, blob, number=self._steps, display_bytes=limit)
-                files, refused = self._folder.collect(channel, deadline)
+                resources = self._spec.resources
+                done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
+                copied = self._folder.collect(channel, time.monotonic() + resources.copy_seconds)
             except (Malformed, Closed, TooLate) as error:
                 self._stop(patience=0.0)
                 return _broken(error, seconds)
             except BaseException:
                 self._abandon(channel)
                 raise
-            return _completed(done, notice, files, refused)
+            if copied.broken:
+                self._stop(patience=0.0)
+            return _completed(done, notice, copied)
 
     def variables(self) -> Mapping[str, Variable]:
         """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
@@ -90,13 +93,16 @@ class GuestSandbox:
             try:
                 channel.send({"op": "variables", "timeout": VARIABLES_SECONDS}, deadline=deadline)
                 frame, _ = channel.receive(deadline=deadline)
-                return {item.name: item for item in variables_of(frame, "items")}
-            except (Malformed, Closed, TooLate):
+                if frame.get("op") == "variables":
+                    return {item.name: item for item in variables_of(frame, "items")}
+                reason = text_of(frame, "why", 1000)
+            except (Malformed, Closed, TooLate) as error:
                 self._stop(patience=0.0)
-                return {}
+                reason = str(error) or f"no answer in {VARIABLES_SECONDS:g} s"
             except BaseException:
                 self._abandon(channel)
                 raise
+        raise SandboxUnavailable(f"the sandbox cannot list its variables: {reason}", hint="run another step")
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step; callable from another thread."""
@@ -114,8 +120,16 @@ class GuestSandbox:
     def _ready(self) -> Channel:
         if self._closed:
             raise SandboxUnavailable("the sandbox is closed", hint="start another one")
+        if self._channel is not None:
+            try:
+                self._channel.settle(deadline=time.monotonic() + ABANDON_SECONDS)
+            except (Malformed, Closed, TooLate):
+                self._stop(patience=0.0)
         if self._channel is None:
-            self._start()
+            try:
+                self._start()
+            except UsageError as error:
+                raise SandboxUnavailable(f"the sandbox cannot be started again: {error}", hint=error.hint) from error
             self._notice = _LOST
         if self._channel is None:
             raise SandboxUnavailable("the sandbox did not start again")
@@ -133,7 +147,7 @@ class GuestSandbox:
             channel.send({"op": "start", **launched.config}, deadline=deadline)
             frame, _ = channel.receive(deadline=deadline)
             if frame.get("op") != "ready":
-                raise Malformed(str(frame.get("why", "no greeting")))
+                raise Malformed(text_of(frame, "why", 4000))
             version = text_of(frame, "version", 40)
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
@@ -166,12 +180,10 @@ class GuestSandbox:
             shutil.rmtree(launched.folder, ignore_errors=True)
 
 
-def _completed(done: Execution, notice: str, files: list[str], refused: list[str]) -> Execution:
-    from dataclasses import replace
-
-    told = "".join(f"[not copied out] {line}\n" for line in refused)
-    joined = " ".join(filter(None, (notice, done.notice)))
-    return replace(done, notice=joined, files=files, stderr=done.stderr + told)
+def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
+    told = "".join(f"[not copied out] {line}\n" for line in copied.refused)
+    joined = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
+    return replace(done, notice=joined, files=copied.written, stderr=done.stderr + told)
 
 
 def _broken(error: Exception, seconds: float) -> Execution:

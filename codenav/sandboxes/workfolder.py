@@ -12,12 +12,13 @@ import secrets
 import stat
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
 from codenav.execution import MIB, Resources
-from codenav.sandboxes.channel import Channel
+from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.replies import Malformed, items_of, text_of
 from codenav.sandboxes.text import neutral
 
@@ -29,6 +30,17 @@ class Unwanted(Exception):
     """A file from inside that is not written, and why."""
 
 
+@dataclass
+class CopiedOut:
+    """What came of copying out after one step."""
+
+    written: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """A line for each file that was not written, and why; the same line comes once per sandbox."""
+    broken: bool = False
+    """The sandbox did not keep to the protocol, or ended."""
+
+
 class WorkFolder:
     """`spec.work_dir` and what has been exchanged with it; without a folder nothing is."""
 
@@ -37,6 +49,7 @@ class WorkFolder:
         self._resources = resources
         self._copy_out = copy_out and path is not None
         self._told: set[str] = set()
+        self._unfinished: list[str] = []
 
     def files(self) -> Sequence[str]:
         """The regular files to copy in, relative, sorted; links are not followed.
@@ -92,79 +105,91 @@ class WorkFolder:
                     raise UsageError(f"cannot copy {name} into the sandbox: {text_of(frame, 'why')}")
                 first = False
 
-    def collect(self, channel: Channel, deadline: float) -> tuple[list[str], list[str]]:
-        """Write back what changed: names of the files written, and a line for each refused one, told once.
+    def collect(self, channel: Channel, deadline: float) -> CopiedOut:
+        """Write back what changed, the smallest file first.
 
-        What does not fit before the deadline comes with the next step.
+        What is not done by the deadline comes with the next step. `channel` may then still owe an answer.
         """
-        if not self._copy_out or self._path is None:
-            return [], []
-        frame, _ = _ask(channel, {"op": "changes"}, deadline)
-        written: list[str] = []
-        refused = [
-            f"{neutral(str(item[0]))[:200]}: {neutral(str(item[1]))[:200]}"
-            for item in items_of(frame, "refused")
-            if isinstance(item, list) and len(item) == 2
-        ]
+        done = CopiedOut()
+        if not self._copy_out:
+            return done
+        waiting: list[tuple[str, int]] = []
+        try:
+            waiting += self._changes(channel, deadline, done)
+            while waiting:
+                self._write(channel, *waiting[0], deadline, done)
+                del waiting[0]
+        except TooLate:
+            done.refused.append(_late(waiting))
+        except (Malformed, Closed) as error:
+            done.refused.append(f"{_named(waiting)}: {error}")
+            done.broken = True
+        finally:
+            # The guest may take for sent what it was just sending.
+            self._unfinished = [name for name, _ in waiting[:1]]
+        done.refused = [line for line in done.refused if line not in self._told]
+        self._told.update(done.refused)
+        return done
+
+    def _changes(self, channel: Channel, deadline: float, done: CopiedOut) -> list[tuple[str, int]]:
+        frame, _ = _ask(channel, {"op": "changes", "unfinished": self._unfinished}, deadline)
+        for item in items_of(frame, "refused"):
+            if not (isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)):
+                raise Malformed("a refused file is not name and reason")
+            done.refused.append(": ".join(neutral(part)[:200] for part in item))
+        found = []
         for item in items_of(frame, "files"):
             if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int):
                 raise Malformed("a changed file is not name and size")
-            if time.monotonic() > deadline - 0.1:
-                break
-            name, size = item
-            try:
-                self._write(channel, name, size, deadline)
-                written.append(neutral(name))
-            except Unwanted as reason:
-                refused.append(f"{neutral(name)[:200]}: {reason}")
-        news = [line for line in refused if line not in self._told]
-        self._told.update(news)
-        return written, news
+            found.append((item[0], item[1]))
+        return sorted(found, key=lambda item: item[1])
 
-    def _write(self, channel: Channel, name: str, size: int, deadline: float) -> None:
-        if size > self._resources.file_bytes:
-            raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
-        parts = checked_name(name)
+    def _write(self, channel: Channel, name: str, size: int, deadline: float, done: CopiedOut) -> None:
         try:
+            if size > self._resources.file_bytes:
+                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
+            parts = checked_name(name)
             folder = _open_folder(str(self._path), parts[:-1])
+            try:
+                self._receive(channel, folder, name, parts[-1], deadline)
+            finally:
+                os.close(folder)
+            done.written.append(name)
+        except Unwanted as reason:
+            done.refused.append(f"{neutral(name)[:200]}: {reason}")
         except OSError as error:
-            raise Unwanted(f"cannot be written: {error.strerror}") from None
-        try:
-            self._receive(channel, folder, name, parts[-1], deadline)
-        finally:
-            os.close(folder)
+            done.refused.append(f"{neutral(name)[:200]}: cannot be written: {error.strerror}")
 
     def _receive(self, channel: Channel, folder: int, name: str, last: str, deadline: float) -> None:
-        try:
-            if not stat.S_ISREG(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
+        mode = 0o644
+        with contextlib.suppress(FileNotFoundError):
+            there = os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode
+            if not stat.S_ISREG(there):
                 raise Unwanted("the host has something else than a regular file of that name")
-        except FileNotFoundError:
-            pass
+            mode = there & 0o777
         temporary = f".codenav-{secrets.token_hex(8)}.part"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        try:
-            descriptor = os.open(temporary, flags, 0o644, dir_fd=folder)
-        except OSError as error:
-            raise Unwanted(f"cannot be written: {error.strerror}") from None
+        descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
         try:
             try:
                 self._copy(channel, name, descriptor, deadline)
+                os.fchmod(descriptor, mode)
             finally:
                 os.close(descriptor)
             os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException as error:
+        except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
-            if isinstance(error, OSError):
-                raise Unwanted(f"cannot be written: {error.strerror}") from None
             raise
 
     def _copy(self, channel: Channel, name: str, descriptor: int, deadline: float) -> None:
         total, final = 0, False
         while not final:
+            if time.monotonic() > deadline:
+                raise TooLate
             frame, data = _ask(channel, {"op": "get", "name": name, "offset": total}, deadline)
             if frame.get("op") != "data":
-                raise Unwanted(text_of(frame, "why"))
+                raise Unwanted(text_of(frame, "why", 1000))
             total += len(data)
             final = bool(frame.get("last")) or not data
             if total > self._resources.file_bytes:
@@ -172,7 +197,6 @@ class WorkFolder:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-        os.fchmod(descriptor, 0o644)
         if os.geteuid() == 0:
             owner = os.stat(str(self._path))
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
@@ -184,12 +208,27 @@ def checked_name(name: str) -> list[str]:
     Raises:
         Unwanted: it is absolute, climbs, or holds characters that a terminal would act on.
     """
-    parts = name.split("/")
-    if not name or len(os.fsencode(name)) > 4000 or any(part in ("", ".", "..") for part in parts):
-        raise Unwanted("not a plain relative name")
     if neutral(name) != name or "\n" in name or "\t" in name:
         raise Unwanted("control characters in its name")
+    try:
+        length = len(os.fsencode(name))
+    except UnicodeEncodeError:
+        raise Unwanted("its name cannot be written on this system") from None
+    parts = name.split("/")
+    if length > 4000 or any(part in ("", ".", "..") for part in parts):
+        raise Unwanted("not a plain relative name")
     return parts
+
+
+def _named(files: Sequence[tuple[str, int]]) -> str:
+    if not files:
+        return "the changed files"
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return neutral(files[0][0])[:200] + more
+
+
+def _late(files: Sequence[tuple[str, int]]) -> str:
+    return f"{_named(files)}: it takes too long; what is left comes with the next step"
 
 
 def _open_folder(root: str, parts: Sequence[str]) -> int:

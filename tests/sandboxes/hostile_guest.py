@@ -1,4 +1,7 @@
-"""Stands in for a supervisor that was taken over: greets, then answers every request with the bytes it was given."""
+"""Stands in for a supervisor that was taken over: greets, then answers each request with the next given bytes.
+
+The last ones are repeated; where they are empty it does not answer, where they are `end` it ends.
+"""
 
 import json
 import os
@@ -6,7 +9,7 @@ import struct
 import sys
 import time
 
-answer = bytes.fromhex(sys.argv[1])
+answers = sys.argv[1:]
 
 
 def read_frame():
@@ -23,6 +26,11 @@ body = json.dumps({"op": "ready", "version": "3.11.0"}).encode()
 os.write(1, struct.pack(">II", len(body), 0) + body)
 while True:
     read_frame()
+    answer = answers.pop(0) if len(answers) > 1 else answers[0]
+    if answer == "end":
+        sys.exit()
     if not answer:
         time.sleep(600)
-    os.write(1, answer)
+    left = bytes.fromhex(answer)
+    while left:
+        left = left[os.write(1, left) :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ from codenav.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes import start
 from codenav.sandboxes.launch import GUEST, choose_processors
 from codenav.sandboxes.text import neutral
+
+TAKE_TWICE = """
+import guest_folder
+folder = guest_folder.WorkFolder('.')
+open('f', 'w').write('x')
+print(folder.changes([])[0], folder.read('f', 0), folder.changes([])[0], folder.changes(['f', 'gone'])[0])
+"""
 
 
 def interpreters() -> list[Interpreter]:
@@ -95,3 +103,10 @@ print('fine')
 """
     done = subprocess.run([python.executable, "-I", "-c", code, str(GUEST)], capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr
+
+
+def test_a_file_whose_copy_was_not_finished_comes_again(tmp_path):
+    environment = {"PYTHONPATH": str(GUEST), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", TAKE_TWICE]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "[('f', 1)] (b'x', True) [] [('f', 1)]\n"

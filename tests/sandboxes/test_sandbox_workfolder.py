@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -122,6 +124,16 @@ def test_files_belong_to_the_owner_of_the_folder(fresh, tmp_path):
     assert ((tmp_path / "d").stat().st_uid, (tmp_path / "d" / "f").stat().st_uid) == (owner, owner)
 
 
+def test_a_file_that_others_may_not_read_goes_in_and_stays_closed(fresh, tmp_path):
+    (tmp_path / "private").write_text("secret")
+    (tmp_path / "private").chmod(0o600)
+    sandbox = fresh(work_dir=tmp_path)
+    assert sandbox.run("open('private').read()").stdout == "'secret'\n"
+    assert sandbox.run("open('private', 'a').write('!');").files == ["private"]
+    assert (tmp_path / "private").read_text() == "secret!"
+    assert (tmp_path / "private").stat().st_mode & 0o7777 == 0o600
+
+
 def test_a_host_folder_that_vanishes_is_told(fresh, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
@@ -134,11 +146,77 @@ def test_a_host_folder_that_vanishes_is_told(fresh, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "/etc/passwd", "../up", "a/../../b", "a//b", ".", "a/.", "x\ny", "x\x1b", "x\u202ey", "\udcff", "a" * 5000],
+    [
+        "",
+        "/etc/passwd",
+        "../up",
+        "a/../../b",
+        "a//b",
+        ".",
+        "a/.",
+        "x\ny",
+        "x\x1b",
+        "x\u202ey",
+        "\udcff",
+        "\ud800",
+        "a/\ud800",
+        "\x00",
+        "a\r\n",
+        "a" * 5000,
+    ],
 )
 def test_names_that_are_not_plain_are_refused(name):
     with pytest.raises(Unwanted):
         checked_name(name)
+
+
+def test_a_name_that_the_file_system_cannot_hold_is_refused():
+    script = """
+    from codenav.sandboxes.workfolder import Unwanted, checked_name
+    try:
+        print(checked_name("a/\\u4e2d"))
+    except Unwanted as reason:
+        print(reason)
+    """
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "cannot be written on this system" in done.stdout
+
+
+def test_copying_out_has_its_own_time(fresh, tmp_path):
+    sandbox = fresh(work_dir=tmp_path)
+    execution = sandbox.run("kept = 1\nwith open('big', 'wb') as file: file.truncate(240 << 20)", timeout=0.3)
+    assert (execution.outcome, execution.files, execution.stderr) == (Outcome.OK, ["big"], "")
+    assert (tmp_path / "big").stat().st_size == 240 << 20
+    assert sandbox.run("kept").stdout == "1\n"
+
+
+def test_what_is_too_large_for_that_time_costs_nothing_else_and_is_told_once(fresh, tmp_path):
+    sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=0.0))
+    execution = sandbox.run("kept = 1\nopen('file', 'w').write('x');")
+    assert (execution.outcome, execution.files, execution.notice) == (Outcome.OK, [], "")
+    assert execution.stderr.startswith("[not copied out] ")
+    assert "comes with the next step" in execution.stderr
+    execution = sandbox.run("kept")
+    assert (execution.stdout, execution.stderr, execution.notice) == ("1\n", "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_late_comes_with_the_next_steps(fresh, tmp_path):
+    sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=0.25))
+    names = [f"{number:03}" for number in range(60)]
+    code = f"kept = 1\nfor name in {names}:\n    with open(name, 'wb') as file: file.truncate(2 << 20)"
+    execution = sandbox.run(code)
+    came = list(execution.files)
+    for _ in range(100):
+        if len(came) >= len(names):
+            break
+        execution = sandbox.run("kept")
+        assert (execution.outcome, execution.stdout, execution.notice) == (Outcome.OK, "1\n", "")
+        came += execution.files
+    assert sorted(came) == names
+    assert {entry.name: entry.stat().st_size for entry in tmp_path.iterdir()} == dict.fromkeys(names, 2 << 20)
 
 
 def test_plain_names_pass():

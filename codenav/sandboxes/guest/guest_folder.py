@@ -44,11 +44,13 @@ class WorkFolder:
         """What is there now came from the host and need not go back."""
         self._known = {name: stamp for name, _, stamp in self._scan([])}
 
-    def changes(self) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+    def changes(self, unfinished: list[str]) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
         """Regular files that are new or changed, with their size; and what was refused, with the reason.
 
-        A file stays in the list until `sent`.
+        A file stays in the list until its last piece was read, and comes again where that was `unfinished`.
         """
+        for name in unfinished:
+            self._known.pop(name, None)
         refused: list[tuple[str, str]] = []
         found = [(name, size) for name, size, stamp in self._scan(refused) if self._known.get(name) != stamp]
         return found, refused

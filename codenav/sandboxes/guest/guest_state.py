@@ -105,11 +105,13 @@ class State:
         self._prepare(deadline)
         request = self._request()
         request.go({"op": "variables"}, [], None, _left(deadline))
-        if request.outcome == "busy":
-            self._news = self._undo_last()
-        elif request.outcome != "ok":
-            self._news = self._recover("a repr ended the process")
-        self._loop.send({"op": "variables", "items": request.reply.get("items", []) if request.outcome == "ok" else []})
+        if request.outcome == "ok" and request.reply["op"] == "variables":
+            self._loop.send({"op": "variables", "items": request.reply["items"]})
+            return
+        busy = request.outcome == "busy"
+        self._news = self._undo_last() if busy else self._recover("a repr ended the process")
+        why = "an earlier step was still running" if busy else f"a repr ended the process ({request.outcome})"
+        self._loop.send({"op": "failed", "why": why})
 
     def check_idle(self) -> None:
         """Between steps: threads and children of the user may grow."""

@@ -176,7 +176,7 @@ class Supervisor:
                 self._folder.remember()
                 self.send({"op": "done"})
             elif op == "changes":
-                found, refused = self._folder.changes()
+                found, refused = self._folder.changes(message["unfinished"])
                 self.send({"op": "changes", "files": found[:1000], "refused": refused[:20]})
             elif op == "get":
                 data, last = self._folder.read(message["name"], message["offset"])
