@@ -39,7 +39,8 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
     """A running sandbox; close it, or use it as a context manager.
 
     Raises:
-        UsageError: no such backend or network, a work folder that is missing or too large, limits out of range.
+        UsageError: no such backend or network, no network in `process`, which cannot cut it off, a work folder that
+            is missing or too large, limits out of range.
         SandboxUnavailable: it cannot run here; the message says why.
     """
     _known(backend)
@@ -80,11 +81,16 @@ def diagnose(backend: str) -> Diagnosis:
     _known(backend)
     if backend == "process":
         return Diagnosis(True, "no isolation: code runs as this user")
+    import platform
+
     from codenav.sandboxes.bubblewrap import trouble, version
+    from codenav.sandboxes.seccomp import supported
 
     problem = trouble()
     if problem is None:
-        return Diagnosis(True, f"bubblewrap {version()}")
+        machine = platform.machine()
+        lacking = "" if supported(machine) else f"; without its second line, there is no seccomp filter for {machine}"
+        return Diagnosis(True, f"bubblewrap {version()}{lacking}")
     return Diagnosis(False, problem.detail, problem.hint)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -48,12 +49,15 @@ class Trouble:
 
 
 def version() -> str:
-    """`0.8.0`; empty where it is not installed."""
+    """`0.8.0`; empty where it is not installed or does not say."""
     found = shutil.which("bwrap")
     if found is None:
         return ""
-    done = subprocess.run([found, "--version"], capture_output=True, text=True, env={}, check=False)
-    match = re.search(r"\d+(\.\d+)+", done.stdout)
+    try:
+        done = subprocess.run([found, "--version"], capture_output=True, env={}, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = re.search(r"\d+(\.\d+)+", done.stdout.decode("ascii", "replace"), re.ASCII)
     return match.group() if match else ""
 
 
@@ -64,8 +68,10 @@ def trouble() -> Trouble | None:
     if shutil.which("bwrap") is None:
         return Trouble("bubblewrap (bwrap) is not installed", install)
     number = version()
+    if not number:
+        return Trouble("bwrap --version names no version; bubblewrap 0.8 or later is needed", install)
     if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
-        return Trouble(f"bubblewrap {number or '?'} is too old; 0.8 or later is needed", install)
+        return Trouble(f"bubblewrap {number} is too old; 0.8 or later is needed", install)
     missing = [tool for tool in _ROOT_TOOLS if os.geteuid() == 0 and shutil.which(tool) is None]
     if missing:
         return Trouble(f"as root, {', '.join(missing)} is needed to give up root", "apt-get install util-linux mount")
@@ -160,9 +166,10 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
-        if supported():
+        machine = platform.machine()
+        if supported(machine):
             fixed = spec.resources.cpus < len(os.sched_getaffinity(0))
-            descriptor = _memory_file(program(fixed_processors=fixed))
+            descriptor = _memory_file(program(machine, fixed_processors=fixed))
             files.append((descriptor, ""))
             flags += ["--seccomp", str(descriptor)]
         for name, value in GUEST_ENVIRONMENT.items():

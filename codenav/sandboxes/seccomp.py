@@ -7,7 +7,6 @@ those of arch/x86/entry/syscalls/syscall_64.tbl and of include/uapi/asm-generic/
 from __future__ import annotations
 
 import errno
-import platform
 import struct
 from collections.abc import Mapping, Sequence
 
@@ -48,18 +47,18 @@ _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
 
-def supported(machine: str | None = None) -> bool:
-    """Whether a filter can be built for this processor."""
-    return (machine or platform.machine()) in _ARCHITECTURES
+def supported(machine: str) -> bool:
+    """Whether there is a filter for a processor, named as by `platform.machine`."""
+    return machine in _ARCHITECTURES
 
 
-def program(machine: str | None = None, *, fixed_processors: bool = False) -> bytes:
-    """The filter as an array of `struct sock_filter`.
+def program(machine: str, *, fixed_processors: bool) -> bytes:
+    """The filter for a supported processor, as an array of `struct sock_filter`.
 
     `fixed_processors` also refuses sched_setaffinity, so that a limit on processors stays.
     A system call of another architecture is refused whole.
     """
-    audit, column = _ARCHITECTURES[machine or platform.machine()]
+    audit, column = _ARCHITECTURES[machine]
     refused = [numbers[column] for numbers in REFUSED.values()]
     if fixed_processors:
         refused.append(SET_AFFINITY[column])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import threading
 
@@ -356,6 +357,22 @@ def test_unknown_backends_and_networks_are_refused(python):
         start("chroot", SandboxSpec(python))
     with pytest.raises(UsageError, match="bridge"):
         start("bubblewrap", SandboxSpec(python, network="bridge"))
+    with pytest.raises(UsageError, match="cannot cut") as caught:
+        start("process", SandboxSpec(python, network="none"))
+    assert "--network host" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("named", "network", "holds"),
+    [("process", "host", "host"), ("bubblewrap", "host", "host"), ("bubblewrap", "none", "none")],
+)
+def test_a_network_that_was_asked_for_holds(python, named, network, holds):
+    from codenav.execution import SandboxSpec
+
+    with start(named, SandboxSpec(python, network=network)) as sandbox:
+        assert sandbox.info.network == holds
+        namespace = sandbox.run("import os\nprint(os.readlink('/proc/self/ns/net'), end='')").stdout
+    assert (namespace == os.readlink("/proc/self/ns/net")) == (holds == "host")
 
 
 def test_info_says_what_it_is(box, backend, python):
