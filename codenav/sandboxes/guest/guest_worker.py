@@ -60,7 +60,6 @@ class Worker:
         self._in_step = self._interrupted = False
         self._streams: list[Stream] = []
         self._stdin: Any = None
-        self._own_threads: frozenset[int] = frozenset()
 
     def serve(self) -> None:
         """Until the supervisor closes its end."""
