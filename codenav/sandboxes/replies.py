@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codenav.execution import Display, Execution, ExecutionError, Outcome, Variable
-from codenav.sandboxes.text import neutral
+from codenav.text import neutral
 
 MOST_ITEMS = 1000
 """Variables, displays or files of one frame."""

@@ -20,7 +20,7 @@ from codenav.errors import UsageError
 from codenav.execution import MIB, Resources
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.replies import Malformed, items_of, text_of
-from codenav.sandboxes.text import neutral
+from codenav.text import neutral
 
 CHUNK = 1 << 20
 _SKIPPED = frozenset({"__pycache__"})

@@ -15,7 +15,7 @@ from codenav.execution import Outcome, SandboxSpec
 from codenav.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes import start
 from codenav.sandboxes.launch import GUEST, choose_processors
-from codenav.sandboxes.text import neutral
+from codenav.text import neutral
 
 TAKE_TWICE = """
 import guest_folder

@@ -17,8 +17,8 @@ from codenav.sandboxes.channel import Channel, Closed
 from codenav.sandboxes.host import GuestSandbox
 from codenav.sandboxes.launch import Launched, launch
 from codenav.sandboxes.replies import Malformed, execution_of
-from codenav.sandboxes.text import neutral
 from codenav.sandboxes.workfolder import WorkFolder, checked_name
+from codenav.text import neutral
 
 HOSTILE = Path(__file__).with_name("hostile_guest.py")
 
