@@ -256,10 +256,11 @@ class Session:
         return [*own.items(), *rest][:PACKAGES_TOLD]
 
     def _imports(self) -> str:
+        """The packages and modules at the top; what is below them stands in the description."""
         parts = []
         for index in self.indexes:
-            modules = ", ".join(index.source.modules[:12])
-            parts.append(f"{index.source.name} ({modules})" if modules else index.source.name)
+            top = ", ".join([module for module in index.source.modules if "." not in module][:12])
+            parts.append(f"{top} ({index.source.name})" if top else index.source.name)
         return f"Importable: {'; '.join(parts)}."
 
     def _told(self, sandbox: Sandbox) -> str:
