@@ -195,6 +195,7 @@ class FileState:
     size: int
     """Bytes."""
     mtime_ns: int
+    """-1 where the file changed too close to the build to be told apart: its content decides next time."""
     digest: str
     """Hash of the content; the size and time are only a short cut to it."""
 
