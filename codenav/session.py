@@ -268,7 +268,10 @@ class Session:
         if not self._episodes:
             return self._description
         requests = "\n".join(f"- {episode.request} → {episode.result.answer}" for episode in self._episodes)
-        held = ", ".join(f"{item.name}: {item.type}" for item in sandbox.variables().values())
+        try:
+            held = ", ".join(f"{item.name}: {item.type}" for item in sandbox.variables().values()) or "none"
+        except SandboxUnavailable:
+            held = "unknown"
         return f"{self._description}\n\nEarlier in this session:\n{requests}\nVariables that are still there: {held}"
 
     def _head(self, id: str, sandbox: Sandbox) -> RunStarted:

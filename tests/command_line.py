@@ -58,18 +58,22 @@ def start(
     )
 
 
-def left_behind(within: float = 5.0) -> list[str]:
-    """Command lines of processes that outlived their command by `within` seconds."""
+def children() -> set[str]:
+    """Process ids of our children, orphans of earlier commands included."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    lists = [(task / "children").read_text() for task in Path("/proc/self/task").iterdir()]
+    return set(" ".join(lists).split())
+
+
+def left_behind(before: set[str], *, within: float = 5.0) -> list[str]:
+    """Command lines of processes that were not there `before` and outlive their command by `within` seconds."""
     deadline = time.monotonic() + within
     while True:
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        children = [
-            child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()
-        ]
-        if not children or time.monotonic() > deadline:
-            return [_command(child) for child in children]
+        left = children() - before
+        if not left or time.monotonic() > deadline:
+            return [_command(child) for child in left]
         time.sleep(0.02)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from chat_server import ChatServer
-from command_line import Ran, codenav, left_behind
+from command_line import Ran, children, codenav, left_behind
 
 LIBRARY = {
     "README.md": "# farm\n\nAreas of fields.\n\n## Units\n\nAll lengths are in metres.\n",
@@ -72,11 +72,18 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(chat_server: ChatServer) -> Iterator[Run]:
-    """`codenav run` against the chat server; afterwards nothing of it may be alive."""
+def run(chat_server: ChatServer) -> Run:
+    """`codenav run` against the chat server."""
 
     def command(*arguments: str | Path, **options: object) -> Ran:
         return codenav("run", *arguments, "--model", "test-model", "--base-url", chat_server.url, **options)  # type: ignore[arg-type]
 
-    yield command
-    assert left_behind() == []
+    return command
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """No process outlives the commands of a test."""
+    before = children()
+    yield
+    assert left_behind(before) == []

@@ -9,22 +9,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, Fault, Hang
-from command_line import Ran, codenav, left_behind, start
+from command_line import Ran, codenav, start
 
 from codenav.actions import Code, Done
 
 Run = Callable[..., Ran]
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    yield
-    assert left_behind() == []
 
 
 def expect_one_clear_line(ran: Ran, code: int, *parts: str) -> None:

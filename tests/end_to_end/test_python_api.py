@@ -8,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from command_line import left_behind
 
 import codenav
 from codenav.actions import Action, Observation
@@ -33,7 +32,6 @@ def test_a_run_returns_the_whole_episode(library: Path) -> None:
     assert result.summary.verified, result.summary.reason
     assert [step.action.type for step in result.steps] == ["search", "code", "done"]
     assert codenav.load_episode(result.id).to_dict() == result.to_dict()
-    assert left_behind() == []
 
 
 def test_an_index_is_opened_once_and_used_for_search_and_run(library: Path) -> None:
@@ -72,7 +70,6 @@ def test_a_session_keeps_its_variables_from_request_to_request(library: Path) ->
     assert second.summary.code.startswith("from farm.fields import Field")
     assert first.id != second.id
     assert "Area of 20 by 30? → 600" in second.prompt
-    assert left_behind() == []
 
 
 def test_stream_yields_events_and_can_be_left_early(library: Path) -> None:
