@@ -66,16 +66,20 @@ class WorkFolder:
             folders[:] = sorted(name for name in folders if name not in _SKIPPED)
             for name in sorted(names):
                 path = os.path.join(folder, name)
-                info = os.lstat(path)
+                try:
+                    info = os.lstat(path)
+                except FileNotFoundError:
+                    # Somebody else works in the folder too.
+                    continue
                 if stat.S_ISREG(info.st_mode):
                     found.append(os.path.relpath(path, self._path))
                     size += info.st_size
-        if size > self._resources.work_bytes:
-            raise UsageError(
-                f"the work folder {self._path} holds {size / MIB:.0f} MiB; "
-                f"{self._resources.work_bytes / MIB:.0f} MiB are allowed",
-                hint="name a smaller folder with --work-dir",
-            )
+            if size > self._resources.work_bytes:
+                raise UsageError(
+                    f"the work folder {self._path} holds more than the {self._resources.work_bytes / MIB:.0f} MiB "
+                    "that a sandbox takes",
+                    hint="name a smaller folder with --work-dir",
+                )
         return found
 
     def fill(self, channel: Channel, names: Sequence[str], deadline: float) -> None:

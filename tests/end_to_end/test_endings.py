@@ -134,6 +134,11 @@ def test_a_work_folder_that_holds_codenavs_own_files_is_refused(
     assert codenav("episodes", "list", "--json").document == []
 
 
+def test_a_work_folder_that_is_too_large_is_refused(run: Run, library: Path) -> None:
+    ran = run("Do it.", "--on", library, "--work-dir", "/usr")
+    expect_one_clear_line(ran, 2, "256 MiB", "--work-dir")
+
+
 def test_a_network_that_process_cannot_cut_off_is_not_promised(run: Run, library: Path) -> None:
     ran = run("Do it.", "--on", library, "--sandbox", "process", "--network", "none")
     expect_one_clear_line(ran, 2, "network")
