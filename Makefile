@@ -26,9 +26,10 @@ lint: .venv/installed
 	$(BIN)/mypy
 
 .venv/installed: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[all,test]'
-	touch $@
+	@echo "Installing into .venv: once, about a minute" >&2
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,test]'
+	@touch $@
 
 # Where it cannot be installed, the tests that need it fail and the demo says what it does instead.
 bubblewrap:
