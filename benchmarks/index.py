@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from codenav.blocks import BlockKind, Change, CodeBlock, FileChange, FileSkip, FileState, IndexStats, SearchResult
@@ -35,7 +35,7 @@ class Sink:
     """An index that only counts what it is given: what is left is the cost of reading and parsing."""
 
     def __init__(self) -> None:
-        self.blocks = 0
+        self.count = 0
 
     def files(self) -> Mapping[str, FileState]:
         return {}
@@ -46,7 +46,7 @@ class Sink:
     def apply(
         self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
     ) -> None:
-        self.blocks = sum(len(change.blocks or ()) for change in changes if isinstance(change, FileChange))
+        self.count = sum(len(change.blocks or ()) for change in changes if isinstance(change, FileChange))
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         return SearchResult(query)
@@ -54,8 +54,19 @@ class Sink:
     def get(self, id: str) -> CodeBlock | None:
         return None
 
+    def blocks(self) -> Iterator[CodeBlock]:
+        return iter(())
+
+    @property
+    def exists(self) -> bool:
+        return False
+
+    @property
+    def notice(self) -> str:
+        return ""
+
     def close(self) -> None:
-        self.blocks = 0
+        self.count = 0
 
 
 def median_seconds(action: Callable[[], object], prepare: Callable[[], object] = lambda: None) -> tuple[float, float]:

@@ -241,7 +241,7 @@ class IndexStats:
 
     source: str
     store: str
-    """`embedded`."""
+    """`embedded` or `elasticsearch`."""
     files: int = 0
     """Files in the index."""
     blocks: int = 0
@@ -274,3 +274,15 @@ class IndexStats:
             data["versions"] = dict(self.versions)
             data["built"] = self.built
         return data
+
+
+@dataclass(frozen=True)
+class StoredIndex(IndexStats):
+    """An index as the catalogue of its store lists it."""
+
+    key: str = ""
+    """Its name in the store."""
+    size_bytes: int = 0
+    """Space on disk."""
+    notice: str = ""
+    """Why it cannot be used as it is; empty where it is fine. Else the counts are zero and `source` is the key."""

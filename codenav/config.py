@@ -10,7 +10,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,17 @@ class Config:
     """`auto`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
     python: str = ""
     """Interpreter or virtual environment. Environment: CODENAV_PYTHON."""
+    store: str = "embedded"
+    """`embedded` or `elasticsearch`. Environment: CODENAV_STORE."""
+    elasticsearch_url: str = ""
+    """One URL or several with commas between; for the fields below see `StoreOptions`. Environment of these fields:
+    CODENAV_ELASTICSEARCH_URL and so on."""
+    elasticsearch_replicas: int = 0
+    elasticsearch_shards: int = 1
+    elasticsearch_api_key: str = ""
+    elasticsearch_user: str = ""
+    elasticsearch_password: str = ""
+    elasticsearch_ca_file: str = ""
     code_timeout: float = 60.0
     """Seconds of one code step. Environment: CODENAV_CODE_TIMEOUT."""
     limit_steps: int = 20
@@ -41,6 +52,11 @@ class Config:
     limit_tokens: int = 0
     """Environment: CODENAV_LIMIT_TOKENS."""
 
+    def store_options(self, **given: str | int | None) -> StoreOptions:
+        """The configured store; what is given and not None wins."""
+        values = {item.name: getattr(self, item.name) for item in fields(StoreOptions)}
+        return StoreOptions(**{**values, **{key: value for key, value in given.items() if value is not None}})
+
     def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
         """The configured limits; what is given wins."""
         return Limits(
@@ -48,6 +64,25 @@ class Config:
             seconds=self.limit_seconds if seconds is None else seconds,
             tokens=self.limit_tokens if tokens is None else tokens,
         )
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """Where indexes are kept, and how it is reached."""
+
+    store: str = "embedded"
+    """`embedded` or `elasticsearch`."""
+    elasticsearch_url: str = ""
+    """Base URL with scheme and port (`https://localhost:9200`); with commas between, nodes of one cluster."""
+    elasticsearch_replicas: int = 0
+    """Copies of each shard besides the first one. 0 is for a single node."""
+    elasticsearch_shards: int = 1
+    elasticsearch_api_key: str = field(default="", repr=False)
+    """Encoded form, `id:key` in base64. Empty: none."""
+    elasticsearch_user: str = ""
+    elasticsearch_password: str = field(default="", repr=False)
+    elasticsearch_ca_file: str = ""
+    """Certificate authority in PEM that signed the server's certificate; empty: those of the system."""
 
 
 def home(kind: str) -> Path:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
+from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult, StoredIndex
 from codenav.config import indexes_dir, load_config
 from codenav.errors import NotFound, UsageError
 from codenav.indexers.build import BuildReport, Progress, build
@@ -14,7 +14,7 @@ from codenav.indexers.sources import Source, resolve
 from codenav.interpreter import Interpreter, find_interpreter
 from codenav.protocols import Index
 from codenav.retrieval import catalog
-from codenav.retrieval.catalog import StoredIndex, list_indexes
+from codenav.retrieval.catalog import list_indexes
 from codenav.retrieval.combined import CombinedIndex
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.retrieval.generations import build_lock
@@ -39,6 +39,10 @@ class SourceIndex:
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id."""
         return self._store.get(id)
+
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Every block, by path and first line."""
+        return self._store.blocks()
 
     def stats(self) -> IndexStats:
         """What the index holds, and how the build went by which it was opened."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, Self
 
 from codenav.actions import Action, Observation, Step, Turn
-from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, SearchResult
+from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, SearchResult, StoredIndex
 from codenav.events import Event
 from codenav.execution import CheckReport, Execution, SandboxInfo, Variable, Verdict
 from codenav.messages import Completion, Message
@@ -31,17 +32,35 @@ class Index(Protocol):
         """The block with that id."""
         ...
 
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Every block, by path and first line; a stream that holds no more than a few hundred blocks at a time.
+
+        Raises:
+            IndexUnavailable: the store cannot be read.
+        """
+        ...
+
     def stats(self) -> IndexStats:
         """What the index holds."""
         ...
 
     def close(self) -> None:
-        """Release files; safe to call twice."""
+        """Release files and connections; safe to call twice."""
         ...
 
 
 class WritableIndex(Index, Protocol):
     """An index that a build can change."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether a state is there to be searched."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """What a user should know of this index, such as that it is built anew; empty where there is nothing."""
+        ...
 
     def files(self) -> Mapping[str, FileState]:
         """What the index remembers of each file that it holds."""
@@ -58,6 +77,54 @@ class WritableIndex(Index, Protocol):
         Raises:
             StorageFull: the new state could not be written; the old one stays.
         """
+        ...
+
+
+class Store(Protocol):
+    """Keeps indexes by key: a folder of them, or a cluster."""
+
+    @property
+    def name(self) -> str:
+        """`embedded` or `elasticsearch`, as in `--store`."""
+        ...
+
+    def open(self, key: str, *, source: str) -> WritableIndex:
+        """The index with that key, which need not exist yet. It shows the state that was current when it was opened.
+
+        Raises:
+            IndexUnavailable: the store cannot be read, or refuses us.
+        """
+        ...
+
+    def build_lock(self, key: str, *, wait: bool) -> AbstractContextManager[bool]:
+        """Hold the right to build an index; the context's value is whether it was got.
+
+        Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
+
+        Raises:
+            StorageFull, IndexUnavailable: the lock cannot be made.
+        """
+        ...
+
+    def list(self) -> Sequence[StoredIndex]:
+        """Every index in the store, by source. Whatever else lies there is passed over.
+
+        Raises:
+            IndexUnavailable: the store cannot be read.
+        """
+        ...
+
+    def remove(self, key: str) -> None:
+        """Remove an index.
+
+        Raises:
+            NotFound: there is none of that key.
+            IndexUnavailable: another process is building it, or the store cannot be reached.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release connections; safe to call twice. Indexes that it opened are closed by their users."""
         ...
 
 

@@ -5,27 +5,45 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from codenav.blocks import IndexStats
+from codenav.blocks import StoredIndex
 from codenav.errors import IndexUnavailable, NotFound, StorageFull
 from codenav.retrieval import generations
+from codenav.retrieval.embedded import EmbeddedIndex
 
 _GOING = ".removed-"
 """Beginning of the name of a folder that is being removed; it is out of sight at once."""
 
 
-@dataclass(frozen=True)
-class StoredIndex(IndexStats):
-    """An index on disk."""
+class EmbeddedStore:
+    """The indexes in one folder. Satisfies `protocols.Store`."""
 
-    key: str = ""
-    """The name of its folder."""
-    size_bytes: int = 0
-    """Space on disk, the previous generation included."""
-    notice: str = ""
-    """Why it cannot be used as it is; empty where it is fine. Else the counts are zero and `source` is the key."""
+    name = "embedded"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, key: str, *, source: str) -> EmbeddedIndex:
+        """The index with that key, which need not exist yet."""
+        return EmbeddedIndex(self.folder / key, source=source)
+
+    def build_lock(self, key: str, *, wait: bool) -> AbstractContextManager[bool]:
+        """Hold the right to build an index. See `generations.build_lock`."""
+        return generations.build_lock(self.folder / key, wait=wait)
+
+    def list(self) -> Sequence[StoredIndex]:
+        """Every index, by source."""
+        return list_indexes(self.folder)
+
+    def remove(self, key: str) -> None:
+        """Remove an index. See `remove_index`."""
+        remove_index(self.folder, key)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def list_indexes(folder: Path) -> list[StoredIndex]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
 from codenav.protocols import Index
@@ -41,6 +41,11 @@ class CombinedIndex:
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id, from the first index that has it."""
         return next((block for index in self.indexes if (block := index.get(id))), None)
+
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Every block, index after index."""
+        for index in self.indexes:
+            yield from index.blocks()
 
     def stats(self) -> IndexStats:
         """The sums; `built` is the latest."""

@@ -37,6 +37,13 @@ def weight(block: CodeBlock) -> float:
     return max(0.0, math.exp2(WEIGHT_SCALE * worth(block)) - 2.0)
 
 
+PHRASES = frozenset({
+    "name", "name_parts", "signature", "signature_parts", "text", "text_parts", "doc", "doc_parts", "path_parts",
+    "name_prefixes", "source",
+})  # fmt: skip
+"""The scored fields in which positions and frequencies count; of the others only whether a token is there."""
+
+
 def text_fields(block: CodeBlock) -> dict[str, str]:
     """The scored fields, each as tokens joined by white space, none empty."""
     name, name_parts = analysis.analysed(block.name)

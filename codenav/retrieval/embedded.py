@@ -85,6 +85,16 @@ class EmbeddedIndex:
         with damage_told(self.folder):
             return reader.find(id) if reader else None
 
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Every block, by path and first line.
+
+        Raises:
+            IndexUnavailable: the index was closed, or its files are damaged.
+        """
+        reader = self._open()
+        with damage_told(self.folder):
+            yield from reader.blocks() if reader else ()
+
     def stats(self) -> IndexStats:
         """What the index holds; all zero where it does not exist."""
         return self._state[1].stats() if self._state else IndexStats(self.source, "embedded")

@@ -45,7 +45,8 @@ def schema() -> Any:
     builder = tantivy.SchemaBuilder()
     example = CodeBlock.from_dict(_EXAMPLE)
     for name in documents.text_fields(example):
-        builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
+        option: Any = "position" if name in documents.PHRASES else "basic"
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
     for name in documents.keyword_fields(example):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_bytes_field("block", stored=True)
@@ -213,13 +214,14 @@ class Reader:
         return self.block(found[0][1]) if found else None
 
     def blocks(self) -> Iterator[CodeBlock]:
-        """Every block, in the engine's order."""
+        """Every block, by path and first line."""
         import tantivy
 
         with translated():
-            found = self._searcher.search(tantivy.Query.all_query(), max(self._searcher.num_docs, 1), count=False)
-        for _, address in found.hits:
-            yield self.block(address)
+            found: Any = self._searcher.search(tantivy.Query.all_query(), max(self._searcher.num_docs, 1), count=False)
+        hits = found.hits
+        for at in self._ordered([(0.0, address) for _, address in hits], len(hits)):
+            yield self.block(hits[at][1])
 
 
 class _Translation:
