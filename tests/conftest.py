@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 
+pytest_plugins = ["elasticsearch_server"]
+
 
 @pytest.fixture(autouse=True)
 def codenav_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

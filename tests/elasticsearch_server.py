@@ -1,0 +1,393 @@
+"""Real Elasticsearch servers for tests, from the official minimal distribution.
+
+    with Server() as server:                    # one node, no security; 12 s to start, 0.4 GB
+        client = Elasticsearch(server.url)
+    with Server(security=True) as server:       # user `elastic`; server.password
+        ...
+    with Cluster(nodes=3) as cluster:           # cluster.urls, cluster.pids
+        cluster.kill(1)                         # -9; cluster.restart(1) brings it back with its data
+        ...
+
+Most tests take the session fixtures `elasticsearch` and `elasticsearch_secured` (the same servers for all tests of a
+run, so a test gives its indexes a name of its own) and start one themselves only to break it.
+
+The distribution is unpacked once, into `cache_dir()`. Servers never run as root and never outlive the test process,
+however it ends. By hand: `python tests/elasticsearch_server.py` starts one and prints its URL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+VERSION = "8.19.8"
+ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
+"""The real server without its optional modules, in Maven Central."""
+USER = 64981
+"""Runs the servers where the tests run as root: Elasticsearch refuses root. No account has that number."""
+START_SECONDS = 180.0
+"""Patience with a start; it takes 10 to 25 s on an idle machine."""
+INSTALL = "make elasticsearch-server"
+
+
+class ServerMissing(RuntimeError):
+    """The server that a test needs cannot be had here."""
+
+
+def cache_dir() -> Path:
+    """Where distributions and images are kept between test runs; readable for every user."""
+    base = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
+    folder = base / "codenav-tests"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Alone among all test runs of this machine with what is called `name`."""
+    with (cache_dir() / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def distribution() -> Path:
+    """The unpacked distribution; downloaded through Maven where it is not there yet.
+
+    Raises:
+        ServerMissing: no Maven, or it cannot download.
+    """
+    folder = cache_dir() / f"elasticsearch-{VERSION}"
+    with locked(folder.name):
+        if not folder.exists():
+            archive = _downloaded()
+            with tempfile.TemporaryDirectory(dir=cache_dir()) as scratch:
+                _unpack(archive, Path(scratch))
+                (Path(scratch) / folder.name).rename(folder)
+    return folder
+
+
+def _downloaded() -> Path:
+    command = ["mvn", "-q", "-B", "dependency:get", "-Dtransitive=false", f"-Dartifact={ARTIFACT}"]
+    if not shutil.which("mvn"):
+        raise ServerMissing(f"Maven is not installed, which downloads the test server: {INSTALL}")
+    where = ["mvn", "-q", "-B", "help:evaluate", "-Dexpression=settings.localRepository", "-DforceStdout"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise ServerMissing(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+    group, name, version, kind = ARTIFACT.split(":")
+    inside = Path(*group.split("."), name, version, f"{name}-{version}.{kind}")
+    usual = Path.home() / ".m2" / "repository" / inside
+    if usual.exists():
+        return usual
+    return Path(subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()) / inside
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        for member in opened.infolist():
+            path = opened.extract(member, target)
+            os.chmod(path, 0o755 if member.is_dir() or member.external_attr >> 16 & 0o100 else 0o644)
+
+
+def java_home() -> Path:
+    """The Java that runs the server: JAVA_HOME, else that of `java` on PATH.
+
+    Raises:
+        ServerMissing: there is none.
+    """
+    named = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{named}/bin") if named else shutil.which("java")
+    if not found:
+        raise ServerMissing(f"Java is not installed, which runs the test server: {INSTALL}")
+    return Path(found).resolve().parent.parent
+
+
+class Cluster:
+    """Nodes of one cluster, ready when the context is entered."""
+
+    def __init__(
+        self,
+        nodes: int = 3,
+        *,
+        security: bool = False,
+        heap: str = "128m",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.ports = _free_ports(2 * nodes)
+        self.urls = [f"http://127.0.0.1:{port}" for port in self.ports[:nodes]]
+        self.user = "elastic" if security else ""
+        self.password = secrets.token_urlsafe(12) if security else ""
+        self._nodes, self._heap, self._settings = nodes, heap, dict(settings or {})
+        self._guards: list[subprocess.Popen[bytes] | None] = [None] * nodes
+        self._folder = Path()
+
+    @property
+    def url(self) -> str:
+        """Of the first node."""
+        return self.urls[0]
+
+    @property
+    def pids(self) -> list[int]:
+        """Process id of each node's server; 0 where it is down."""
+        return [
+            int(self._pid_file(node).read_text()) if guard and guard.poll() is None else 0
+            for node, guard in enumerate(self._guards)
+        ]
+
+    def logs(self, node: int = 0) -> str:
+        """What a node has written so far."""
+        return (self._home(node) / "output").read_text(errors="replace")
+
+    def kill(self, node: int = 0) -> None:
+        """kill -9, and wait until it is gone. Its data stays."""
+        os.kill(self.pids[node], signal.SIGKILL)
+        self._end(node)
+
+    def suspend(self, node: int = 0) -> None:
+        """Make a node hang (SIGSTOP): it accepts connections and never answers."""
+        os.kill(self.pids[node], signal.SIGSTOP)
+
+    def resume(self, node: int = 0) -> None:
+        """Let a suspended node go on."""
+        os.kill(self.pids[node], signal.SIGCONT)
+
+    def restart(self, node: int = 0) -> None:
+        """Start a killed node again with the data that it had, and wait until it is back in the cluster."""
+        self._launch(node)
+        self._wait()
+
+    def stop(self) -> None:
+        """End all nodes; safe to call twice."""
+        for node in range(self._nodes):
+            self._end(node)
+        if self._folder != Path():
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def request(self, method: str, path: str, body: Any = None, *, node: int = 0, timeout: float = 30.0) -> Any:
+        """Any call of the REST API with full rights; the JSON that came back.
+
+        Raises:
+            urllib.error.HTTPError: a status of 400 or more.
+        """
+        request = urllib.request.Request(
+            f"{self.urls[node]}/{path.lstrip('/')}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        if self.password:
+            pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+            request.add_header("Authorization", f"Basic {pair}")
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def __enter__(self) -> Self:
+        home, java = distribution(), java_home()
+        self._command = [str(home / "bin" / "elasticsearch")]
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "ES_JAVA_HOME": str(java),
+            "ES_JAVA_OPTS": f"-Xms{self._heap} -Xmx{self._heap} -XX:TieredStopAtLevel=1",
+        }
+        self._folder = Path(tempfile.mkdtemp(prefix="codenav-es-", dir=_reachable_temp()))
+        try:
+            for node in range(self._nodes):
+                self._prepare(node, home)
+            _give_to_user(self._folder)
+            if self.password:
+                self._keep_password(home)
+                _give_to_user(self._folder)
+            for node in range(self._nodes):
+                self._launch(node)
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _home(self, node: int) -> Path:
+        return self._folder / f"node{node}"
+
+    def _pid_file(self, node: int) -> Path:
+        return self._home(node) / "pid"
+
+    def _prepare(self, node: int, distribution: Path) -> None:
+        home = self._home(node)
+        shutil.copytree(distribution / "config", home / "config")
+        for name in ("data", "logs", "tmp"):
+            (home / name).mkdir()
+        transport = [f"127.0.0.1:{port}" for port in self.ports[self._nodes :]]
+        settings: dict[str, Any] = {
+            "cluster.name": f"codenav-tests-{self.ports[0]}",
+            "node.name": f"node{node}",
+            "path.data": str(home / "data"),
+            "path.logs": str(home / "logs"),
+            "network.host": "127.0.0.1",
+            "http.port": self.ports[node],
+            "transport.port": self.ports[self._nodes + node],
+            "node.store.allow_mmap": False,
+            "cluster.routing.allocation.disk.threshold_enabled": False,
+            "xpack.security.enabled": bool(self.password),
+        }
+        if self._nodes == 1:
+            settings["discovery.type"] = "single-node"
+        else:
+            settings["discovery.seed_hosts"] = transport
+            settings["cluster.initial_master_nodes"] = [f"node{number}" for number in range(self._nodes)]
+        lines = [f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **self._settings}.items()]
+        (home / "config" / "elasticsearch.yml").write_text("".join(lines))
+
+    def _keep_password(self, distribution: Path) -> None:
+        first = self._home(0) / "config" / "elasticsearch.keystore"
+        subprocess.run(
+            [*_as_user(), str(distribution / "bin" / "elasticsearch-keystore"), "add", "-f", "-x", "bootstrap.password"],
+            input=self.password.encode(), env=self._variables(0), check=True, capture_output=True,
+        )  # fmt: skip
+        for node in range(1, self._nodes):
+            shutil.copy(first, self._home(node) / "config")
+
+    def _variables(self, node: int) -> dict[str, str]:
+        home = self._home(node)
+        return {**self._environment, "ES_PATH_CONF": str(home / "config"), "ES_TMPDIR": str(home / "tmp")}
+
+    def _launch(self, node: int) -> None:
+        self._pid_file(node).unlink(missing_ok=True)
+        with (self._home(node) / "output").open("ab") as output:
+            self._guards[node] = subprocess.Popen(
+                [sys.executable, __file__, "--guard", *_as_user(), *self._command, "-p", str(self._pid_file(node))],
+                stdin=subprocess.PIPE, stdout=output, stderr=output, env=self._variables(node),
+            )  # fmt: skip
+
+    def _end(self, node: int) -> None:
+        guard, self._guards[node] = self._guards[node], None
+        if guard:
+            assert guard.stdin
+            guard.stdin.close()
+            guard.wait()
+
+    def _wait(self) -> None:
+        running = [node for node, guard in enumerate(self._guards) if guard]
+        path = f"_cluster/health?wait_for_nodes=>={len(running)}&wait_for_status=yellow&timeout=1s"
+        deadline = time.monotonic() + START_SECONDS
+        waiting = list(running)
+        while waiting:
+            node = waiting[0]
+            guard = self._guards[node]
+            if (guard and guard.poll() is not None) or time.monotonic() > deadline:
+                raise ServerMissing(f"the test server did not start:\n{self.logs(node)[-3000:]}")
+            with contextlib.suppress(OSError):
+                if not self.request("GET", path, node=node)["timed_out"]:
+                    waiting.pop(0)
+                    continue
+            time.sleep(0.1)
+
+
+class Server(Cluster):
+    """A cluster of one node."""
+
+    def __init__(self, *, security: bool = False, heap: str = "128m", settings: Mapping[str, Any] | None = None):
+        super().__init__(1, security=security, heap=heap, settings=settings)
+
+
+@pytest.fixture(scope="session")
+def elasticsearch() -> Iterator[Server]:
+    """One node without security, for all tests of the run."""
+    yield from _serving(Server())
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_secured() -> Iterator[Server]:
+    """One node that asks for a password, for all tests of the run."""
+    yield from _serving(Server(security=True))
+
+
+def _serving(server: Server) -> Iterator[Server]:
+    try:
+        server.__enter__()
+    except ServerMissing as error:
+        pytest.fail(str(error), pytrace=False)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [opened.getsockname()[1] for opened in sockets]
+
+
+def _reachable_temp() -> str | None:
+    """A temporary folder that the servers' user can enter; None: the default one."""
+    return "/tmp" if os.geteuid() == 0 else None
+
+
+def _as_user() -> list[str]:
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--"]
+
+
+def _give_to_user(folder: Path) -> None:
+    if os.geteuid() == 0:
+        for place, _, files in os.walk(folder):
+            for path in (place, *(os.path.join(place, name) for name in files)):
+                os.chown(path, USER, USER)
+
+
+def _guard(command: list[str]) -> int:
+    """Run a command until it ends or our stdin does, which the test process holds; then nothing of it is left."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    running = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    while running.poll() is None:
+        if select.select([0], [], [], 0.2)[0] and not os.read(0, 1024):
+            break
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
+    return running.wait()
+
+
+def main() -> int:
+    """Start servers by hand, or guard one."""
+    if sys.argv[1:2] == ["--guard"]:
+        return _guard(sys.argv[2:])
+    parser = argparse.ArgumentParser(description="Start Elasticsearch; Ctrl-C ends it.")
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--security", action="store_true")
+    parser.add_argument("--heap", default="512m")
+    given = parser.parse_args()
+    with Cluster(given.nodes, security=given.security, heap=given.heap) as cluster:
+        print(",".join(cluster.urls), f"{cluster.user} {cluster.password}".strip(), flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
