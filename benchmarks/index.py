@@ -1,155 +1,136 @@
-"""Index time of an installed package against reading the same files with ripgrep.
+"""Building an index: from nothing, again, and after an edit, beside other tools on the same files, in one run.
 
-    python benchmarks/index.py networkx
+    python benchmarks/index.py [transformers | networkx | PATH] [--runs 3] [--rivals-only | --no-rivals]
 
-Each row is the median of three runs on the same copy of the files. Reading and parsing take a process per processor
-where the package has many files, as `codenav index` does; on a busy machine compare processor time.
+Each row is a process that is started anew (`codenav index`, or `codenav.index` in a fresh interpreter, timed after
+the import); medians of wall clock and processor time, highest memory. Memory is summed over the process tree every
+20 ms: RSS counts what two processes share twice, PSS once. On a busy machine compare processor time. The bars are for
+the transformers 5.x source distribution on 2 cores.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from codenav.blocks import BlockKind, Change, CodeBlock, FileChange, FileSkip, FileState, IndexStats, SearchResult
-from codenav.errors import NotFound
-from codenav.indexers.build import build
-from codenav.indexers.sources import Source, resolve
-from codenav.indexers.walk import walk
-from codenav.interpreter import find_interpreter
-from codenav.retrieval.embedded import EmbeddedIndex
+import known_items
+import queries
+import rivals
+from corpus import Corpus, copy_corpus
+from measure import Cost, machine, repeated, run, run_python, verdict
 
-RUNS = 3
-NEVER = "no_file_holds_this_[0-9]{30}"
+import codenav
 
-
-class Sink:
-    """An index that only counts what it is given: what is left is the cost of reading and parsing."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def files(self) -> Mapping[str, FileState]:
-        return {}
-
-    def stats(self) -> IndexStats:
-        return IndexStats("sink", "none")
-
-    def apply(
-        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
-    ) -> None:
-        self.count = sum(len(change.blocks or ()) for change in changes if isinstance(change, FileChange))
-
-    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        return SearchResult(query)
-
-    def get(self, id: str) -> CodeBlock | None:
-        return None
-
-    def blocks(self) -> Iterator[CodeBlock]:
-        return iter(())
-
-    @property
-    def exists(self) -> bool:
-        return False
-
-    @property
-    def notice(self) -> str:
-        return ""
-
-    def close(self) -> None:
-        self.count = 0
-
-
-def median_seconds(action: Callable[[], object], prepare: Callable[[], object] = lambda: None) -> tuple[float, float]:
-    """Wall clock and processor time of `action`; `prepare` runs before each run and is not counted."""
-    seconds, busy = [], []
-    for _ in range(RUNS):
-        prepare()
-        started, worked = time.perf_counter(), processor_seconds()
-        action()
-        seconds.append(time.perf_counter() - started)
-        busy.append(processor_seconds() - worked)
-    return statistics.median(seconds), statistics.median(busy)
-
-
-def processor_seconds() -> float:
-    """Spent so far by this process and those that it has waited for."""
+IN_PROCESS = """
+import json, resource, sys, time
+import codenav, codenav.api
+def busy():
     usages = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+began, worked = time.perf_counter(), busy()
+codenav.index(sys.argv[1]).close()
+print(json.dumps([time.perf_counter() - began, busy() - worked]))
+"""
+
+BARS: dict[str, list[tuple[float, str]]] = {
+    "from nothing": [(6, " s"), (300, " MB")],
+    "nothing changed": [(0.5, " s")],
+    "one file edited": [(0.7, " s")],
+}
 
 
-def copy_of(source: Source, folder: Path) -> int:
-    """Copy the files that would be indexed; returns their size in bytes."""
-    size = 0
-    for found in walk(source.root, members=source.members):
-        if not isinstance(found, FileSkip):
-            target = folder / found.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(found.location, target)
-            size += found.size
-    return size
+class Builds:
+    """The index of one corpus, in a place of its own."""
 
+    def __init__(self, corpus: Corpus, place: Path, runs: int) -> None:
+        self.corpus, self.runs = corpus, runs
+        self.home = place / "home"
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("CODENAV_")}
+        self.env["CODENAV_HOME"] = str(self.home)
+        files = corpus.python_files()
+        self.edited = files[len(files) * 9 // 10]
+        """Larger than nine of ten files."""
+        self.edits = 0
 
-def read_with_ripgrep(folder: Path) -> None:
-    """Read every file: a pattern that matches nowhere."""
-    done = subprocess.run(["rg", "--no-config", "-uuu", "-c", NEVER, str(folder)], capture_output=True)
-    if done.returncode != 1:
-        sys.exit(f"rg answered {done.returncode}: {done.stderr.decode()}")
+    def edit(self) -> None:
+        """Add a function that no earlier edit has added."""
+        self.edits += 1
+        with open(self.edited, "a", encoding="utf-8") as file:
+            file.write(f"\n\ndef added_by_edit_{self.edits}(value: int) -> int:\n    return value + {self.edits}\n")
+
+    def forget(self) -> None:
+        """Remove the index."""
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def command(self) -> Cost:
+        """`codenav index`."""
+        return run([sys.executable, "-m", "codenav", "index", self.corpus.root], env=self.env)
+
+    def in_process(self) -> Cost:
+        """`codenav.index`, timed after the import."""
+        return run_python(IN_PROCESS, self.corpus.root, env=self.env)
+
+    def rows(self) -> Iterator[tuple[str, str, Cost]]:
+        """Label, key of the bar, cost."""
+        for label, action in (("codenav index", self.command), ("codenav.index()", self.in_process)):
+            yield f"{label}, from nothing", "from nothing", repeated(action, self.runs, self.forget)
+            yield f"{label}, nothing changed", "nothing changed", repeated(action, self.runs)
+            yield f"{label}, one file edited", "one file edited", repeated(action, self.runs, self.edit)
+            self.check()
+
+    def check(self) -> None:
+        """The last edit must be searchable; else the time above is that of something else."""
+        name = f"added_by_edit_{self.edits}"
+        with self.open() as index:
+            if name not in [hit.name for hit in index.search(f"name: {name}", limit=3)]:
+                sys.exit(f"{name} was written to {self.edited.name} and is not found")
+
+    def open(self) -> codenav.api.SourceIndex:
+        """The index as it is."""
+        os.environ["CODENAV_HOME"] = str(self.home)
+        return codenav.index(self.corpus.root, refresh=False)
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("package", nargs="?", default="networkx", help="an installed distribution")
-    parser.add_argument("--python", help="the interpreter or virtual environment that has it")
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", nargs="?", default="transformers", help="a directory, or a distribution")
+    parser.add_argument("--runs", type=int, default=3, help="of each row")
+    parser.add_argument("--no-rivals", action="store_true", help="only our own rows")
+    parser.add_argument("--seed", type=int, action="append", help="of queries and known items; may be repeated")
     options = parser.parse_args()
-    interpreter = find_interpreter(options.python)
-    try:
-        package = resolve(f"pkg:{options.package}", interpreter)
-    except NotFound as error:
-        parser.error(f"{error}; {error.hint}")
     with tempfile.TemporaryDirectory() as temporary:
-        tree, store = Path(temporary, "tree"), Path(temporary, "store")
-        size = copy_of(package, tree)
-        source = resolve(str(tree), interpreter)
-        sink = Sink()
+        place = Path(temporary)
+        corpus = copy_corpus(options.corpus, place / "tree")
+        print(f"{corpus.name}: {corpus.files} files, {corpus.bytes / 1e6:.1f} MB; {machine()}; runs: {options.runs}\n")
+        print(f"{'':48}{'wall s':>8}{'cpu s':>8}{'RSS MB':>8}{'PSS MB':>8}{'x ripgrep':>11}  bar")
+        reading = None
+        for label, cost in () if options.no_rivals else rivals.rows(corpus.root, options.runs):
+            reading = reading or cost.wall
+            show(label, cost, reading)
+        builds = Builds(corpus, place, options.runs)
+        for label, key, cost in builds.rows():
+            bar = verdict(*zip((cost.wall, cost.rss), *zip(*BARS[key], strict=True), strict=False))
+            show(label, cost, reading, bar if corpus.barred else "")
+        with builds.open() as index:
+            stats = index.stats()
+            print(f"\n{stats.blocks} blocks in {stats.files} files, {len(stats.skipped)} left out or cut;", end=" ")
+            disk = sum(path.stat().st_size for path in builds.home.rglob("*") if path.is_file())
+            print(f"index of {disk / 1e6:.1f} MB\n")
+            seeds = options.seed or [1, 2]
+            queries.report(index, seed=seeds[0], barred=corpus.barred)
+            known_items.report(index, seeds=seeds, barred=corpus.barred)
 
-        def from_nothing() -> None:
-            build(source, EmbeddedIndex(store, source=source.name))
 
-        def again() -> None:
-            build(source, EmbeddedIndex(store, source=source.name))
-
-        changing = max(tree.rglob("*.py"), key=lambda path: path.stat().st_size)
-        rows = {
-            "ripgrep reads the files": median_seconds(lambda: read_with_ripgrep(tree)),
-            "read and parse, one process": median_seconds(lambda: build(source, sink, jobs=1)),
-            "read and parse": median_seconds(lambda: build(source, sink)),
-            "read, parse and index": median_seconds(from_nothing, lambda: shutil.rmtree(store, ignore_errors=True)),
-            "again, nothing changed": median_seconds(again),
-            f"again, {changing.name} changed": median_seconds(
-                again, lambda: changing.write_text(changing.read_text(encoding="utf-8") + "\n\nX = 1\n")
-            ),
-        }
-        stats = EmbeddedIndex(store, source=source.name).stats()
-        disk = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
-    print(
-        f"{package.name}: {stats.files} files, {size / 1e6:.1f} MB, {stats.blocks} blocks, {len(stats.skipped)} left "
-        f"out; index of {disk / 1e6:.1f} MB; median of {RUNS} runs\n"
-    )
-    reading = rows["ripgrep reads the files"][0]
-    print(f"{'':34}{'seconds':>9}{'x ripgrep':>11}{'processor s':>13}")
-    for label, (seconds, busy) in rows.items():
-        print(f"{label:34}{seconds:9.3f}{seconds / reading:11.1f}{busy:13.3f}")
+def show(label: str, cost: Cost, reading: float | None, bar: str = "") -> None:
+    """One line of the table, at once."""
+    ratio = f"{cost.wall / reading:11.1f}" if reading else f"{'':11}"
+    print(f"{label:48}{cost.wall:8.3f}{cost.cpu:8.3f}{cost.rss:8.0f}{cost.pss:8.0f}{ratio}  {bar}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,51 @@
+"""Other tools on the same files: the limit of reading them, and what parsing alone costs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from measure import Cost, repeated, run
+
+NEVER = "no_file_holds_this_[0-9]{30}"
+
+_EACH_FILE = """
+import ast, sys, warnings
+from pathlib import Path
+warnings.simplefilter("ignore")
+sys.setrecursionlimit(10_000)
+{setup}
+for path in Path(sys.argv[1]).rglob("*.py"):
+    try:
+        {parse}
+    except (SyntaxError, RecursionError, ValueError):
+        pass
+"""
+AST = _EACH_FILE.format(setup="", parse="ast.parse(path.read_bytes())")
+TREE_SITTER = _EACH_FILE.format(
+    setup="import tree_sitter, tree_sitter_python\n"
+    "parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_python.language()))",
+    parse="parser.parse(path.read_bytes())",
+)
+
+
+def rows(tree: Path, runs: int) -> Iterator[tuple[str, Cost]]:
+    """A row for each tool that is installed; ripgrep first."""
+    if shutil.which("rg"):
+        command = ["rg", "--no-config", "-uuu", "-c", NEVER, tree]
+        yield "ripgrep reads the files", repeated(lambda: run(command, ok=(1,)), runs)
+    if _universal_ctags():
+        tags = ["ctags", "-R", "--languages=Python", "--fields=+nKSe", "--links=no", "-f", tree.parent / "tags", tree]
+        yield "universal-ctags", repeated(lambda: run(tags), runs)
+    yield "tree-sitter parses, one process", repeated(lambda: run([sys.executable, "-c", TREE_SITTER, tree]), runs)
+    yield "ast.parse, one process", repeated(lambda: run([sys.executable, "-c", AST, tree]), runs)
+
+
+def _universal_ctags() -> bool:
+    if not shutil.which("ctags"):
+        return False
+    told = subprocess.run(["ctags", "--version"], capture_output=True, text=True)
+    return "Universal Ctags" in told.stdout
