@@ -24,7 +24,6 @@ import fcntl
 import json
 import os
 import secrets
-import select
 import shutil
 import signal
 import socket
@@ -40,6 +39,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from guarded import Guarded
 
 VERSION = "8.19.8"
 ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
@@ -49,6 +49,7 @@ USER = 64981
 START_SECONDS = 180.0
 """Patience with a start; it takes 10 to 25 s on an idle machine."""
 INSTALL = "make elasticsearch-server"
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ServerMissing(RuntimeError):
@@ -139,7 +140,7 @@ class Cluster:
         self.user = "elastic" if security else ""
         self.password = secrets.token_urlsafe(12) if security else ""
         self._nodes, self._heap, self._settings = nodes, heap, dict(settings or {})
-        self._guards: list[subprocess.Popen[bytes] | None] = [None] * nodes
+        self._running: list[Guarded | None] = [None] * nodes
         self._folder = Path()
 
     @property
@@ -151,8 +152,8 @@ class Cluster:
     def pids(self) -> list[int]:
         """Process id of each node's server; 0 where it is down."""
         return [
-            int(self._pid_file(node).read_text()) if guard and guard.poll() is None else 0
-            for node, guard in enumerate(self._guards)
+            int(self._pid_file(node).read_text()) if server and server.running else 0
+            for node, server in enumerate(self._running)
         ]
 
     def logs(self, node: int = 0) -> str:
@@ -199,7 +200,7 @@ class Cluster:
         if self.password:
             pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
             request.add_header("Authorization", f"Basic {pair}")
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with _OPENER.open(request, timeout=timeout) as answer:
             return json.loads(answer.read() or b"null")
 
     def __enter__(self) -> Self:
@@ -263,8 +264,9 @@ class Cluster:
 
     def _keep_password(self, distribution: Path) -> None:
         first = self._home(0) / "config" / "elasticsearch.keystore"
+        tool = str(distribution / "bin" / "elasticsearch-keystore")
         subprocess.run(
-            [*_as_user(), str(distribution / "bin" / "elasticsearch-keystore"), "add", "-f", "-x", "bootstrap.password"],
+            [*_as_user(), tool, "add", "-f", "-x", "bootstrap.password"],
             input=self.password.encode(), env=self._variables(0), check=True, capture_output=True,
         )  # fmt: skip
         for node in range(1, self._nodes):
@@ -276,28 +278,23 @@ class Cluster:
 
     def _launch(self, node: int) -> None:
         self._pid_file(node).unlink(missing_ok=True)
-        with (self._home(node) / "output").open("ab") as output:
-            self._guards[node] = subprocess.Popen(
-                [sys.executable, __file__, "--guard", *_as_user(), *self._command, "-p", str(self._pid_file(node))],
-                stdin=subprocess.PIPE, stdout=output, stderr=output, env=self._variables(node),
-            )  # fmt: skip
+        self._running[node] = Guarded(
+            [*_as_user(), *self._command, "-p", str(self._pid_file(node))],
+            output=self._home(node) / "output", env=self._variables(node), after=f"rm -rf {self._folder}",
+        )  # fmt: skip
 
     def _end(self, node: int) -> None:
-        guard, self._guards[node] = self._guards[node], None
-        if guard:
-            assert guard.stdin
-            guard.stdin.close()
-            guard.wait()
+        server, self._running[node] = self._running[node], None
+        if server:
+            server.end()
 
     def _wait(self) -> None:
-        running = [node for node, guard in enumerate(self._guards) if guard]
-        path = f"_cluster/health?wait_for_nodes=>={len(running)}&wait_for_status=yellow&timeout=1s"
+        waiting = [(node, server) for node, server in enumerate(self._running) if server]
+        path = f"_cluster/health?wait_for_nodes=>={len(waiting)}&wait_for_status=yellow&timeout=1s"
         deadline = time.monotonic() + START_SECONDS
-        waiting = list(running)
         while waiting:
-            node = waiting[0]
-            guard = self._guards[node]
-            if (guard and guard.poll() is not None) or time.monotonic() > deadline:
+            node, server = waiting[0]
+            if not server.running or time.monotonic() > deadline:
                 raise ServerMissing(f"the test server did not start:\n{self.logs(node)[-3000:]}")
             with contextlib.suppress(OSError):
                 if not self.request("GET", path, node=node)["timed_out"]:
@@ -360,23 +357,8 @@ def _give_to_user(folder: Path) -> None:
                 os.chown(path, USER, USER)
 
 
-def _guard(command: list[str]) -> int:
-    """Run a command until it ends or our stdin does, which the test process holds; then nothing of it is left."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    running = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    while running.poll() is None:
-        if select.select([0], [], [], 0.2)[0] and not os.read(0, 1024):
-            break
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(running.pid, signal.SIGKILL)
-    return running.wait()
-
-
 def main() -> int:
-    """Start servers by hand, or guard one."""
-    if sys.argv[1:2] == ["--guard"]:
-        return _guard(sys.argv[2:])
+    """Start servers by hand."""
     parser = argparse.ArgumentParser(description="Start Elasticsearch; Ctrl-C ends it.")
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--security", action="store_true")
