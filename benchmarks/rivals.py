@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from measure import Cost, repeated, run
+
+from codenav.blocks import CodeBlock
 
 NEVER = "no_file_holds_this_[0-9]{30}"
 
@@ -30,6 +33,13 @@ TREE_SITTER = _EACH_FILE.format(
     "parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_python.language()))",
     parse="parser.parse(path.read_bytes())",
 )
+FTS5 = """
+import json, sqlite3, sys
+base = sqlite3.connect(sys.argv[2])
+base.execute("create virtual table blocks using fts5(name, qualname, path, signature, docstring, text)")
+with open(sys.argv[1], encoding="utf-8") as lines, base:
+    base.executemany("insert into blocks values (?, ?, ?, ?, ?, ?)", map(json.loads, lines))
+"""
 
 
 def rows(tree: Path, runs: int) -> Iterator[tuple[str, Cost]]:
@@ -42,6 +52,16 @@ def rows(tree: Path, runs: int) -> Iterator[tuple[str, Cost]]:
         yield "universal-ctags", repeated(lambda: run(tags), runs)
     yield "tree-sitter parses, one process", repeated(lambda: run([sys.executable, "-c", TREE_SITTER, tree]), runs)
     yield "ast.parse, one process", repeated(lambda: run([sys.executable, "-c", AST, tree]), runs)
+
+
+def fts5(blocks: Iterable[CodeBlock], place: Path, runs: int) -> Cost:
+    """SQLite's full-text index of the same blocks: reading them from a file of JSON lines, and inserting."""
+    lines, base = place / "blocks.jsonl", place / "fts5.db"
+    with open(lines, "w", encoding="utf-8", errors="replace") as file:
+        for block in blocks:
+            fields = (block.name, block.qualname, block.path, block.signature, block.docstring, block.text)
+            file.write(json.dumps(fields) + "\n")
+    return repeated(lambda: run([sys.executable, "-c", FTS5, lines, base]), runs, lambda: base.unlink(missing_ok=True))
 
 
 def _universal_ctags() -> bool:
