@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 
-pytest_plugins = ["elasticsearch_server"]
+pytest_plugins = ["elasticsearch_server", "docker_engine"]
 
 
 @pytest.fixture(autouse=True)

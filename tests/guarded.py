@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+"""prctl(2): orphans below the guard become its children, so that it sees them end."""
 
 
 class Guarded:
@@ -53,6 +58,22 @@ class Guarded:
         self._guard.wait()
 
 
+def _end_group(running: subprocess.Popen[bytes]) -> int:
+    """Kill what is left of a command and its children, and wait until they are gone; the command's exit status."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
+    code = running.wait()
+    while True:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            return code
+        time.sleep(0.01)
+
+
 def main() -> int:
     """Be the guard."""
     parser = argparse.ArgumentParser()
@@ -60,6 +81,7 @@ def main() -> int:
     parser.add_argument("--after", default="")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args()
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     running = subprocess.Popen(given.command, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -72,9 +94,7 @@ def main() -> int:
         running.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             running.wait(given.grace)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(running.pid, signal.SIGKILL)
-    code = running.wait()
+    code = _end_group(running)
     if not told and given.after and not os.read(0, 1):
         subprocess.run(["sh", "-c", given.after])
     return code
