@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.indexers.python_draft import Calls, Draft, Place, finish, import_line, numbered
+from codenav.indexers.python_draft import Calls, Draft, Identity, Place, finish, import_line, numbered
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
+from codenav.indexers.python_regular import regular_drafts
+from codenav.indexers.python_scan import Irregular
 from codenav.indexers.python_text import dedent, one_line
 from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime, called_names, parse
 from codenav.indexers.python_walk import Walk
@@ -25,7 +28,18 @@ def python_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) ->
     `text` has `\\n` line ends. A file with syntax errors gives the blocks around them; definitions that the parser
     loses inside a damaged stretch are found by lines.
     """
+    seen: Counter[Identity] = Counter()
+    try:
+        drafts, calls = regular_drafts(text, path=place.path, module=place.module)
+        return [finish(draft, text, place, calls, seen) for draft in drafts], ""
+    except Irregular:
+        return parsed_blocks(text, place, seconds)
+
+
+def parsed_blocks(text: str, place: Place, seconds: float) -> tuple[list[CodeBlock], str]:
+    """As `python_blocks`, by a syntax tree."""
     data = text.encode("utf-8")
+    seen: Counter[Identity] = Counter()
     try:
         root = parse(data, seconds)
         calls = Calls(*called_names(root, data))
@@ -35,10 +49,10 @@ def python_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) ->
     walk = Walk(data, root, path=place.path, module=place.module)
     drafts = walk.drafts()
     lost = _mend(root, text.split("\n"), walk.definitions, place) if root.has_error else []
-    blocks = [finish(draft, data, place, calls) for draft in drafts] + lost
+    blocks = [finish(draft, data, place, calls, seen) for draft in drafts]
     if lost:
-        blocks.sort(key=lambda block: (block.lines.start, -block.lines.end))
-    return numbered(blocks), ""
+        blocks = numbered(sorted(blocks + lost, key=lambda block: (block.lines.start, -block.lines.end)))
+    return blocks, ""
 
 
 def _mend(root: Node, lines: list[str], known: dict[int, Draft], place: Place) -> list[CodeBlock]:

@@ -62,33 +62,35 @@ def import_line(module: str, name: str) -> str:
     return f"from {module} import {name}"
 
 
-def finish(draft: Draft, data: bytes, place: Place, calls: Calls) -> CodeBlock:
-    """The block, without an id: `numbered` gives that to all blocks of a file."""
+def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: Counter[Identity]) -> CodeBlock:
+    """The block. `source` is what the offsets of `draft` count in; `seen` counts what the blocks of the file share."""
     called: dict[str, None] = {}
     text = ""
     position = draft.start
     for start, end in sorted(draft.elided):
         if start >= position:
             called.update(dict.fromkeys(calls.between(position, start)))
-            text += data[position:start].decode("utf-8", "replace")
+            text += _cut(source, position, start)
             text += "..." if text.endswith(" ") else " ..."
             position = end
     if position < draft.end:
         called.update(dict.fromkeys(calls.between(position, draft.end)))
-        text += data[position : draft.end].decode("utf-8", "replace")
-    indent = data[data.rfind(b"\n", 0, draft.start) + 1 : draft.start].decode("utf-8", "replace")
+        text += _cut(source, position, draft.end)
+    before = source.rfind("\n", 0, draft.start) if isinstance(source, str) else source.rfind(b"\n", 0, draft.start)
+    indent = _cut(source, before + 1, draft.start)
     if draft.kind is BlockKind.DOCUMENT:
         line = f"import {place.module}" if place.module else ""
     else:
         line = import_line(place.module, draft.importable)
+    text = dedent(text, "" if indent.strip() else indent)
     return CodeBlock(
-        id="",
+        id=next_id(place, draft.qualname, draft.kind, text, seen),
         kind=draft.kind,
         name=draft.name,
         qualname=draft.qualname,
         path=place.path,
         lines=LineSpan(draft.rows[0] + 1, draft.rows[1] + 1),
-        text=dedent(text, "" if indent.strip() else indent),
+        text=text,
         signature=draft.signature,
         docstring=draft.docstring,
         language="python",
@@ -98,14 +100,30 @@ def finish(draft: Draft, data: bytes, place: Place, calls: Calls) -> CodeBlock:
     )
 
 
+def _cut(source: str | bytes, start: int, end: int) -> str:
+    piece = source[start:end]
+    return piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
+
+
+Identity = tuple[str, BlockKind, str]
+"""Qualified name, kind and text of a block."""
+
+
+def next_id(place: Place, qualname: str, kind: BlockKind, text: str, seen: Counter[Identity]) -> str:
+    """The id of a block; those of a file that agree in everything are told apart by their order."""
+    identity = (qualname, kind, text)
+    ordinal = seen[identity]
+    seen[identity] = ordinal + 1
+    return block_id(place.source, place.path, qualname, kind, text, ordinal)
+
+
 def numbered(blocks: Iterable[CodeBlock]) -> list[CodeBlock]:
     """The blocks of one file with their ids; those that agree in everything are told apart by their order."""
-    seen: Counter[tuple[str, BlockKind, str]] = Counter()
-    named = []
-    for block in blocks:
-        key = (block.qualname, block.kind, block.text)
-        ordinal = seen[key]
-        seen[key] += 1
-        id = block_id(block.source, block.path, block.qualname, block.kind, block.text, ordinal)
-        named.append(replace(block, id=id))
-    return named
+    seen: Counter[Identity] = Counter()
+    return [
+        replace(
+            block,
+            id=next_id(Place(block.source, block.path), block.qualname, block.kind, block.text, seen),
+        )
+        for block in blocks
+    ]

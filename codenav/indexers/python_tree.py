@@ -42,35 +42,41 @@ def parse(data: bytes, seconds: float = PARSE_SECONDS) -> Node:
 def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
     """The dotted names that are called, and where each begins: two lists, in order of the source.
 
+    A call on an expression gives its last name with a dot before it: `.fit` for `models[0].fit()`.
+
     A walk with a cursor, which is linear; tree-sitter's queries are quadratic in the brackets that stay open, and
     `Node.children` keeps every node of the tree alive.
     """
-    call = _language().id_for_node_kind("call", True)
+    call, attribute = (_language().id_for_node_kind(kind, True) for kind in ("call", "attribute"))
     spans = []
     cursor = root.walk()
     going = True
     while going:
         node = cursor.node
         called = node.child(0) if node is not None and node.kind_id == call else None
-        if called is not None:
-            spans.append((called.start_byte, called.end_byte))
+        if called is not None and called.kind_id == attribute:
+            last = called.child_by_field_name("attribute")
+            spans.append((called.start_byte, called.end_byte, last.start_byte if last is not None else -1))
+        elif called is not None:
+            spans.append((called.start_byte, called.end_byte, -1))
         if not cursor.goto_first_child():
             while not cursor.goto_next_sibling():
                 going = cursor.goto_parent()
                 if not going:
                     break
-    spans.sort()
-    starts, names = [], []
-    for start, end in spans:
+    named = []
+    for start, end, last in spans:
         # A chain of calls over a whole file: the text of every link would be quadratic.
         name = data[start:end].decode("utf-8", "replace") if end - start <= _NAME_BYTES else ""
         if not name.isidentifier():
             name = "".join(name.split())
             if not all(part.isidentifier() for part in name.split(".")):
-                continue
-        starts.append(start)
-        names.append(name)
-    return starts, names
+                if last < 0:
+                    continue
+                start, name = last - 1, "." + data[last:end].decode("utf-8", "replace")
+        named.append((start, name))
+    named.sort()
+    return [start for start, _ in named], [name for _, name in named]
 
 
 @cache

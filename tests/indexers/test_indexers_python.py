@@ -83,7 +83,7 @@ async def detect(
     )
     assert block.docstring == "Find things.\n\nIndented \\d."
     assert block.import_line == "from pkg.mod import detect"
-    assert block.calls == ("cache", "self.model", "np.linalg.norm", "score")
+    assert block.calls == ("cache", "self.model", "np.linalg.norm", ".sort", "score")
     assert (block.language, block.source, block.path) == ("python", "/somewhere", "pkg/mod.py")
 
 

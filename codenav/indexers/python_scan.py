@@ -1,0 +1,273 @@
+"""Python source read with regular expressions: what is regular in it needs no syntax tree.
+
+Strings and comments are blanked out first. What is left begins a statement only at the beginning of a line, so every
+definition is found by its keyword, and its extent by indentation. It takes a tenth of tree-sitter's time. Whatever is
+not beyond doubt (tabs, semicolons, brackets or quotes that stay open) raises `Irregular`: the parser reads that file.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from inspect import cleandoc
+
+from codenav.indexers.python_draft import Calls
+from codenav.indexers.python_text import literal_text
+
+STRING = "\x01"
+"""Fills the place of a string; no source holds this character."""
+
+_TOKEN = re.compile(
+    r"""\#[^\n]*+
+    |\\\n
+    |\"\"\"[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+\"\"\"
+    |'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''
+    |"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"
+    |'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_IRREGULAR = re.compile(r"[\"';\\\t\r\f\v]")
+_DEFINITION = re.compile(r"def +([^\W\d]\w*)")
+_CLASS = re.compile(r"class +([^\W\d]\w*)")
+_COLUMN_0 = re.compile(r"\n(?=[^ \n])")
+_INDENTED = re.compile(r"\n +(?=[^ \n)\]}])")
+_PLAIN_HEADER = re.compile(r"[^()\[\]{}:\n]*(?:\([^()\[\]{}]*\)[^()\[\]{}:\n]*)?:")
+_MARK = re.compile(r"[()\[\]{}]|:=?|[<>=!]?==?")
+_STRING = re.compile(rf"[ \n]*([A-Za-z]{{0,2}}{STRING}[A-Za-z {STRING}]*)(?=\n|\Z)")
+_CALL_REVERSED = re.compile(r"\( *([\w.]+)")
+_FORMATTED_CALL = re.compile(r"([\w.]+)\(")
+_IF = re.compile(r"^( *)if\b", re.MULTILINE)
+_CASE = re.compile(r"\n +case\b[^\n]*:")
+_CONFLICT = re.compile(r"\n(?:<{7}|={7}|>{7})")
+_NOT_AT_IMPORT = ("__name__", "TYPE_CHECKING")
+"""What stands in the condition of an `if` whose definitions an import does not find."""
+
+
+class Irregular(Exception):
+    """The source has something that this reading could get wrong."""
+
+
+class Scan:
+    """One file. `text` has `\\n` line ends.
+
+    Raises:
+        Irregular: the file has to be parsed.
+    """
+
+    def __init__(self, text: str) -> None:
+        if STRING in text:
+            raise Irregular
+        self.text = text
+        self._formatted: list[tuple[int, str]] = []
+        self.masked = _TOKEN.sub(self._blank, text)
+        """The source with filled strings and comments, of the same length."""
+        if _IRREGULAR.search(self.masked) or _CASE.search(self.masked) or _CONFLICT.search(self.masked):
+            raise Irregular
+        self._dedents: dict[int, re.Pattern[str]] = {}
+
+    def _blank(self, found: re.Match[str]) -> str:
+        token = found.group()
+        if token[0] in "#\\":
+            return " " * len(token)
+        if "{" in token and "(" in token and found.start() and found.string[found.start() - 1] in "fF":
+            self._formatted.append((found.start(), token))
+        return STRING * len(token)
+
+    def statements(self) -> Iterator[tuple[int, int]]:
+        """Begin and end of each statement at module level; each clause of a compound one by itself."""
+        masked = self.masked
+        starts = [found.end() for found in _COLUMN_0.finditer(masked)]
+        if masked and masked[0] not in " \n":
+            starts.insert(0, 0)
+        if masked[: starts[0] if starts else None].strip(" \n"):
+            raise Irregular
+        depth = begin = 0
+        for place, start in enumerate(starts):
+            if not depth:
+                begin = start
+            following = starts[place + 1] if place + 1 < len(starts) else len(masked)
+            part = masked[start:following]
+            depth += balance(part)
+            if depth < 0:
+                raise Irregular
+            if not depth:
+                yield begin, start + len(part.rstrip(" \n"))
+        if depth:
+            raise Irregular
+
+    def statements_in(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Begin and end of the statements of a body that are indented like the first line in a stretch of it."""
+        masked = self.masked
+        depth, width, start, before = 0, -1, -1, begin
+        for found in _INDENTED.finditer(masked, begin, end):
+            depth += balance(masked[before : found.start()])
+            before = found.start()
+            indented = found.end() - found.start()
+            width = indented if width < 0 else width
+            if depth or indented > width:
+                continue
+            if start >= 0:
+                yield start, start + len(masked[start : found.start()].rstrip(" \n"))
+            start = found.end()
+        if start >= 0:
+            yield start, start + len(masked[start:end].rstrip(" \n"))
+
+    def dedent(self, begin: int, width: int) -> int:
+        """Where the block whose header ends at `begin` ends: before the next line that is indented as little."""
+        masked = self.masked
+        pattern = self._dedents.get(width)
+        if pattern is None:
+            pattern = self._dedents[width] = re.compile(rf"\n {{0,{width}}}(?=[^ \n)\]}}])")
+        depth, at, end = 0, begin, len(masked)
+        for found in pattern.finditer(masked, begin):
+            depth += balance(masked[at : found.start()])
+            at = found.start()
+            if not depth:
+                end = at
+                break
+        return begin + len(masked[begin:end].rstrip(" \n"))
+
+    def header(self, at: int) -> int:
+        """Behind the colon that ends a header, whose name ends at `at`."""
+        plain = _PLAIN_HEADER.match(self.masked, at)
+        return plain.end() if plain else self.colon(at)
+
+    def colon(self, at: int) -> int:
+        """Behind the next colon outside brackets."""
+        depth = 0
+        for mark in _MARK.finditer(self.masked, at):
+            kind = mark.group()
+            if not depth and "\n" in self.masked[at : mark.start()]:
+                break
+            if kind in "([{":
+                depth += 1
+            elif kind in ")]}":
+                depth -= 1
+                if depth < 0:
+                    break
+            elif kind == ":" and not depth:
+                return mark.end()
+            at = mark.end()
+        raise Irregular
+
+    def assigned(self, begin: int, end: int) -> tuple[int, int] | None:
+        """Of a statement that assigns: where its target ends, and where its value begins (-1: it has none)."""
+        depth, target = 0, -1
+        for mark in _MARK.finditer(self.masked, begin, end):
+            kind = mark.group()
+            if kind in "([{":
+                depth += 1
+            elif kind in ")]}":
+                depth -= 1
+            elif depth:
+                continue
+            elif kind == "=" or kind + self.masked[mark.start() - 1] in (">=>", "<=<"):
+                before = self.masked[begin : mark.start()].rstrip("+-*/%&|^@<>")
+                return (target if target >= 0 else begin + len(before)), mark.end()
+            elif kind == ":" and target < 0:
+                target = mark.start()
+        return (target, -1) if target >= 0 else None
+
+    def string(self, begin: int, end: int | None = None) -> tuple[str, int] | None:
+        """The text of the statement that begins behind `begin`, where it is a string, and its end."""
+        found = _STRING.match(self.masked, begin, len(self.masked) if end is None else end)
+        if not found:
+            return None
+        texts, at = [], found.start(1)
+        last = found.start(1) + len(found.group(1).rstrip())
+        while at < last:
+            quote = self.masked.index(STRING, at) if STRING in self.masked[at:last] else last
+            token = _TOKEN.match(self.text, quote)
+            if token is None:
+                return None
+            text = literal_text(self.text[at : token.end()])
+            if text is None:
+                return None
+            texts.append(text)
+            at = token.end()
+        return cleandoc("".join(texts)), last
+
+    def definitions(self) -> Iterator[tuple[int, int, int, bool, str]]:
+        """Of each `def` and `class`: where it begins, its indentation, where its name ends, if a class, its name."""
+        if not ("def " in self.masked or "class " in self.masked):
+            return
+        masked = self.masked
+        found = [(match, False) for match in _DEFINITION.finditer(masked)]
+        classes = [(match, True) for match in _CLASS.finditer(masked)]
+        if classes:
+            found = sorted(found + classes, key=lambda item: item[0].start())
+        for match, is_class in found:
+            at = match.start()
+            line = masked.rfind("\n", 0, at) + 1
+            before = masked[line:at]
+            width = len(before) - len(before.lstrip(" "))
+            if width == len(before) or (not is_class and before[width:].rstrip() == "async"):
+                yield line + width, width, match.end(), is_class, match.group(1)
+
+    def decorators(self) -> Iterator[tuple[int, int]]:
+        """Where each line that begins with `@` has it, and its indentation."""
+        masked = self.masked
+        at = masked.find("@")
+        while at >= 0:
+            line = masked.rfind("\n", 0, at) + 1
+            if not masked[line:at].strip(" "):
+                yield at, at - line
+            at = masked.find("@", at + 1)
+
+    def guarded(self) -> list[tuple[int, int]]:
+        """What stands under an `if` that is not taken at import: begins and ends."""
+        if not any(mark in self.masked for mark in _NOT_AT_IMPORT):
+            return []
+        guarded = []
+        for found in _IF.finditer(self.masked):
+            try:
+                colon = self.colon(found.end())
+            except Irregular:
+                # Inside brackets: the end of a conditional expression or of a comprehension.
+                continue
+            if any(mark in self.masked[found.end() : colon] for mark in _NOT_AT_IMPORT):
+                guarded.append((found.start(), self.dedent(colon, len(found.group(1)))))
+        return guarded
+
+    def calls(self, names: set[int]) -> Calls:
+        """What is called, without the definitions whose names begin at `names`."""
+        reversed_text = self.masked[::-1]
+        size = len(reversed_text)
+        found = []
+        for call in _CALL_REVERSED.finditer(reversed_text):
+            start = size - call.end()
+            if start not in names:
+                name = _called(call.group(1)[::-1])
+                if name:
+                    found.append((start, name))
+        found.reverse()
+        if self._formatted:
+            found += self._in_formatted()
+            found.sort()
+        return Calls([start for start, _ in found], [name for _, name in found])
+
+    def _in_formatted(self) -> Iterator[tuple[int, str]]:
+        for start, token in self._formatted:
+            for call in _FORMATTED_CALL.finditer(token):
+                inside = token[: call.start()]
+                name = _called(call.group(1))
+                if name and inside.count("{") > inside.count("}"):
+                    yield start + call.start(), name
+
+
+def _called(name: str) -> str:
+    """The dotted name that is called: `.fit` where it is called on an expression; empty for a keyword."""
+    if name.isidentifier():
+        return "" if keyword.iskeyword(name) else name
+    parts = name.split(".")
+    if not all(map(str.isidentifier, parts[1:])):
+        return ""
+    return name if parts[0].isidentifier() else f".{parts[-1]}" if not parts[0] else ""
+
+
+def balance(text: str) -> int:
+    """Brackets that a text opens and does not close."""
+    opened = text.count("(") + text.count("[") + text.count("{")
+    return opened - text.count(")") - text.count("]") - text.count("}")
