@@ -1,0 +1,1 @@
+"""The store that keeps its indexes in Elasticsearch."""

@@ -1,0 +1,134 @@
+"""One build of an index: a copy of it is changed, and takes its place when it is complete."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from codenav.blocks import Change, FileRemoval, FileSkip, IndexStats
+from codenav.retrieval.elastic import state
+from codenav.retrieval.elastic.bulk import Sender
+from codenav.retrieval.elastic.connection import Connection
+from codenav.retrieval.elastic.indices import Current, Indices
+from codenav.retrieval.elastic.lines import lines, removals
+from codenav.retrieval.elastic.locks import Lock
+from codenav.retrieval.elastic.state import FileEntry
+
+
+class Build:
+    """One call of `apply`: nothing is copied before the first change."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        indices: Indices,
+        *,
+        source: str,
+        old: Current | None,
+        stats: IndexStats,
+        files: Mapping[str, FileEntry],
+    ) -> None:
+        self._connection, self._indices, self._source = connection, indices, source
+        self._old = old
+        self._before = stats
+        self._base = old if old and old.usable else None
+        """What is copied: an index of another format is not."""
+        self._known = dict(files)
+        self.files = dict(files)
+        self._skips: list[FileSkip] = []
+        self._dirty: set[str] = set()
+        self._parsed: set[str] = set()
+        self._sender: Sender | None = None
+        self._fresh: str | None = None
+
+    def take(self, change: Change) -> None:
+        """Carry out one change."""
+        if isinstance(change, FileSkip):
+            self._skips.append(change)
+            return
+        known = self.files.get(change.path)
+        if isinstance(change, FileRemoval):
+            if known:
+                self._replace(change.path, None, b"", 0)
+        elif change.blocks is None and known:
+            self._dirty.add(change.path)
+            self.files[change.path] = dataclasses.replace(known, state=change.state)
+        else:
+            blocks = change.blocks or ()
+            kinds = Counter(block.kind.value for block in blocks)
+            languages = Counter(block.language for block in blocks if block.language)
+            entry = FileEntry(change.state, dict(kinds), dict(languages))
+            self._replace(change.path, entry, lines(change.path, blocks), len(blocks))
+            self._parsed.add(change.path)
+
+    def finish(
+        self, *, versions: Mapping[str, str] | None, started: float, lock: Lock | None
+    ) -> tuple[str | None, IndexStats]:
+        """Publish, or do nothing where nothing changed. The new index if there is one, and the statistics."""
+        before = self._before
+        stats = dataclasses.replace(
+            before,
+            source=self._source,
+            versions=dict(versions) if versions is not None else before.versions,
+            skipped=tuple(self._skips),
+            reused_files=sum(path not in self._parsed for path in self.files),
+        )
+        dirty = {path for path in self._dirty if self.files.get(path) != self._known.get(path)}
+        changed = bool(dirty or self._parsed) or self._base is None or (
+            (stats.skipped, dict(stats.versions), stats.source)
+            != (before.skipped, dict(before.versions), before.source)
+        )  # fmt: skip
+        if not changed:
+            self.abandon()
+            return None, dataclasses.replace(stats, seconds=time.monotonic() - started)
+        sender = self._write()
+        for part in state.file_lines(self.files, self._dirty | self._parsed):
+            sender.add(part)
+        if stats.skipped != before.skipped:
+            sender.add(state.skip_lines(self._skips, len(before.skipped)))
+        content = bool(self._parsed or self.files.keys() != self._known.keys())
+        built = datetime.now(UTC).isoformat(timespec="seconds") if content or not before.built else before.built
+        stats = dataclasses.replace(state.summed(self.files.values(), stats), built=built)
+        stats = dataclasses.replace(stats, seconds=time.monotonic() - started)
+        sender.add(state.header_lines(stats))
+        sender.drain()
+        sender.close()
+        if lock:
+            lock.check()
+        fresh = self._fresh or ""
+        self._indices.publish(fresh, self._old)
+        self._fresh = None
+        return fresh, stats
+
+    def abandon(self) -> None:
+        """Leave the old state; what was written goes."""
+        if self._sender:
+            self._sender.close()
+        if self._fresh:
+            self._indices.abandon(self._fresh)
+
+    def _replace(self, path: str, entry: FileEntry | None, documents: bytes, count: int) -> None:
+        sender = self._write()
+        if path in self._dirty or path in self._parsed:
+            # Told twice in one build: requests that are on their way at the same time have no order.
+            sender.drain()
+        known = self.files.get(path)
+        if documents:
+            sender.add(documents)
+        if known and known.blocks > count:
+            sender.add(removals(path, count, known.blocks))
+        self._dirty.add(path)
+        if entry:
+            self.files[path] = entry
+        else:
+            del self.files[path]
+
+    def _write(self) -> Sender:
+        if self._sender is None:
+            indices = self._indices
+            self._fresh = indices.clone(self._base) if self._base else indices.create(self._source)
+            self._sender = Sender(self._connection, indices.building)
+        return self._sender

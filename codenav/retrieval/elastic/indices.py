@@ -1,0 +1,191 @@
+"""The indexes behind one alias: which one answers, a new one beside it, the change from one to the other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codenav.config import StoreOptions
+from codenav.errors import IndexUnavailable
+from codenav.retrieval.elastic import names, schema
+from codenav.retrieval.elastic.connection import Connection, quoted
+from codenav.retrieval.elastic.faults import Refused, mapping
+
+MAX_DELETED = 0.1
+"""Share of deleted documents beyond which they are merged away: they count in BM25 until then, and at 30 % of them
+15 of 250 queries ordered their first ten hits differently."""
+COPIES_SECONDS = 60
+"""How long a build waits for the copies that were asked for. A cluster that is short of nodes never has them all."""
+_STATE = "*.mappings._meta,*.aliases"
+
+
+@dataclass(frozen=True)
+class Current:
+    """The index that answers."""
+
+    name: str
+    usable: bool
+    """Whether it is of our format."""
+
+
+def marks(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Our mark in what the server tells of an index; empty where it is not ours."""
+    return mapping(mapping(mapping(state.get("mappings")).get("_meta")).get("codenav"))
+
+
+class Indices:
+    """All indexes of one key."""
+
+    def __init__(self, connection: Connection, options: StoreOptions, key: str) -> None:
+        self._connection = connection
+        self._options = options
+        self.key = key
+        self.alias = names.alias_of(key)
+
+    @property
+    def building(self) -> str:
+        """The alias through which the next index is written."""
+        return self.alias + names.BUILDING
+
+    def current(self) -> Current | None:
+        """The index that answers; None where there is none.
+
+        Raises:
+            IndexUnavailable: the name is taken by something that is not ours.
+        """
+        answer = self._connection.read("GET", f"/{quoted(self.alias)}", accept=(404,), filter_path=_STATE)
+        found = answer.json() if answer.ok else {}
+        if not found:
+            return None
+        for index, state in found.items():
+            mark = marks(mapping(state))
+            if len(found) > 1 or mark.get("key") != self.key or names.number_of(index, self.alias) is None:
+                raise IndexUnavailable(
+                    f"the name {self.alias} is taken by an index that is not codenav's: {index}",
+                    hint=f"rename or remove it, or use another cluster than {self._connection.where}",
+                )
+            return Current(index, mark.get("format") == schema.version())
+        return None
+
+    def create(self, source: str) -> str:
+        """A new empty index, with its copies; nothing shows it yet."""
+        body = schema.body(self._options, key=self.key, source=source, alias=self.building)
+        return self._made("PUT", "/{}", body)
+
+    def clone(self, old: Current) -> str:
+        """A new index with all that the old one holds; it shares its files."""
+        body = {"settings": schema.building(self._options), "aliases": {self.building: {}}}
+        return self._made("PUT", f"/{quoted(old.name)}/_clone/{{}}", body)
+
+    def publish(self, fresh: str, before: Current | None) -> None:
+        """Make a written index the one that answers, durably.
+
+        The one before it stays until the next build, for the readers that have it open; older ones go in this step.
+
+        Raises:
+            IndexUnavailable: another one has taken its place meanwhile.
+        """
+        write, at = self._connection.write, f"/{quoted(fresh)}"
+        write("POST", f"{at}/_refresh")
+        if self._deleted(fresh) > MAX_DELETED:
+            write("POST", f"{at}/_forcemerge", only_expunge_deletes=True)
+            write("POST", f"{at}/_refresh")
+        write("POST", f"{at}/_flush")
+        write("PUT", f"{at}/_settings", schema.PUBLISHED)
+        actions: list[dict[str, Any]] = [
+            {"add": {"index": fresh, "alias": self.alias}},
+            {"remove": {"index": fresh, "alias": self.building}},
+        ]
+        if before:
+            actions.append({"remove": {"index": before.name, "alias": self.alias}})
+        old = [index for index in self._own() if index not in (fresh, before and before.name)]
+        actions += [{"remove_index": {"index": index}} for index in old]
+        try:
+            write("POST", "/_aliases", {"actions": actions})
+        except IndexUnavailable as error:
+            # The answer to a request that was carried out may have been lost.
+            now = self.current()
+            if now is None or now.name != fresh:
+                if isinstance(error, Refused) and error.status == 404:
+                    raise IndexUnavailable(f"another build has replaced the index {self.alias} meanwhile") from error
+                raise
+
+    def sweep(self) -> None:
+        """Remove what builds left that were killed: indexes that still bear the name of one in work."""
+        for index, aliases in self._own().items():
+            if self.building in aliases:
+                self._remove(index)
+
+    def remove(self) -> None:
+        """Remove all indexes of this key, that which answers last."""
+        for index, _ in sorted(self._own().items(), key=lambda item: self.alias in item[1]):
+            self._remove(index)
+
+    def _own(self) -> dict[str, dict[str, Any]]:
+        """All indexes of this key with their aliases."""
+        answer = self._connection.write("GET", f"/{quoted(self.alias)}-*", expand_wildcards="all", filter_path=_STATE)
+        return {
+            index: mapping(mapping(state).get("aliases")) for index, state in answer.json().items()
+            if names.number_of(index, self.alias) is not None and marks(mapping(state)).get("key") == self.key
+        }  # fmt: skip
+
+    def _remove(self, index: str) -> None:
+        self._connection.write("DELETE", f"/{quoted(index)}", accept=(404,))
+
+    def abandon(self, fresh: str) -> None:
+        """Remove an unfinished index, or leave that to the next build."""
+        with contextlib.suppress(IndexUnavailable):
+            self._connection.read("DELETE", f"/{quoted(fresh)}", accept=(404,))
+
+    def _made(self, method: str, path: str, body: dict[str, Any]) -> str:
+        taken = [names.number_of(index, self.alias) or 0 for index in self._all_names()]
+        number = max(taken, default=0)
+        while True:
+            number += 1
+            fresh = names.numbered(self.alias, number)
+            answer = self._connection.write(
+                method, path.format(quoted(fresh)), body, accept=(400,), wait_for_active_shards=1, timeout="60s"
+            )
+            if answer.ok:
+                break
+            if b"resource_already_exists_exception" not in answer.body:
+                self._connection.refuse(answer)
+        try:
+            if not answer.json().get("shards_acknowledged"):
+                raise IndexUnavailable(
+                    f"no node of the cluster at {self._connection.where} takes a new index",
+                    hint="see GET /_cluster/allocation/explain; is a disk nearly full?",
+                )
+            self._wait_for_copies(fresh)
+        except BaseException:
+            self.abandon(fresh)
+            raise
+        return fresh
+
+    def _all_names(self) -> list[str]:
+        answer = self._connection.read(
+            "GET", f"/{quoted(self.alias)}-*", expand_wildcards="all", filter_path="*.aliases"
+        )
+        return list(answer.json())
+
+    def _wait_for_copies(self, index: str) -> None:
+        """As many as were asked for and as there are nodes for: a node may be lost from the first document on."""
+        if not self._options.elasticsearch_replicas:
+            return
+        path = f"/_cluster/health/{quoted(index)}"
+        health = self._connection.write("GET", path, accept=(403, 408)).json()
+        copies = min(self._options.elasticsearch_replicas + 1, health.get("number_of_data_nodes", 1))
+        if copies > 1:
+            wanted = copies * health.get("active_primary_shards", 1)
+            self._connection.write(
+                "GET", path, accept=(403, 408), wait_for_active_shards=wanted, timeout=f"{COPIES_SECONDS}s"
+            )
+
+    def _deleted(self, index: str) -> float:
+        """Share of the documents that are deleted and still count in BM25, 0 to 1."""
+        answer = self._connection.write("GET", f"/{quoted(index)}/_stats/docs", filter_path="_all.primaries.docs")
+        docs = mapping(mapping(mapping(answer.json().get("_all")).get("primaries")).get("docs"))
+        count, deleted = docs.get("count", 0), docs.get("deleted", 0)
+        return float(deleted / (count + deleted)) if deleted else 0.0

@@ -1,0 +1,67 @@
+"""Blocks as lines for the bulk interface: a pure function of them, so any process can do it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+
+from codenav.blocks import CodeBlock
+from codenav.retrieval import documents
+from codenav.retrieval.elastic import codec
+
+BLOCK, WORTH, FIRST, LAST = "block", "worth", "first_line", "last_line"
+"""Our own fields beside those of `documents`: the whole block, the factor of its score, its lines."""
+
+
+def file_token(path: str) -> str:
+    """Stands for a path in the ids of its documents."""
+    return hashlib.blake2b(path.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def document_id(token: str, place: int) -> str:
+    """The id of the block at that place (from 0) of the file with that token.
+
+    It is known without asking, so a request that is sent again does no harm and old blocks need no search.
+    """
+    return f"{token}.{place}"
+
+
+def lines(path: str, blocks: Sequence[CodeBlock]) -> bytes:
+    """The blocks of a file, two lines each: where it goes, and the document."""
+    token = file_token(path)
+    parts = []
+    for place, block in enumerate(blocks):
+        parts.append(b'{"index":{"_id":"%b"}}' % document_id(token, place).encode())
+        parts.append(codec.dumps(document(block)))
+    parts.append(b"")
+    return b"\n".join(parts)
+
+
+def removals(path: str, first: int, end: int) -> bytes:
+    """Lines that remove the blocks of a file from place `first` on, `end` excluded."""
+    token = file_token(path)
+    return b"".join(b'{"delete":{"_id":"%b"}}\n' % document_id(token, at).encode() for at in range(first, end))
+
+
+def document(block: CodeBlock) -> dict[str, str | int | float]:
+    """A block as Elasticsearch takes it."""
+    return {
+        **documents.text_fields(block),
+        **documents.keyword_fields(block),
+        BLOCK: stored(block),
+        WORTH: math.log2(2.0 + documents.weight(block)),
+        FIRST: max(block.lines.start, 0),
+        LAST: max(block.lines.end, 0),
+    }
+
+
+def stored(block: CodeBlock) -> str:
+    """A whole block as JSON; a text in the document, so a lone surrogate comes back as it was."""
+    return codec.dumps(block.to_dict()).decode()
+
+
+def restored(text: str) -> CodeBlock:
+    """The inverse of `stored`."""
+    return CodeBlock.from_dict(json.loads(text))

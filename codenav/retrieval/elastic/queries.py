@@ -1,0 +1,90 @@
+"""Plans in Elasticsearch's terms, one to one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from codenav.retrieval import plan
+from codenav.retrieval.elastic.lines import FIRST, WORTH
+from codenav.retrieval.plan import Plan
+
+NOTHING: dict[str, Any] = {"match_none": {}}
+EVERY_BLOCK: dict[str, Any] = {"exists": {"field": WORTH}}
+"""The documents that hold a block; others hold the states of files."""
+ORDER: list[Any] = [{"_score": "desc"}, "path", FIRST, "id", "type"]
+"""Best first; equal scores by path, first line and id. The kind orders nothing: it comes back with the others."""
+STATES = 10_000
+"""Effort to make an automaton of a regular expression; the engine's own default."""
+
+
+def ranked(what: Plan, *, refused: Collection[str] = ()) -> dict[str, Any]:
+    """A plan whose scores are multiplied by what each block is worth; `refused` patterns match nothing."""
+    factor = {"field": WORTH, "missing": 1.0}
+    return {
+        "function_score": {"query": query(what, refused), "field_value_factor": factor, "boost_mode": "multiply"},
+    }
+
+
+def query(what: Plan, refused: Collection[str] = (), boost: float = 1.0) -> dict[str, Any]:
+    """The engine's query for a plan; `boost` multiplies its score."""
+    match what:
+        case plan.Match(field, token):
+            return {"term": {field: {"value": token, "boost": boost}}}
+        case plan.Sequence(field, tokens, slop):
+            words = {"query": " ".join(tokens), "slop": slop, "analyzer": "whitespace", "boost": boost}
+            return {"match_phrase": {field: words}}
+        case plan.Pattern(field, regex):
+            return NOTHING if regex in refused else pattern(field, regex, boost)
+        case plan.Near(field, token, distance):
+            near = {"value": token, "fuzziness": distance, "rewrite": "constant_score", "boost": boost}
+            return {"fuzzy": {field: near}}
+        case plan.Between(field, low, high):
+            bounds = {"gte": _line(low or 0)} | ({} if high is None else {"lte": _line(high)})
+            return {"range": {field: {**bounds, "boost": boost}}}
+        case plan.Everything():
+            return {"constant_score": {"filter": EVERY_BLOCK, "boost": boost}}
+        case plan.Weighted(part, factor):
+            return query(part, refused, boost * factor)
+        case plan.Constant(part, score):
+            return {"constant_score": {"filter": query(part, refused), "boost": boost * score}}
+        case plan.Join(required, optional, excluded):
+            return _join(required, optional, excluded, refused, boost)
+
+
+def _line(number: int) -> int:
+    return min(max(number, 0), 2**31 - 1)
+
+
+def _join(
+    required: tuple[Plan, ...],
+    optional: tuple[Plan, ...],
+    excluded: tuple[Plan, ...],
+    refused: Collection[str],
+    boost: float,
+) -> dict[str, Any]:
+    if not required and not optional:
+        return NOTHING
+    clauses: dict[str, Any] = {"boost": boost}
+    for name, parts in (("must", required), ("should", optional), ("must_not", excluded)):
+        if parts:
+            clauses[name] = [query(part, refused) for part in parts]
+    return {"bool": clauses}
+
+
+def pattern(field: str, regex: str, boost: float = 1.0) -> dict[str, Any]:
+    """A regular expression without the operators that only Lucene has."""
+    value = {"value": regex, "flags": "NONE", "max_determinized_states": STATES, "rewrite": "constant_score"}
+    return {"regexp": {field: {**value, "boost": boost}}}
+
+
+def patterns(what: Plan) -> Iterator[tuple[str, str]]:
+    """Field and expression of every pattern in a plan."""
+    match what:
+        case plan.Pattern(field, regex):
+            yield field, regex
+        case plan.Weighted(part, _) | plan.Constant(part, _):
+            yield from patterns(part)
+        case plan.Join(required, optional, excluded):
+            for part in (*required, *optional, *excluded):
+                yield from patterns(part)

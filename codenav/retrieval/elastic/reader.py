@@ -1,0 +1,272 @@
+"""Reads one index: ranking first, blocks when they are asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from codenav.blocks import BlockKind, CodeBlock, Hit, IndexStats
+from codenav.errors import IndexUnavailable
+from codenav.retrieval import analysis, documents, plan
+from codenav.retrieval.elastic import codec, queries, schema, state
+from codenav.retrieval.elastic.connection import Answer, Connection, quoted
+from codenav.retrieval.elastic.faults import mapping
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, restored
+from codenav.retrieval.plan import Plan
+from codenav.retrieval.query_tree import Node
+from codenav.retrieval.reasons import Found
+
+PAGE = 500
+"""Blocks of one request where all are read."""
+FIRST_TEXTS = 20
+"""Blocks that are loaded with the first one of a result: as many as an observation shows in full or in short."""
+_FEWEST_CLAUSES = 64
+
+
+Load = Callable[[Sequence[str]], dict[str, CodeBlock]]
+"""Gives the blocks with these ids, those that are there."""
+
+
+class Gone(Exception):
+    """The index has been replaced. Never leaves this package."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a search found."""
+
+    rows: Sequence[tuple[float, str, str, str]]
+    """Score, path, id and kind, best first."""
+    total: int
+    told: Sequence[str] = field(default=())
+    """What could not be looked for, one sentence each."""
+
+
+class Reader:
+    """One index, which never changes; safe to use from several threads."""
+
+    def __init__(self, connection: Connection, index: str) -> None:
+        self.index = index
+        self._connection = connection
+        self._path = f"/{quoted(index)}/_search"
+
+    def stats(self) -> IndexStats:
+        """How the last build went.
+
+        Raises:
+            Gone: the index has been replaced.
+            IndexUnavailable: what it remembers is damaged.
+        """
+        roles = [state.HEADER, state.SKIPS]
+        try:
+            parts = list(self._state_parts(roles))
+            headers = [part for part in parts if isinstance(part, dict)]
+            return state.read_stats(headers[0], [part for part in parts if isinstance(part, list)])
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise self._damaged() from error
+
+    def files(self) -> dict[str, state.FileEntry]:
+        """What the index remembers of each file. Raises as `stats`."""
+        try:
+            return state.read_files(self._state_parts([state.FILES]))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise self._damaged() from error
+
+    def search(self, what: Plan, limit: int) -> Ranking:
+        """The best `limit`, and how many match.
+
+        What the server refuses (a pattern that is too big, too many clauses) is left out and told.
+
+        Raises:
+            Gone: the index has been replaced.
+        """
+        told: list[str] = []
+        refused: frozenset[str] = frozenset()
+        while True:
+            answer = self._page(queries.ranked(what, refused=refused), min(max(limit, 0), schema.WINDOW))
+            if answer.ok:
+                break
+            wrong = frozenset(self._refused(what)) - refused
+            if wrong:
+                refused |= wrong
+                told += [
+                    f"the pattern {regex[:60]} is too big for this index and matched nothing" for regex in sorted(wrong)
+                ]
+                continue
+            what = self._fewer(what, answer)
+            told = [*(text for text in told if "clauses" not in text), f"{_TOO_MANY} {count_leaves(what)} were used"]
+        rows, total = self._rows(answer, limit)
+        while len(rows) < min(limit, total):
+            last = rows[-1]
+            answer = self._page(
+                queries.ranked(what, refused=refused), min(limit - len(rows), schema.WINDOW), after=last
+            )
+            more, _ = self._rows(answer, limit)
+            if not more:
+                break
+            rows += more
+        return Ranking([(row[0], row[1], row[3], row[4]) for row in rows], total, tuple(told))
+
+    def check(self) -> None:
+        """Make sure that it is still there. Raises as `load`."""
+        self._ask({"size": 0, "query": queries.NOTHING}, "took")
+
+    def hits(self, found: Ranking, query: Node, load: Load) -> list[Hit]:
+        """Hits that load their block on first access."""
+        texts = _Texts([row[2] for row in found.rows], load)
+        return [
+            Found(
+                id,
+                kind=BlockKind(kind),
+                path=path,
+                score=score / documents.WEIGHT_SCALE,
+                query=query,
+                load=partial(texts.block, place),
+            )
+            for place, (score, path, id, kind) in enumerate(found.rows)
+        ]
+
+    def load(self, ids: Sequence[str]) -> dict[str, CodeBlock]:
+        """The blocks with these ids; one that is not there is left out.
+
+        Raises:
+            Gone: the index has been replaced.
+        """
+        body = {
+            "query": {"constant_score": {"filter": {"terms": {"id": [analysis.encodable(id) for id in ids]}}}},
+            "size": len(ids), "_source": [BLOCK], "track_total_hits": False,
+        }  # fmt: skip
+        blocks = [restored(hit["_source"][BLOCK]) for hit in self._hits(body, "hits.hits._source")]
+        return {block.id: block for block in blocks}
+
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Every block, by path and first line. Raises as `load`."""
+        body: dict[str, Any] = {
+            "query": queries.EVERY_BLOCK, "size": PAGE, "_source": [BLOCK], "sort": ["path", FIRST, "id"],
+            "track_total_hits": False,
+        }  # fmt: skip
+        while True:
+            hits = self._hits(body, "hits.hits._source,hits.hits.sort")
+            for hit in hits:
+                yield restored(hit["_source"][BLOCK])
+            if len(hits) < PAGE:
+                return
+            body["search_after"] = hits[-1]["sort"]
+
+    def _page(self, query: dict[str, Any], size: int, after: Sequence[Any] | None = None) -> Answer:
+        body: dict[str, Any] = {
+            "query": query, "size": size, "sort": queries.ORDER, "_source": False, "stored_fields": "_none_",
+            "track_total_hits": True,
+        }  # fmt: skip
+        if after:
+            body["search_after"] = after
+        return self._ask(body, "hits.total.value,hits.hits.sort,error", accept=(400,))
+
+    def _rows(self, answer: Answer, limit: int) -> tuple[list[list[Any]], int]:
+        found = mapping(answer.json().get("hits"))
+        return [hit["sort"] for hit in found.get("hits", ())], int(mapping(found.get("total")).get("value", 0))
+
+    def _hits(self, body: dict[str, Any], parts: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = mapping(self._ask(body, parts).json().get("hits")).get("hits", [])
+        return found
+
+    def _state_parts(self, roles: list[str]) -> Iterator[Any]:
+        body = {"query": {"terms": {schema.ROLE: roles}}, "size": schema.WINDOW, "_source": [BLOCK]}
+        for hit in self._hits(body, "hits.hits._source"):
+            yield codec.loads(hit["_source"][BLOCK])
+
+    def _ask(self, body: dict[str, Any], parts: str, *, accept: tuple[int, ...] = ()) -> Answer:
+        answer = self._connection.read(
+            "POST", self._path, body, accept=(404, *accept), filter_path=parts, search_type="dfs_query_then_fetch",
+            allow_partial_search_results=False, preference=f"codenav-{self.index}"[:64],
+        )  # fmt: skip
+        if answer.status == 404:
+            raise Gone(self.index)
+        return answer
+
+    def _refused(self, what: Plan) -> Iterator[str]:
+        """Patterns of a plan that the server does not take."""
+        for regex in dict.fromkeys(regex for _, regex in queries.patterns(what)):
+            field = next(name for name, other in queries.patterns(what) if other == regex)
+            body = {"query": queries.pattern(field, regex), "size": 0}
+            if not self._ask(body, "took", accept=(400,)).ok:
+                yield regex
+
+    def _fewer(self, what: Plan, answer: Answer) -> Plan:
+        """A plan with half of its clauses, or the error where it has few already."""
+        count = count_leaves(what)
+        if count < _FEWEST_CLAUSES:
+            self._connection.refuse(answer)
+        return cut(what, count // 2)[0]
+
+    def _damaged(self) -> IndexUnavailable:
+        return IndexUnavailable(
+            f"the index {self.index} is damaged: what it remembers of its files is not complete",
+            hint="codenav sources remove SOURCE",
+        )
+
+
+_TOO_MANY = "the query has more clauses than the server takes:"
+
+
+def count_leaves(what: Plan) -> int:
+    """Clauses of a plan, as a server counts them."""
+    match what:
+        case plan.Weighted(part, _) | plan.Constant(part, _):
+            return count_leaves(part)
+        case plan.Join(required, optional, excluded):
+            return sum(map(count_leaves, (*required, *optional, *excluded)))
+    return 1
+
+
+def cut(what: Plan, budget: int) -> tuple[Plan, int]:
+    """A plan with its first `budget` clauses, and what is left of the budget. What is required or excluded stays."""
+    match what:
+        case plan.Weighted(part, factor):
+            part, budget = cut(part, budget)
+            return plan.Weighted(part, factor), budget
+        case plan.Constant(part, score):
+            part, budget = cut(part, budget)
+            return plan.Constant(part, score), budget
+        case plan.Join(required, optional, excluded):
+            kept: list[tuple[Plan, ...]] = []
+            for parts, needed in ((required, True), (excluded, True), (optional, False)):
+                own: list[Plan] = []
+                for part in parts:
+                    if budget > 0 or needed:
+                        part, budget = cut(part, budget)
+                        own.append(part)
+                kept.append(tuple(own))
+            return plan.Join(kept[0], kept[2], kept[1]), budget
+    return what, budget - 1
+
+
+class _Texts:
+    """The blocks of one result: the first that is asked for brings its neighbours, the next one all others."""
+
+    def __init__(self, ids: Sequence[str], load: Load) -> None:
+        self._ids = ids
+        self._load = load
+        self._blocks: dict[str, CodeBlock] = {}
+        self._lock = threading.Lock()
+
+    def block(self, place: int) -> CodeBlock:
+        """The block of the hit at that place.
+
+        Raises:
+            IndexUnavailable: it left the index meanwhile.
+        """
+        with self._lock:
+            id = self._ids[place]
+            if id not in self._blocks:
+                size = PAGE if self._blocks else FIRST_TEXTS
+                wanted = [id for id in self._ids[place : place + size] if id not in self._blocks]
+                self._blocks.update(self._load(wanted))
+            if id not in self._blocks:
+                raise IndexUnavailable(
+                    "the index was rebuilt meanwhile, and this block is not in it any more", hint="search again"
+                )
+            return self._blocks[id]

@@ -1,0 +1,83 @@
+"""Mapping and settings of an index."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+from codenav.blocks import CodeBlock
+from codenav.config import StoreOptions
+from codenav.retrieval import documents
+from codenav.retrieval.elastic import codec
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, LAST, WORTH
+
+FORMAT = 1
+"""Version of what is stored beside the fields: ids, states of files, what `_meta` holds."""
+ROLE = "role"
+"""A document that holds no block says what it holds."""
+SORTED = ("path", "id", "type")
+"""Keyword fields that order hits, or that ranking shows."""
+LONGEST_REGEX = 100_000
+"""Characters. Our wildcards become regular expressions; the engine's own limit on their states stays."""
+WINDOW = 100_000
+"""Hits of one search; more are fetched in pages."""
+
+_EXAMPLE = {
+    "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
+    "signature": "", "docstring": "", "language": "", "source": "", "import_line": "", "calls": [],
+}  # fmt: skip
+
+
+@functools.cache
+def fields() -> dict[str, Any]:
+    """The fields of a document, from what `documents` makes of a block."""
+    example = CodeBlock.from_dict(_EXAMPLE)
+    found: dict[str, Any] = {}
+    for name in documents.text_fields(example):
+        options = "positions" if name in documents.PHRASES else "docs"
+        found[name] = {"type": "text", "analyzer": "whitespace", "index_options": options}
+    for name in documents.keyword_fields(example):
+        found[name] = {"type": "keyword", "doc_values": name in SORTED}
+    found[BLOCK] = {"type": "keyword", "index": False, "doc_values": False}
+    found[ROLE] = {"type": "keyword", "doc_values": False}
+    found[WORTH] = {"type": "float", "index": False}
+    for name in (FIRST, LAST):
+        found[name] = {"type": "integer"}
+    return found
+
+
+@functools.cache
+def version() -> str:
+    """Changes with the fields and with `FORMAT`; an index of another version counts as absent."""
+    return f"{FORMAT}-{hashlib.blake2b(codec.dumps(fields()), digest_size=6).hexdigest()}"
+
+
+def mark(key: str, source: str) -> dict[str, Any]:
+    """What makes an index ours, as `_meta` of its mapping."""
+    return {"codenav": {"format": version(), "key": key, "source": source}}
+
+
+def body(options: StoreOptions, *, key: str, source: str, alias: str) -> dict[str, Any]:
+    """Of the request that makes an index for a first build."""
+    return {
+        "settings": {**building(options), "index.number_of_shards": options.elasticsearch_shards},
+        "mappings": {"dynamic": "strict", "_meta": mark(key, source), "properties": fields()},
+        "aliases": {alias: {}},
+    }
+
+
+def building(options: StoreOptions) -> dict[str, Any]:
+    """Settings of an index while it is written: what the server knows is safe only when `published`."""
+    return {
+        "index.number_of_replicas": options.elasticsearch_replicas,
+        "index.refresh_interval": "-1",
+        "index.translog.durability": "async",
+        "index.blocks.write": False,
+        "index.max_regex_length": LONGEST_REGEX,
+        "index.max_result_window": WINDOW,
+    }
+
+
+PUBLISHED = {"index.translog.durability": "request", "index.blocks.write": True}
+"""Settings of an index that answers: it is never written again, and only such an index can be cloned."""

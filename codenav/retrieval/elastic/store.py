@@ -1,0 +1,134 @@
+"""All indexes of codenav in one cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from codenav.blocks import IndexStats, StoredIndex
+from codenav.config import StoreOptions
+from codenav.errors import IndexUnavailable, NotFound, UsageError
+from codenav.retrieval.elastic import names, schema
+from codenav.retrieval.elastic.connection import BUILD_PATIENCE, Connection
+from codenav.retrieval.elastic.faults import mapping
+from codenav.retrieval.elastic.index import STORE, ElasticsearchIndex
+from codenav.retrieval.elastic.indices import Indices, marks
+from codenav.retrieval.elastic.locks import Locks
+from codenav.retrieval.elastic.reader import Gone, Reader
+
+MOST_REPLICAS, MOST_SHARDS = 20, 64
+"""Above them a number is a slip."""
+
+
+class ElasticsearchStore:
+    """The indexes in one cluster. Satisfies `protocols.Store`."""
+
+    name = STORE
+
+    def __init__(self, options: StoreOptions, *, patience: float = BUILD_PATIENCE) -> None:
+        """Nothing is sent before the first use. `patience`: seconds in which a step of a build is tried again.
+
+        Raises:
+            UsageError: options that cannot be right.
+            MissingExtra: the client is not installed.
+        """
+        for value, least, most, what in (
+            (options.elasticsearch_replicas, 0, MOST_REPLICAS, "replicas"),
+            (options.elasticsearch_shards, 1, MOST_SHARDS, "shards"),
+        ):
+            if not least <= value <= most:
+                raise UsageError(f"--elasticsearch-{what} must be from {least} to {most}, not {value}")
+        self._options = options
+        self._connection = Connection(options, patience=patience)
+        self._locks = Locks(self._connection)
+
+    def __repr__(self) -> str:
+        return f"ElasticsearchStore({self._connection.where!r})"
+
+    def open(self, key: str, *, source: str) -> ElasticsearchIndex:
+        """The index with that key, which need not exist yet.
+
+        Raises:
+            IndexUnavailable: the cluster does not answer or refuses us, or something else has that name.
+        """
+        self._connection.check()
+        indices = Indices(self._connection, self._options, key)
+        lock = partial(self._locks.held, f"{key} (write)", wait=True)
+        return ElasticsearchIndex(self._connection, indices, source=source, lock=lock)
+
+    @contextlib.contextmanager
+    def build_lock(self, key: str, *, wait: bool) -> Iterator[bool]:
+        """Hold the right to build an index, in the whole cluster; yields whether it was got. See `locks`.
+
+        Raises:
+            StorageFull, IndexUnavailable: the lock cannot be made.
+        """
+        self._connection.check()
+        with self._locks.held(key, wait=wait) as lock:
+            yield lock is not None
+
+    def list(self) -> Sequence[StoredIndex]:
+        """Every index of codenav in the cluster, by source.
+
+        Raises:
+            IndexUnavailable: the cluster does not answer or refuses us.
+        """
+        self._connection.check()
+        found = filter(None, (self._stored(index, key, usable) for index, key, usable in self._shown()))
+        return sorted(found, key=lambda item: (item.source, item.key))
+
+    def remove(self, key: str) -> None:
+        """Remove an index. A search that is under way may end in an error.
+
+        Raises:
+            NotFound: there is none of that key.
+            IndexUnavailable: another process is building it, or the cluster does not answer.
+        """
+        self._connection.check()
+        indices = Indices(self._connection, self._options, key)
+        if indices.current() is None:
+            near = difflib.get_close_matches(key, [other for _, other, _ in self._shown()], n=1)
+            raise NotFound(f"no index {key!r}", hint=f"did you mean {near[0]}?" if near else "codenav sources list")
+        with self.build_lock(key, wait=False) as free:
+            if not free:
+                raise IndexUnavailable(
+                    f"the index {key} is being built by another process", hint="try again when it is done"
+                )
+            indices.remove()
+
+    def close(self) -> None:
+        """Release connections; safe to call twice."""
+        self._connection.close()
+
+    def _shown(self) -> Iterator[tuple[str, str, bool]]:
+        """Name, key and usability of every index of ours that answers."""
+        answer = self._connection.read(
+            "GET", f"/{names.PREFIX}*", expand_wildcards="open", filter_path="*.mappings._meta,*.aliases"
+        )
+        for index, state in answer.json().items():
+            mark, aliases = marks(mapping(state)), mapping(mapping(state).get("aliases"))
+            key = str(mark.get("key", ""))
+            if key and names.alias_of(key) in aliases:
+                yield index, key, mark.get("format") == schema.version()
+
+    def _stored(self, index: str, key: str, usable: bool) -> StoredIndex | None:
+        size = self._size(index)
+        notice = "the next use builds it anew: it was made by another version of codenav"
+        stats = IndexStats(key, STORE)
+        if usable:
+            try:
+                stats, notice = Reader(self._connection, index).stats(), ""
+            except Gone:
+                return None
+            except IndexUnavailable as error:
+                notice = str(error)
+        return StoredIndex(**vars(stats), key=key, size_bytes=size, notice=notice)
+
+    def _size(self, index: str) -> int:
+        answer = self._connection.read(
+            "GET", f"/{index}/_stats/store", accept=(404,), filter_path="_all.total.store.size_in_bytes"
+        )
+        store = mapping(mapping(mapping(answer.json().get("_all")).get("total")).get("store"))
+        return int(store.get("size_in_bytes", 0))
