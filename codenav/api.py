@@ -3,43 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from codenav.blocks import BlockKind, SearchResult
-from codenav.config import episodes_dir, load_config
+from codenav.config import StoreKeywords, episodes_dir, load_config
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
 from codenav.execution import Resources
 from codenav.indexers.build import Progress
+from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.sources import resolve
-from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_index
+from codenav.indexing import Notice, On, SourceIndex, as_index, define, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.protocols import Model, Sandbox
+from codenav.stores import open_store
 
 
 def index(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     *,
+    name: str | None = None,
     python: str | Path | None = None,
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    **store: Unpack[StoreKeywords],
 ) -> SourceIndex:
     """Build or refresh the index of a source, and open it.
 
-    `source` is a directory, a file, or `pkg:NAME` for a distribution that is installed in `python` (an interpreter
-    or a virtual environment; default: the active one, else codenav's own).
+    `source` is a directory, a file, `git:URL@REV`, or `pkg:NAME` for a distribution that is installed in `python` (an
+    interpreter or a virtual environment; default: the active one, else codenav's own). Several sources make one index
+    under a `name`; from then on `name:NAME` is a source too.
+
+    `store` and further keywords are those of `StoreOptions`; default: the configured ones.
 
     Raises:
         NotFound: no such source (the hint names close ones), or not `refresh` and never indexed.
-        UsageError: the source holds nothing that can be indexed.
+        UsageError: the source holds nothing that can be indexed, or several sources have no name.
+        Unavailable: a repository cannot be fetched, or the store cannot be reached.
         StorageFull: the index cannot be written; an older state stays.
     """
-    interpreter = find_interpreter(python or load_config().python or None)
-    return open_index(source, python=interpreter, refresh=refresh, progress=progress, notice=notice, wait=refresh)
+    config = load_config()
+    interpreter = find_interpreter(python or config.python or None)
+    specs = [source] if isinstance(source, str | Path) else list(source)
+    if not specs or (len(specs) > 1 and name is None):
+        raise UsageError("several sources in one index need a name", hint="name=… , or an index for each source")
+    with ExitStack() as opening:
+        opened = open_store(config.store_options(**store))
+        opening.callback(opened.close)
+        spec = specs[0] if name is None else define(name, specs, python=interpreter, notice=notice)
+        found = open_index(
+            spec,
+            python=interpreter,
+            store=opened,
+            refresh=refresh,
+            progress=progress,
+            notice=notice,
+            wait=refresh,
+        )
+        found.own(opened)
+        opening.pop_all()
+    return found
 
 
 def search(
@@ -52,22 +80,28 @@ def search(
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    **store: Unpack[StoreKeywords],
 ) -> SearchResult:
     """Blocks of one or several sources that match a query, best first; indexes them on first use.
+
+    Each hit carries its `source`. `store` and further keywords: as `index`. What this opens stays open as long as a
+    hit is, whose block is loaded when it is looked at.
 
     Raises:
         QueryTooLarge: the query has over 64 KB.
         UsageError: an unknown kind, or a negative limit.
-        NotFound, StorageFull: as `index`.
+        NotFound, Unavailable, StorageFull: as `index`.
     """
     if limit < 0:
         raise UsageError(f"the limit is negative: {limit}")
     wanted = None if kinds is None else {_kind(kind) for kind in kinds}
-    interpreter = find_interpreter(python or load_config().python or None)
+    config = load_config()
+    interpreter = find_interpreter(python or config.python or None)
+    opened = open_store(config.store_options(**store))
     indexes = [
         item
         if isinstance(item, SourceIndex)
-        else open_index(item, python=interpreter, refresh=refresh, progress=progress, notice=notice)
+        else open_index(item, python=interpreter, store=opened, refresh=refresh, progress=progress, notice=notice)
         for item in listed(on)
     ]
     return as_index(indexes).search(query, kinds=wanted, limit=limit)
@@ -129,7 +163,10 @@ def sandbox(
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     named = listed(on) if on else []
-    sources = [item.source if isinstance(item, SourceIndex) else resolve(str(item), interpreter) for item in named]
+    sources = [
+        item.source if isinstance(item, SourceIndex) else resolve(str(item), interpreter, max_age=LOOK_AGAIN)
+        for item in named
+    ]
     bench = Workbench(
         backend=choose_backend(backend),
         python=interpreter,

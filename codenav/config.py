@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from codenav.errors import UsageError
 from codenav.limits import Limits
@@ -52,10 +52,25 @@ class Config:
     limit_tokens: int = 0
     """Environment: CODENAV_LIMIT_TOKENS."""
 
-    def store_options(self, **given: str | int | None) -> StoreOptions:
-        """The configured store; what is given and not None wins."""
+    def store_options(self, **given: Unpack[StoreKeywords]) -> StoreOptions:
+        """The configured store; what is given and not None wins.
+
+        Raises:
+            UsageError: no such store, an option that the store does not have, or a number out of range.
+        """
+        said = {key: value for key, value in given.items() if value is not None}
         values = {item.name: getattr(self, item.name) for item in fields(StoreOptions)}
-        return StoreOptions(**{**values, **{key: value for key, value in given.items() if value is not None}})
+        options = StoreOptions(**{**values, **said})
+        if options.store not in STORES:
+            raise UsageError(f"no store {options.store!r}", hint=f"one of {', '.join(STORES)}")
+        alien = [key for key in said if key.startswith("elasticsearch_")]
+        if options.store == "embedded" and alien:
+            raise UsageError(f"--{alien[0].replace('_', '-')} goes with --store elasticsearch", hint="--help")
+        if options.elasticsearch_replicas < 0 or options.elasticsearch_shards < 1:
+            raise UsageError(
+                "Elasticsearch takes 0 replicas or more, and 1 shard or more", hint="docs/elasticsearch.md"
+            )
+        return options
 
     def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
         """The configured limits; what is given wins."""
@@ -64,6 +79,22 @@ class Config:
             seconds=self.limit_seconds if seconds is None else seconds,
             tokens=self.limit_tokens if tokens is None else tokens,
         )
+
+
+STORES = ("embedded", "elasticsearch")
+
+
+class StoreKeywords(TypedDict, total=False):
+    """What `codenav.index`, `codenav.search`, `Session` and others take of `StoreOptions`, as keywords."""
+
+    store: str | None
+    elasticsearch_url: str | None
+    elasticsearch_replicas: int | None
+    elasticsearch_shards: int | None
+    elasticsearch_api_key: str | None
+    elasticsearch_user: str | None
+    elasticsearch_password: str | None
+    elasticsearch_ca_file: str | None
 
 
 @dataclass(frozen=True)

@@ -3,57 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult, StoredIndex
-from codenav.config import indexes_dir, load_config
+from codenav.config import load_config
 from codenav.errors import NotFound, UsageError
+from codenav.indexers import named, repository
 from codenav.indexers.build import BuildReport, Progress, build
-from codenav.indexers.sources import Source, resolve
+from codenav.indexers.git import LOOK_AGAIN, forget
+from codenav.indexers.sources import Source, key_of, lasting, resolve, together
 from codenav.interpreter import Interpreter, find_interpreter
-from codenav.protocols import Index
-from codenav.retrieval import catalog
-from codenav.retrieval.catalog import list_indexes
+from codenav.protocols import Index, Store, WritableIndex
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.embedded import EmbeddedIndex
-from codenav.retrieval.generations import build_lock
+from codenav.stores import open_store
 
 Notice = Callable[[str], None]
 
 
 class SourceIndex:
-    """The open index of one source. Satisfies `protocols.Index`."""
+    """The open index of one source, or of several under a name. Satisfies `protocols.Index`."""
 
-    def __init__(self, source: Source, store: EmbeddedIndex, python: Interpreter) -> None:
+    def __init__(self, source: Source, opened: WritableIndex, *, report: BuildReport | None = None) -> None:
         self.source = source
-        self.python = python
-        self.report: BuildReport | None = None
-        """How the last build went; None where the index was only opened."""
-        self._store = store
+        self.report = report
+        """How the build went by which it was opened; None where it was only opened."""
+        self._opened = opened
+        self._owned: Store | None = None
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. See `protocols.Index.search`."""
-        return self._store.search(query, kinds=kinds, limit=limit)
+        return self._opened.search(query, kinds=kinds, limit=limit)
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id."""
-        return self._store.get(id)
+        return self._opened.get(id)
 
     def blocks(self) -> Iterator[CodeBlock]:
         """Every block, by path and first line."""
-        return self._store.blocks()
+        return self._opened.blocks()
 
     def stats(self) -> IndexStats:
         """What the index holds, and how the build went by which it was opened."""
-        stats, report = self._store.stats(), self.report
+        stats, report = self._opened.stats(), self.report
         if report is None:
             return stats
         return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
 
     def close(self) -> None:
-        """Release files; safe to call twice."""
-        self._store.close()
+        """Release files and connections; safe to call twice."""
+        self._opened.close()
+        if self._owned:
+            self._owned.close()
+
+    def own(self, store: Store) -> None:
+        """Close that store too when this index is closed."""
+        self._owned = store
 
     def __enter__(self) -> SourceIndex:
         return self
@@ -96,6 +102,7 @@ def open_index(
     spec: str | Path,
     *,
     python: Interpreter,
+    store: Store | None = None,
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
@@ -103,39 +110,88 @@ def open_index(
 ) -> SourceIndex:
     """The index of a source, built on first use and brought up to date where `refresh` is set.
 
+    `store`: stays open when the index is closed; None opens the configured one, which is closed with the index.
+
     A build of the same index that runs in another process is waited for where `wait` is set or where there is no
-    state to answer from; else the old state answers, and `notice` is told so.
+    state to answer from; else the old state answers, and `notice` is told so. A branch of a repository is looked up
+    again where `wait` is set, else at most every `git.LOOK_AGAIN` seconds.
 
     Raises:
         NotFound: no such source, or not `refresh` and never indexed.
         UsageError: the source holds nothing that can be indexed.
+        Unavailable: a repository cannot be fetched.
+        IndexUnavailable: the store cannot be reached.
         StorageFull: the index cannot be written; an older state stays.
     """
+    if store is None:
+        owned = open_store(load_config().store_options())
+        try:
+            index = open_index(
+                spec, python=python, store=owned, refresh=refresh, progress=progress, notice=notice, wait=wait
+            )
+        except BaseException:
+            owned.close()
+            raise
+        index.own(owned)
+        return index
     tell = notice or (lambda text: None)
-    source = resolve(str(spec), python)
-    folder = indexes_dir() / source.key
-    store = EmbeddedIndex(folder, source=source.name)
-    index = SourceIndex(source, store, python)
+    max_age = 0.0 if wait else LOOK_AGAIN
+    source = resolve(str(spec), python, max_age=max_age if refresh else None, notice=tell)
     if not refresh:
-        if not store.exists:
-            raise NotFound(store.notice or f"{spec} has not been indexed", hint=f"codenav index {spec}")
-        return index
-    if store.notice:
-        tell(store.notice)
-    with build_lock(folder, wait=False) as free:
+        opened = store.open(source.key, source=source.name)
+        if not opened.exists:
+            opened.close()
+            raise NotFound(opened.notice or f"{source.name} has not been indexed", hint=f"codenav index {source.name}")
+        return SourceIndex(source, opened)
+    with store.build_lock(source.key, wait=False) as free:
         if free:
-            index.report = build(source, store, progress=progress)
-            return index
-    if store.exists and not wait:
+            return _built(source, store, progress, tell)
+    opened = store.open(source.key, source=source.name)
+    if opened.exists and not wait:
         tell(f"another process is building the index of {source.name}: answering from the state before it")
-        return index
+        return SourceIndex(source, opened)
+    opened.close()
     tell(f"another process is building the index of {source.name}: waiting for it")
-    with build_lock(folder, wait=True):
-        index.report = build(source, store, progress=progress)
-    return index
+    with store.build_lock(source.key, wait=True):
+        return _built(source, store, progress, tell)
 
 
-def stored_index(spec: str | Path, *, python: str | Path | None = None) -> StoredIndex:
+def _built(source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice) -> SourceIndex:
+    """Open the index and bring it up to date, while its lock is held."""
+    opened = store.open(source.key, source=source.name)
+    try:
+        if opened.notice:
+            tell(opened.notice)
+        return SourceIndex(source, opened, report=build(source, opened, progress=progress))
+    except BaseException:
+        opened.close()
+        raise
+
+
+def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notice: Notice | None = None) -> str:
+    """Keep several sources under a name, for one index of all of them; returns the source `name:NAME`.
+
+    Raises:
+        UsageError: the name cannot be kept, or a source is named twice.
+        NotFound, Unavailable: a source is not there.
+        StorageFull: the list cannot be written.
+    """
+    spec = named.checked(f"{named.PREFIX}{name}")
+    sources = [resolve(str(one), python, max_age=0.0, notice=notice) for one in specs]
+    together(spec, sources)
+    named.define(spec, [lasting(source) for source in sources])
+    return spec
+
+
+def parts_of(source: str) -> list[str]:
+    """The sources of a named index; empty for any other source, and where the list is gone."""
+    if source.startswith(named.PREFIX):
+        with suppress(UsageError):
+            return named.sources_of(source)
+    return []
+
+
+def stored_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> StoredIndex:
     """What the catalogue says of the index of a source.
 
     A source that is gone itself (a deleted folder, an uninstalled package) is found by the name that
@@ -143,28 +199,39 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None) -> Store
 
     Raises:
         NotFound: there is no such index.
+        IndexUnavailable: the store cannot be reached.
     """
-    entries = list_indexes(indexes_dir())
-    named = [entry for entry in entries if str(spec) in (entry.source, entry.key)]
+    entries = (store or open_store(load_config().store_options())).list()
+    found = [entry for entry in entries if str(spec) in (entry.source, entry.key)]
     try:
-        key = resolve(str(spec), find_interpreter(python or load_config().python or None)).key
-        named = [entry for entry in entries if entry.key == key] or named
+        key = key_of(str(spec), find_interpreter(python or load_config().python or None))
+        found = [entry for entry in entries if entry.key == key] or found
     except UsageError as error:
-        named = named or [entry for entry in entries if entry.source.startswith(f"{spec}@")]
-        if not named:
+        found = found or [entry for entry in entries if entry.source.startswith(f"{spec}@")]
+        if not found:
             raise error from None
-    if not named:
+    if not found:
         raise NotFound(f"{spec} has not been indexed", hint=f"codenav index {spec}")
-    return named[-1]
+    return found[-1]
 
 
-def remove_index(spec: str | Path, *, python: str | Path | None = None) -> str:
+def remove_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> str:
     """Remove the index of a source; returns the source's name. The source is found as by `stored_index`.
+
+    With it goes what codenav itself keeps of the source: the files of a repository, the list of a named index.
 
     Raises:
         NotFound: there is no such index.
-        IndexUnavailable: another process is building it.
+        IndexUnavailable: another process is building it, or the store cannot be reached.
     """
-    entry = stored_index(spec, python=python)
-    catalog.remove_index(indexes_dir(), entry.key)
+    store = store or open_store(load_config().store_options())
+    entry = stored_index(spec, python=python, store=store)
+    store.remove(entry.key)
+    for name in dict.fromkeys((entry.source, str(spec))):
+        if name.startswith("git:"):
+            with suppress(UsageError):
+                forget(repository.parse(name))
+        elif name.startswith(named.PREFIX):
+            with suppress(UsageError):
+                named.forget(name)
     return entry.source

@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
-from codenav.config import episodes_dir, load_config
+from codenav.config import StoreKeywords, episodes_dir, load_config
 from codenav.environments import (
     AskEnvironment,
     CodeEnvironment,
@@ -34,6 +34,7 @@ from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.protocols import Checker, Model, Sandbox
+from codenav.stores import open_store
 from codenav.workbench import Confirm, Workbench, checked_work_dir, choose_backend, copy_inputs, values_of
 
 PACKAGES_TOLD = 40
@@ -73,11 +74,12 @@ class Session:
         confirm: Confirm | None = None,
         progress: Callable[[Progress], None] | None = None,
         notice: Notice | None = None,
+        **store: Unpack[StoreKeywords],
     ) -> None:
         """Open model and indexes; the sandbox starts with the first request.
 
         Args:
-            on: directories, files, `pkg:NAME`, or open indexes.
+            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, or open indexes.
             model: a name, or any `protocols.Model`. Default: the configured one.
             base_url: of an OpenAI-compatible server.
             description: text, or a file, that says what the code base is for. Without it the packages' summaries
@@ -97,10 +99,12 @@ class Session:
             confirm: asked before `auto` falls back to `process`; None refuses.
             progress: told of the progress of each build of an index.
             notice: told what a person should know, in one line each.
+            store: `store` and the other fields of `StoreOptions`, as keywords. Default: the configured ones.
 
         Raises:
             ModelNotConfigured: neither `model` nor the configuration names one.
             NotFound, UsageError: something named does not exist, or there is nothing to index.
+            Unavailable: the store cannot be reached, or a repository cannot be fetched.
             SandboxUnavailable: nothing here can contain code.
         """
         config = load_config()
@@ -129,9 +133,14 @@ class Session:
                 self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             interpreter = find_interpreter(python or config.python or None)
             self.indexes = []
+            options = config.store_options(**store)
+            self._secrets = {**_own_secrets(), "api key": options.elasticsearch_api_key}
+            self._secrets["password"] = options.elasticsearch_password
+            kept = open_store(options)
+            opening.callback(kept.close)
             for item in listed(on):
                 if not isinstance(item, SourceIndex):
-                    item = open_index(item, python=interpreter, progress=progress, notice=self._tell)
+                    item = open_index(item, python=interpreter, store=kept, progress=progress, notice=self._tell)
                     opening.callback(item.close)
                 self.indexes.append(item)
             self._description = _text_of(description) or "\n\n".join(describe(item.source) for item in self.indexes)
@@ -219,7 +228,7 @@ class Session:
             ],
             description=self._told(sandbox),
             limits=self._limits,
-            listeners=[self._store.recorder(id, secrets={**_own_secrets(), **self._bench.env})],
+            listeners=[self._store.recorder(id, secrets={**self._secrets, **self._bench.env})],
             verify=replay,
             earlier=[step for episode in self._episodes for step in episode.steps],
             head=self._head(id, sandbox),

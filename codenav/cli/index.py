@@ -1,38 +1,134 @@
-"""`codenav index`: build or refresh an index."""
+"""`codenav index`: build or refresh an index, once or whenever its source changes."""
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from codenav.cli.options import json_option, print_json, python_option, say
+from codenav.cli.options import (
+    counted,
+    json_option,
+    one_line,
+    print_json,
+    python_option,
+    say,
+    store_of,
+    store_options,
+)
+
+if TYPE_CHECKING:
+    from codenav.blocks import IndexStats
+    from codenav.config import StoreKeywords
+    from codenav.watching import Update
+
+NAMED = 3
+"""Files that the line of an update names; `--json` has them all."""
 
 
 @click.command("index")
-@click.argument("source")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--name", metavar="NAME", help="One index for all SOURCEs, as name:NAME from then on.")
+@click.option("--watch", is_flag=True, help="Keep running and follow each change, until Ctrl-C.")
+@store_options
 @python_option
 @json_option
-def command(source: str, python: str | None, as_json: bool) -> None:
-    """Build the index of SOURCE, or bring it up to date: unchanged files are not read again.
+def command(
+    sources: tuple[str, ...], name: str | None, watch: bool, python: str | None, as_json: bool, **options: Any
+) -> None:
+    """Build the index of each SOURCE, or bring it up to date: unchanged files are not read again.
 
-    SOURCE is a directory, a file, or pkg:NAME for an installed package.
+    SOURCE is a directory, a file, pkg:NAME or pkg:NAME==VERSION for an installed package, git:URL@REV for a branch,
+    tag or commit of a repository, or name:NAME for an index of several sources.
 
     \b
     Examples:
       codenav index .
       codenav index pkg:networkx --python ./venv
+      codenav index git:https://github.com/networkx/networkx@main
+      codenav index ./my-repo pkg:pillow --name images
+      codenav index . --watch
     """
+    store = store_of(options)
+    if watch:
+        _watch(sources, name, python, as_json, store)
+        return
+    if name or len(sources) == 1:
+        documents = [_index(sources, name, python, as_json, store)]
+    else:
+        documents = [_index([source], None, python, as_json, store, title=f"{source}: ") for source in sources]
+    if as_json:
+        print_json(documents[0] if len(documents) == 1 else documents)
+
+
+def _index(
+    sources: Sequence[str],
+    name: str | None,
+    python: str | None,
+    quiet: bool,
+    store: StoreKeywords,
+    *,
+    title: str = "",
+) -> dict[str, Any]:
     from codenav import api
     from codenav.cli.display import indexing, notice
 
+    spec = f"name:{name}" if name else sources[0]
     with (
-        indexing(source) as progress,
-        api.index(source, python=python, progress=progress, notice=notice) as index,
+        indexing(spec) as progress,
+        api.index(sources, name=name, python=python, progress=progress, notice=notice, **store) as index,
     ):
         stats = index.stats()
+    if not quiet:
+        say(f"{one_line(title)}{_held(stats)}")
+        if stats.skipped:
+            were = "was" if len(stats.skipped) == 1 else "were"
+            say(f"{counted(len(stats.skipped), 'file')} {were} skipped or cut: codenav sources show {spec}", err=True)
+    return stats.to_dict(details=False)
+
+
+def _watch(sources: tuple[str, ...], name: str | None, python: str | None, as_json: bool, store: StoreKeywords) -> None:
+    """Follow the sources until the user ends it, which is how a watch ends: exit code 0."""
+    from codenav.cli.display import indexing, notice
+    from codenav.watching import watch
+
+    with indexing(", ".join(sources)) as progress:
+        watching = watch(sources, name=name, python=python, progress=progress, notice=notice, **store)
+        firsts = [next(watching) for _ in range(1 if name else len(sources))]
+    try:
+        for update in firsts:
+            _show(update, as_json, first=True)
+        say("Watching. Ctrl-C ends it.", err=True)
+        for update in watching:
+            _show(update, as_json)
+    except KeyboardInterrupt:
+        say("Stopped watching.", err=True)
+    finally:
+        watching.close()
+
+
+def _show(update: Update, as_json: bool, *, first: bool = False) -> None:
     if as_json:
-        print_json(stats.to_dict(details=False))
+        click.echo(json.dumps(update.to_dict(), ensure_ascii=False))
         return
-    say(f"{stats.files} files, {stats.blocks} blocks, {stats.seconds:.1f} s")
-    if stats.skipped:
-        count = "1 file was" if len(stats.skipped) == 1 else f"{len(stats.skipped)} files were"
-        say(f"{count} skipped: codenav sources show {source}", err=True)
+    stats = update.stats
+    held = _held(stats)
+    if first:
+        say(f"{one_line(stats.source)}: {held}")
+        return
+    what = [
+        f"{title} {_named(paths)}" for title, paths in (("changed", update.changed), ("gone", update.removed)) if paths
+    ]
+    say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what) or 'updated'}  ({one_line(stats.source)}: {held})", err=True)
+
+
+def _held(stats: IndexStats) -> str:
+    return f"{counted(stats.files, 'file')}, {counted(stats.blocks, 'block')}, {stats.seconds:.1f} s"
+
+
+def _named(paths: Sequence[str]) -> str:
+    shown = ", ".join(one_line(path) for path in paths[:NAMED])
+    return f"{shown} and {len(paths) - NAMED} more" if len(paths) > NAMED else shown

@@ -6,10 +6,11 @@ import contextlib
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import click
 
+from codenav.config import STORES, StoreKeywords
 from codenav.text import neutral
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -29,8 +30,34 @@ on_option: Decorator = click.option(
     metavar="SOURCE",
     multiple=True,
     required=True,
-    help="Code base: a directory, a file, or pkg:NAME for an installed package. May be given several times.",
+    help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. May be given several times.",
 )
+
+_STORE_OPTIONS = (
+    click.option("--store", type=click.Choice(STORES), help="Where indexes are kept.  [default: embedded]"),
+    click.option("--elasticsearch-url", metavar="URL[,URL…]", help="Nodes of one cluster, with scheme and port."),
+    click.option("--elasticsearch-replicas", type=click.IntRange(min=0), metavar="N", help="[default: 0]"),
+    click.option("--elasticsearch-shards", type=click.IntRange(min=1), metavar="N", help="[default: 1]"),
+    click.option(
+        "--elasticsearch-api-key", metavar="KEY", help="Better: CODENAV_ELASTICSEARCH_API_KEY; ps shows this."
+    ),
+    click.option("--elasticsearch-user", metavar="NAME"),
+    click.option("--elasticsearch-password", metavar="TEXT", help="Better: CODENAV_ELASTICSEARCH_PASSWORD."),
+    click.option("--elasticsearch-ca-file", metavar="FILE", help="Who signed the server's certificate (PEM)."),
+)
+
+
+def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the store: keywords of `StoreOptions`, taken together by `store_of`."""
+    for option in reversed(_STORE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def store_of(options: dict[str, Any]) -> StoreKeywords:
+    """Takes the options of the store out of a command's options."""
+    keywords: dict[str, Any] = {name: options.pop(name) for name in StoreKeywords.__annotations__}
+    return cast(StoreKeywords, keywords)
 
 
 class Seconds(click.FloatRange):
@@ -52,6 +79,16 @@ class Seconds(click.FloatRange):
 def print_json(document: Any) -> None:
     """One JSON document on stdout, readable."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def counted(number: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def one_line(name: str) -> str:
+    """A name that somebody else chose, in a line of output: the line ends and tabs in it become escapes."""
+    return name.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
 def say(text: str, *, err: bool = False) -> None:

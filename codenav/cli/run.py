@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.options import Seconds, json_option, on_option, print_json, python_option, say
+from codenav.cli.options import (
+    Seconds,
+    json_option,
+    on_option,
+    print_json,
+    python_option,
+    say,
+    store_of,
+    store_options,
+)
 from codenav.errors import CodeNavError
 
 if TYPE_CHECKING:
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
 @click.option("--types/--no-types", default=True, help="mypy on each step. [default: yes]")
 @click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the answer and the verdict, and nothing meanwhile.")
+@store_options
 @python_option
 @json_option
 def command(request: str, **options: Any) -> int:
@@ -91,6 +101,7 @@ def _session(options: dict[str, Any]) -> Session:
     from codenav.config import load_config
     from codenav.session import Session
 
+    store = store_of(options)
     limits = load_config().limits(
         steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
     )
@@ -116,6 +127,7 @@ def _session(options: dict[str, Any]) -> Session:
             confirm=_confirm if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else display.notice,
+            **store,
         )
 
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from codenav.cli.options import json_option, on_option, print_json, python_option, say
+from codenav.cli.options import (
+    json_option,
+    on_option,
+    one_line,
+    print_json,
+    python_option,
+    say,
+    store_of,
+    store_options,
+)
 
 
 @click.command("search")
@@ -12,10 +23,17 @@ from codenav.cli.options import json_option, on_option, print_json, python_optio
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Hits to print.")
 @click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+@store_options
 @python_option
 @json_option
 def command(
-    query: str, sources: tuple[str, ...], limit: int, no_refresh: bool, python: str | None, as_json: bool
+    query: str,
+    sources: tuple[str, ...],
+    limit: int,
+    no_refresh: bool,
+    python: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Search code bases. A query that is not well formed is repaired, never refused.
 
@@ -39,15 +57,19 @@ def command(
             refresh=not no_refresh,
             progress=progress,
             notice=notice,
+            **store_of(options),
         )
     if as_json:
         print_json(result.to_dict())
         return
     if result.repairs:
         say(f"Read as: {result.read_as} ({'; '.join(result.repairs)})", err=True)
+    tagged = len(sources) > 1 or any(source.startswith("name:") for source in sources)
     for hit in result:
         block = hit.block
-        say(f"{block.kind.value:<10} {block.qualname or block.name}  {block.path}:{block.lines.start}")
+        place = one_line(f"{block.path}:{block.lines.start}")
+        tag = f"  {one_line(block.source)}" if tagged else ""
+        say(f"{block.kind.value:<10} {one_line(block.qualname or block.name)}  {place}{tag}")
         signature = " ".join(block.signature.split())
         if signature:
             say(f"           {signature[:160]}")

@@ -12,7 +12,7 @@ from codenav.errors import UsageError
 from codenav.indexers.python_draft import Place
 from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
-from codenav.indexers.walk import LANGUAGES, walk
+from codenav.indexers.walk import LANGUAGES
 from codenav.indexers.workers import readings
 from codenav.protocols import WritableIndex
 
@@ -101,7 +101,7 @@ class _Run:
     def _plan(self) -> set[str]:
         """Sort the files of the source into what to skip, to reuse and to read; returns the paths that are gone."""
         seen = set()
-        for found in walk(self._source.root, members=self._source.members):
+        for found in self._source.files():
             if isinstance(found, FileSkip):
                 self.skips.append(found)
                 continue
@@ -110,7 +110,7 @@ class _Run:
             if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
                 self._reuse(found.path)
                 continue
-            place = Place(self._source.name, found.path, self._source.module_of(found.path))
+            place = Place(self._source.name_of(found.path), found.path, self._source.module_of(found.path))
             self.tasks.append(Task(found, place, state.digest if state else ""))
         return set(self.known) - seen
 

@@ -13,12 +13,15 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from codenav.errors import NotFound
+from codenav.errors import NotFound, UsageError
 from codenav.indexers.walk import language_of
 from codenav.interpreter import Interpreter, normalise
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
+
+_SPEC = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:(?:==|@)\s*(?P<version>[\w.!+-]+))?")
+"""A name as PEP 508 has it, and a version."""
 
 _NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build", "dist", "scripts"}
 """Folders of a project that no package installs, where it does not say what it does install."""
@@ -40,21 +43,35 @@ class Package:
 
 
 def find_package(name: str, interpreter: Interpreter) -> Package:
-    """The installed distribution of that name; `name` may end in `@VERSION`.
+    """The installed distribution of that name; `name` may end in `==VERSION`, or in `@VERSION` as indexes are listed.
 
     Raises:
+        UsageError: it is no name with a version, such as `NAME>=1`.
         NotFound: it is not installed, or in another version; the hint names what is meant most likely.
     """
-    wanted, _, version = name.partition("@")
+    said = _SPEC.fullmatch(name.strip())
+    if said is None:
+        raise UsageError(f"pkg:{name} is no package", hint="pkg:NAME or pkg:NAME==VERSION")
+    wanted, version = said["name"], said["version"] or ""
     for found in _installed(interpreter.paths):
-        if normalise(found.metadata["Name"]) != normalise(wanted.strip()):
+        if normalise(found.metadata["Name"]) != normalise(wanted):
             continue
-        if version and found.version != version:
+        if version and _comparable(found.version) != _comparable(version):
             raise NotFound(
-                f"{wanted} {version} is not installed: it is {found.version}", hint=f"codenav index pkg:{wanted}"
+                f"{wanted} {version} is not installed in {interpreter.executable}: it is {found.version}",
+                hint=f"codenav index pkg:{wanted}, or name another environment with --python",
             )
         return _package(found)
     raise NotFound(f"no package {wanted!r} in {interpreter.executable}", hint=_meant(wanted, interpreter))
+
+
+def _comparable(version: str) -> str:
+    """The same for `3.6`, `3.6.0` and `v3.6` (PEP 440, "Version matching")."""
+    plain = version.strip().lower().removeprefix("v")
+    release, _, rest = plain.partition("+")
+    if re.fullmatch(r"[\d.]+", release):
+        release = re.sub(r"(\.0+)+$", "", release)
+    return f"{release}+{rest}" if rest else release
 
 
 def is_installed(name: str, interpreter: Interpreter) -> bool:

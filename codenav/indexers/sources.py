@@ -1,32 +1,29 @@
-"""What a user names, and where its files are: `pkg:NAME`, a folder, a file."""
+"""What a user names, and where its files are: a folder, a file, `pkg:NAME`, `git:URL@REV`, `name:NAME`."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-import keyword
 import os
 import re
-import tempfile
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from codenav.blocks import FileSkip
 from codenav.errors import NotFound, UsageError
-from codenav.indexers.decode import decode
+from codenav.indexers import named, repository
+from codenav.indexers.modules import first_paragraph, import_root, is_name, modules_in, modules_listed, summary
 from codenav.indexers.packages import Package, find_package, is_installed
-from codenav.indexers.walk import LANGUAGES, language_of
+from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
 from codenav.interpreter import Interpreter
 
 DESCRIPTION_CHARACTERS = 1_500
 """Of the description that stands in where the user gives none: about 400 tokens of the prompt."""
 
-_MODULES = 100
-"""Names of modules kept; the prompt shows fewer."""
-
-_KINDS = "name a folder, a file, or pkg:NAME"
-_OTHER_SOURCES = ("openapi:", "mcp:", "tools:", "git:")
+_KINDS = "name a folder, a file, pkg:NAME, or git:URL@REV"
+_OTHER_SOURCES = ("openapi:", "mcp:", "tools:")
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,33 @@ class Source:
     """Files and folders below `root` that belong to it; None: everything there."""
     import_root: Path | None = None
     """The folder from which dotted names count: `root`, its `src/`, or for a bare package the folder around."""
+    parts: Mapping[str, Source] = field(default_factory=dict)
+    """Of several sources in one index each by the folder name that its paths begin with; else empty."""
+
+    def files(self) -> Iterator[Found | FileSkip]:
+        """The files to index, and those left out for a reason worth telling. See `walk`.
+
+        Raises:
+            UsageError: the folder itself cannot be listed.
+        """
+        for found in () if self.parts else walk(self.root, members=self.members):
+            if found.path == "." and isinstance(found, FileSkip):
+                # Nothing is known of its files: to take them all for removed would empty the index.
+                raise UsageError(f"cannot read {self.root}: {found.reason}", hint="ls -ld, and mend its permissions")
+            yield found
+        for label, part in self.parts.items():
+            for found in part.files():
+                yield replace(found, path=f"{label}/{found.path}")
+
+    def name_of(self, path: str) -> str:
+        """What the blocks of a file carry as their source: `name`, or that of the part which holds the file."""
+        return self.parts[path.partition("/")[0]].name if self.parts else self.name
 
     def module_of(self, path: str) -> str:
         """The dotted name under which a file can be imported; empty where it cannot."""
+        if self.parts:
+            label, _, inner = path.partition("/")
+            return self.parts[label].module_of(inner)
         base = self.import_root or self.root
         location = os.path.join(self.root, path)
         prefix = os.path.join(base, "")
@@ -66,20 +87,34 @@ class Source:
             parts.pop()
         if not parts or parts[-1] == "__main__":
             return ""
-        return ".".join(parts) if all(map(_is_name, parts)) else ""
+        return ".".join(parts) if all(map(is_name, parts)) else ""
 
 
-def resolve(spec: str, interpreter: Interpreter) -> Source:
+def resolve(
+    spec: str,
+    interpreter: Interpreter,
+    *,
+    max_age: float | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> Source:
     """Find what `spec` names.
 
+    `max_age` and `notice` are for `git:` sources, see `git.checkout`; by default no server is asked.
+
     Raises:
-        NotFound: no such folder, file or installed package; the hint names what is meant most likely.
+        NotFound: no such folder, file, installed package, named index or revision; the hint names what is meant.
         UsageError: a kind of source that does not exist, or a path that is neither a file nor a folder.
+        Unavailable: git or its server does not answer, and the revision was never fetched.
     """
     if not spec.strip() or "\0" in spec or spec.strip() == "pkg:":
         raise UsageError("no source named", hint=_KINDS)
     if spec.startswith("pkg:"):
         return _from_package(spec, find_package(spec.removeprefix("pkg:"), interpreter), interpreter)
+    if spec.startswith("git:"):
+        return _from_repository(spec, max_age, notice)
+    if spec.startswith(named.PREFIX):
+        members = [resolve(one, interpreter, max_age=max_age, notice=notice) for one in named.sources_of(spec)]
+        return together(spec, members)
     if spec.startswith(_OTHER_SOURCES) and not os.path.exists(spec):
         raise UsageError(f"{spec}: no such kind of source", hint=_KINDS)
     try:
@@ -99,11 +134,57 @@ def resolve(spec: str, interpreter: Interpreter) -> Source:
     raise NotFound(f"no such file or folder: {spec}", hint=_meant(spec, path, interpreter))
 
 
+def lasting(source: Source) -> str:
+    """What to type to find a source again from any folder; no password is in it."""
+    return source.spec if source.spec.startswith("pkg:") else source.name
+
+
+def key_of(spec: str, interpreter: Interpreter) -> str:
+    """The key of the index of a source; of a repository or a named index also where its files are not there.
+
+    Raises:
+        NotFound, UsageError: as `resolve`.
+    """
+    if spec.startswith("git:"):
+        return _repository_key(repository.parse(spec))
+    if spec.startswith(named.PREFIX):
+        return _named_key(named.checked(spec))
+    return resolve(spec, interpreter).key
+
+
+def together(spec: str, sources: Sequence[Source]) -> Source:
+    """Several sources as one, for one index. Each path begins with a folder name that tells them apart.
+
+    Raises:
+        UsageError: one is named twice.
+    """
+    twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
+    if twice:
+        raise UsageError(f"{twice[0]} is named twice", hint="name each source once")
+    parts: dict[str, Source] = {}
+    for source in sources:
+        label = _label(source)
+        number = next(n for n in range(1, len(sources) + 1) if (label if n == 1 else f"{label}-{n}") not in parts)
+        parts[label if number == 1 else f"{label}-{number}"] = source
+    return Source(
+        spec=spec,
+        name=spec,
+        key=_named_key(spec),
+        root=sources[0].root,
+        versions={name: version for source in sources for name, version in source.versions.items()},
+        import_paths=tuple(dict.fromkeys(path for source in sources for path in source.import_paths)),
+        modules=tuple(dict.fromkeys(module for source in sources for module in source.modules)),
+        parts=parts,
+    )
+
+
 def describe(source: Source) -> str:
     """What stands in for a description of the library: its summary and the names of its modules.
 
-    At most `DESCRIPTION_CHARACTERS`.
+    At most `DESCRIPTION_CHARACTERS` for each source.
     """
+    if source.parts:
+        return "\n\n".join(map(describe, source.parts.values()))
     title = " ".join(f"{name} {version}" for name, version in source.versions.items()) or Path(source.name).name
     text = f"{title}: {source.summary}" if source.summary else title
     text = text[:DESCRIPTION_CHARACTERS]
@@ -127,22 +208,22 @@ def _from_package(spec: str, package: Package, interpreter: Interpreter) -> Sour
         versions={package.name: package.version},
         import_paths=() if found else (package.root,),
         summary=package.summary,
-        modules=_modules_listed(package) if not package.editable else _modules_in(package.root, package.members),
+        modules=modules_listed(package) if not package.editable else modules_in(package.root, package.members),
         members=package.members,
     )
 
 
 def _from_folder(spec: str, path: Path) -> Source:
-    import_root = _import_root(path)
+    importable = import_root(path)
     return Source(
         spec=spec,
         name=str(path),
         key=_key(path.name or "root", str(path)),
         root=path,
-        import_paths=(import_root,),
-        summary=_summary(path),
-        modules=_modules_in(import_root, (path.name,) if import_root == path.parent else None),
-        import_root=import_root,
+        import_paths=(importable,),
+        summary=summary(path),
+        modules=modules_in(importable, (path.name,) if importable == path.parent else None),
+        import_root=importable,
     )
 
 
@@ -156,10 +237,38 @@ def _from_file(spec: str, path: Path) -> Source:
         key=_key(path.name, str(path)),
         root=path.parent,
         import_paths=(path,) if python else (),
-        summary="" if python else _first_paragraph(path),
-        modules=(path.stem,) if python and _is_name(path.stem) else (),
+        summary="" if python else first_paragraph(path),
+        modules=(path.stem,) if python and is_name(path.stem) else (),
         members=(path.name,),
     )
+
+
+def _from_repository(spec: str, max_age: float | None, notice: Callable[[str], None] | None) -> Source:
+    from codenav.indexers.git import checkout
+
+    wanted = repository.parse(spec)
+    state = checkout(wanted, max_age=max_age, notice=notice)
+    # The name has no commit in it: blocks that a new commit does not touch stay what they are.
+    return replace(
+        _from_folder(spec, state.path),
+        name=wanted.spec,
+        key=_repository_key(wanted),
+        versions={wanted.name: state.commit[:12]},
+    )
+
+
+def _repository_key(wanted: repository.Repository) -> str:
+    return _key(f"{wanted.name}-{wanted.revision}", wanted.spec)
+
+
+def _named_key(spec: str) -> str:
+    return _key(spec.removeprefix(named.PREFIX), spec)
+
+
+def _label(source: Source) -> str:
+    """`networkx` of a package, the folder's name of a folder and of a file."""
+    name = next(iter(source.versions), "") or source.root.name
+    return re.sub(r"[/\x00-\x1f]", "-", printable(name)) or "root"
 
 
 def _key(readable: str, unique: str) -> str:
@@ -167,115 +276,6 @@ def _key(readable: str, unique: str) -> str:
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", readable).strip(".-")[:56] or "source"
     digest = hashlib.blake2b(os.fsencode(unique), digest_size=8).hexdigest()
     return f"{slug}-{digest}"
-
-
-def _import_root(path: Path) -> Path:
-    """`src/` where that holds the packages; for a folder that is a package itself the one around; else the folder."""
-    inner = path / "src"
-    layouts = ("*.py", "*/__init__.py", "*/*/__init__.py")
-    if not (inner / "__init__.py").exists() and any(next(inner.glob(layout), None) for layout in layouts):
-        return inner
-    # The packages of a home or temporary folder are not all meant when one of them is named.
-    shared = {Path("/"), Path.home(), *Path.home().parents, Path(tempfile.gettempdir())}
-    root = path
-    while (root / "__init__.py").is_file() and _is_name(root.name) and root.parent not in shared:
-        root = root.parent
-    return root
-
-
-def _modules_listed(package: Package) -> tuple[str, ...]:
-    """The dotted names of a list of files, two levels deep."""
-    names: dict[str, None] = {}
-    for member in package.members:
-        stem, suffix = os.path.splitext(member)
-        parts = stem.split("/")
-        if suffix in (".py", ".pyi") and all(map(_is_name, parts)):
-            if parts[-1] == "__init__":
-                parts.pop()
-            names[".".join(parts[:1])] = None
-            names[".".join(parts[:2])] = None
-    if not names:
-        return _modules_in(package.root, package.members)
-    return _public(names)
-
-
-def _modules_in(folder: Path, tops: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The packages and modules in a folder, and those inside them."""
-    names: dict[str, None] = {}
-    for name, path in _python_in(folder):
-        if tops is not None and path.name not in tops:
-            continue
-        if tops is None and path.is_dir() and not (path / "__init__.py").is_file():
-            continue
-        names[name] = None
-        if path.is_dir():
-            names.update((f"{name}.{inner}", None) for inner, _ in _python_in(path))
-    return _public(names)
-
-
-def _python_in(folder: Path) -> list[tuple[str, Path]]:
-    """Name and path of each module and each folder with modules."""
-    try:
-        inside = sorted(folder.iterdir())
-        return [
-            (path.stem, path)
-            for path in inside
-            if _is_name(path.stem)
-            and (path.suffix in (".py", ".pyi") if path.suffix else path.is_dir() and _holds_python(path))
-        ]
-    except OSError:
-        return []
-
-
-def _is_name(part: str) -> bool:
-    """Whether it can stand in an import statement."""
-    return part.isidentifier() and not keyword.iskeyword(part)
-
-
-def _holds_python(folder: Path) -> bool:
-    """Modules, or packages: a namespace package has no modules of its own."""
-    try:
-        return any(path.suffix in (".py", ".pyi") or (path / "__init__.py").is_file() for path in folder.iterdir())
-    except OSError:
-        return False
-
-
-def _public(names: Mapping[str, None]) -> tuple[str, ...]:
-    """Without private ones, tests and `setup`; packages before what is inside them, bounded."""
-    left_out = {"tests", "test", "setup", "conftest", "noxfile"}
-    kept = [name for name in names if name and not any(p.startswith("_") or p in left_out for p in name.split("."))]
-    return tuple(sorted(kept, key=lambda name: (name.count("."), name))[:_MODULES])
-
-
-def _summary(path: Path) -> str:
-    """The description in `pyproject.toml`, else the first paragraph of the README."""
-    try:
-        with open(path / "pyproject.toml", "rb") as file:
-            project = tomllib.load(file).get("project", {})
-        described = project.get("description") if isinstance(project, dict) else None
-        if isinstance(described, str) and described.strip():
-            return described.strip()
-    except (OSError, ValueError):
-        pass
-    for name in ("README.md", "README.rst", "README.txt", "README", "readme.md"):
-        if (path / name).is_file():
-            return _first_paragraph(path / name)
-    return ""
-
-
-def _first_paragraph(path: Path) -> str:
-    """The first lines of prose: no title, badge, directive or markup; at most 500 characters."""
-    try:
-        with open(path, "rb") as file:
-            text = decode(file.read(20_000))
-    except OSError:
-        return ""
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
-        prose = " ".join(lines)
-        if lines and re.match(r"[^\W_]", prose) and not any(re.fullmatch(r"(\W)\1{2,}", line) for line in lines):
-            return prose[:500]
-    return ""
 
 
 def _meant(spec: str, path: Path, interpreter: Interpreter) -> str:

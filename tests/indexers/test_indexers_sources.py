@@ -13,7 +13,8 @@ import pytest
 
 from codenav.blocks import FileSkip
 from codenav.errors import NotFound, UsageError
-from codenav.indexers.sources import DESCRIPTION_CHARACTERS, Source, describe, resolve
+from codenav.indexers import named
+from codenav.indexers.sources import DESCRIPTION_CHARACTERS, Source, describe, key_of, resolve, together
 from codenav.indexers.walk import walk
 from codenav.interpreter import Interpreter
 
@@ -185,7 +186,8 @@ def build_wheel(*arguments):
         ("pkg:Demo_Pgk", "did you mean pkg:demo-pkg?"),
         ("pkg:json", "json is part of Python's standard library: name its folder or file instead"),
         ("pkg:quite-another", "python -m pip install quite-another"),
-        ("pkg:pillow@9", "codenav index pkg:pillow"),
+        ("pkg:pillow@9", "codenav index pkg:pillow, or name another environment with --python"),
+        ("pkg:pillow==10.1", "codenav index pkg:pillow, or name another environment with --python"),
     ],
 )
 def test_a_package_that_is_not_installed(site: Path, other: Interpreter, spec: str, hint: str) -> None:
@@ -198,9 +200,74 @@ def test_a_package_that_is_not_installed(site: Path, other: Interpreter, spec: s
     assert caught.value.exit_code == 2
 
 
-def test_a_package_may_be_named_with_its_version(site: Path, other: Interpreter) -> None:
+@pytest.mark.parametrize(
+    "spec", ["pkg:pillow@10.0", "pkg:pillow==10.0", "pkg:Pillow == 10.0", "pkg:pillow==10", "pkg:pillow==10.0.0"]
+)
+def test_a_package_may_be_named_with_its_version(site: Path, other: Interpreter, spec: str) -> None:
     install(site, "pillow", {"PIL/__init__.py": ""}, version="10.0")
-    assert resolve("pkg:pillow@10.0", other).name == "pkg:pillow@10.0"
+    assert resolve(spec, other).name == "pkg:pillow@10.0"
+
+
+def test_another_version_than_the_installed_one_is_named(site: Path, other: Interpreter) -> None:
+    install(site, "pillow", {"PIL/__init__.py": ""}, version="10.0")
+    with pytest.raises(NotFound, match=r"pillow 9 is not installed in .*: it is 10\.0"):
+        resolve("pkg:pillow==9", other)
+
+
+@pytest.mark.parametrize(
+    "spec", ["pkg:pillow==", "pkg:pillow@", "pkg:==1", "pkg:pillow>=1", "pkg:a b", "pkg:pillow[all]", "pkg:-e", "pkg:."]
+)
+def test_what_is_no_package(other: Interpreter, spec: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(spec, other)
+    assert (caught.value.hint, caught.value.exit_code) == ("pkg:NAME or pkg:NAME==VERSION", 2)
+
+
+def test_several_sources_as_one(tree: Tree, site: Path, other: Interpreter) -> None:
+    root = tree({"maps/setup.py": "", "maps/roads.py": "", "old/maps/setup.py": "", "tool.py": "", "old/x.bin": ""})
+    os.symlink("/etc", root / "maps" / "out")
+    install(site, "demo", {"demo/__init__.py": ""})
+    specs = [str(root / "maps"), str(root / "old" / "maps"), "pkg:demo", str(root / "tool.py")]
+    source = together("name:all", [resolve(spec, other) for spec in specs])
+    found = {found.path: found for found in source.files()}
+    assert {path for path, each in found.items() if not isinstance(each, FileSkip)} == {
+        "maps/roads.py", "maps/setup.py", "maps-2/setup.py", "demo/demo/__init__.py", f"{root.name}/tool.py",
+    }  # fmt: skip
+    assert found["maps/out"] == FileSkip("maps/out", "link that leads out of the source")
+    assert source.name_of("maps-2/setup.py") == str(root / "old" / "maps")
+    assert source.name_of("demo/demo/__init__.py") == "pkg:demo@1.0"
+    assert source.module_of("demo/demo/__init__.py") == "demo"
+    assert source.module_of("maps/roads.py") == "roads"
+    assert source.versions == {"demo": "1.0"}
+    assert set(source.import_paths) == {root / "maps", root / "old" / "maps", root / "tool.py"}
+    assert "demo 1.0: About demo." in describe(source)
+    with pytest.raises(UsageError, match="is named twice"):
+        together("name:all", [resolve("pkg:demo", other), resolve("pkg:demo==1.0", other)])
+
+
+def test_a_named_index_is_found_by_its_name(tree: Tree, interpreter: Interpreter) -> None:
+    root = tree({"a/x.py": "", "b/x.py": ""})
+    named.define("name:pair", [str(root / "a"), str(root / "b")])
+    source = resolve("name:pair", interpreter)
+    assert (source.key, list(source.parts)) == (key_of("name:pair", interpreter), ["a", "b"])
+    with pytest.raises(NotFound) as caught:
+        resolve("name:pairs", interpreter)
+    assert caught.value.hint == "did you mean name:pair?"
+    for spec in ("name:", "name:../x", "name:a b", f"name:{'x' * 41}"):
+        with pytest.raises(UsageError):
+            resolve(spec, interpreter)
+    with pytest.raises(UsageError, match="is a named index itself"):
+        named.define("name:deep", ["name:pair"])
+    named.forget("name:pair")
+    with pytest.raises(NotFound):
+        resolve("name:pair", interpreter)
+
+
+def test_a_folder_that_cannot_be_listed_is_not_empty(tree: Tree, interpreter: Interpreter) -> None:
+    source = resolve(str(tree({"a.py": ""})), interpreter)
+    source.root.rename(source.root.with_name("elsewhere"))
+    with pytest.raises(UsageError, match=r"cannot read .*: no such file or directory"):
+        list(source.files())
 
 
 def test_the_same_package_in_two_environments_has_two_keys(site: Path, other: Interpreter, tmp_path: Path) -> None:
@@ -296,7 +363,7 @@ def test_keys_are_folder_names_and_unique(tree: Tree, interpreter: Interpreter) 
     ("spec", "hint"),
     [
         ("{root}/mapz", "did you mean {root}/maps?"),
-        ("{root}/nothing/like/it", "name a folder, a file, or pkg:NAME"),
+        ("{root}/nothing/like/it", "name a folder, a file, pkg:NAME, or git:URL@REV"),
         ("networkx", "for the installed package: pkg:networkx"),
     ],
 )
@@ -308,13 +375,11 @@ def test_a_path_that_does_not_exist(tree: Tree, interpreter: Interpreter, spec: 
     assert str(caught.value) == f"no such file or folder: {spec.format(root=root)}"
 
 
-@pytest.mark.parametrize(
-    "spec", ["/dev/null", "", "  ", "pkg:", "a\0b", "openapi:x.json", "mcp:server", "git:https://x/y@z"]
-)
+@pytest.mark.parametrize("spec", ["/dev/null", "", "  ", "pkg:", "a\0b", "openapi:x.json", "mcp:server"])
 def test_what_is_no_source(interpreter: Interpreter, spec: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(spec, interpreter)
-    assert caught.value.hint == "name a folder, a file, or pkg:NAME"
+    assert caught.value.hint == "name a folder, a file, pkg:NAME, or git:URL@REV"
 
 
 def test_the_description_is_bounded(interpreter: Interpreter) -> None:

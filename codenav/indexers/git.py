@@ -1,0 +1,225 @@
+"""States of git repositories: fetched once through the `git` program, kept under CODENAV_HOME by URL and commit.
+
+CACHE/git/KEY/COMMIT/NAME/    the files of a commit; never changed once they are there
+CACHE/git/KEY/state.json      which commit each revision was, and when the server was asked
+CACHE/git/KEY/.lock           held while one is fetched
+CACHE/git/KEY/.fetch-*/       one that is being fetched
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from codenav.config import home
+from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.indexers.git_program import Git, GitFailed, locked
+from codenav.indexers.repository import COMMIT, Repository
+
+LOOK_AGAIN = 600.0
+"""Seconds after which a search or a run asks the server again where a branch stands; `codenav index` always asks."""
+
+_UNUSED_SECONDS = 86_400.0
+"""A commit that no revision is at any more is kept this long: a sandbox may still run on it."""
+
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A commit on this disk."""
+
+    path: Path
+    commit: str
+    """The whole hash."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was found out about a revision."""
+
+    commit: str
+    asked: float
+    """When, by `time.time()`."""
+    fetched: str
+    """The day, for people."""
+
+
+def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Notice | None = None) -> Checkout:
+    """The files of a revision, fetched where they are not there yet.
+
+    `max_age`: seconds for which an earlier answer of the server is good enough; None never asks. A whole commit hash
+    is asked for once in all. Where the server cannot be asked, what was fetched before answers, and `notice` says so.
+
+    Raises:
+        NotFound: no such revision, or `max_age` is None and it was never fetched.
+        Unavailable: the server does not answer or refuses us, or git is not installed.
+        UsageError: the repository is empty, or larger than `git_program.MAX_BYTES`.
+        StorageFull: no room for it.
+    """
+    cache = _Cache(repository)
+    begun = time.time()
+    known = cache.known()
+    if known and (max_age is None or cache.good_enough(known, begun - max_age)):
+        return cache.use(known)
+    if max_age is None:
+        raise NotFound(f"{repository.spec} has not been fetched", hint=f"codenav index {repository.spec}")
+    tell = notice or (lambda text: None)
+    with locked(cache.folder, waiting=lambda: tell(f"another process fetches {repository.shown}: waiting for it")):
+        known = cache.known()
+        if known and cache.good_enough(known, begun):
+            return cache.use(known)
+        try:
+            known = cache.fetch()
+        except UsageError:
+            cache.tidy()
+            raise
+        except Unavailable as error:
+            cache.tidy()
+            if isinstance(error, StorageFull) or not known:
+                raise
+            tell(f"{error}: using commit {known.commit[:12]}, fetched {known.fetched}")
+            with suppress(OSError):
+                cache.note(_Known(known.commit, time.time(), known.fetched))
+        return cache.use(known)
+
+
+def forget(repository: Repository) -> None:
+    """Remove what was fetched for a revision; of the repository's other revisions everything stays."""
+    cache = _Cache(repository)
+    if cache.known():
+        with locked(cache.folder):
+            cache.forget()
+
+
+class _Cache:
+    """What is kept of one repository."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.folder = home("cache") / "git" / repository.key()
+
+    def known(self) -> _Known | None:
+        """What was found out about the revision; None where its files are not there."""
+        known = self._states().get(self.repository.revision)
+        return known if known and self._tree(known.commit).is_dir() else None
+
+    def good_enough(self, known: _Known, since: float) -> bool:
+        """Whether the server need not be asked."""
+        return bool(COMMIT.fullmatch(self.repository.revision)) or since <= known.asked <= time.time()
+
+    def use(self, known: _Known) -> Checkout:
+        """Its files, marked as used today."""
+        tree = self._tree(known.commit)
+        with suppress(OSError):
+            os.utime(tree.parent)
+        return Checkout(tree, known.commit)
+
+    def fetch(self) -> _Known:
+        """Ask the server where the revision is now, and get what is not there."""
+        for left in self.folder.glob(".fetch-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        with _told_when_full(self.folder), tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as scratch:
+            git = Git(self.repository, Path(scratch))
+            ref, commit = self._found(git)
+            if not self._tree(commit).is_dir():
+                commit = git.fetch(ref)
+                tree = git.unpack(commit)
+                self._tree(commit).parent.mkdir(exist_ok=True)
+                if not self._tree(commit).is_dir():
+                    tree.rename(self._tree(commit))
+            known = _Known(commit, time.time(), time.strftime("%Y-%m-%d"))
+            self.note(known)
+        return known
+
+    def note(self, known: _Known) -> None:
+        """Remember where the revision is, and remove commits that nothing has used for a day."""
+        states = {**self._states(), self.repository.revision: known}
+        self._save(states)
+        self._sweep({state.commit for state in states.values()}, older=time.time() - _UNUSED_SECONDS)
+
+    def forget(self) -> None:
+        """Remove the revision, and its commit where no other revision is there too."""
+        states = {name: state for name, state in self._states().items() if name != self.repository.revision}
+        if not states:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            return
+        self._save(states)
+        self._sweep({state.commit for state in states.values()}, older=time.time() + 1)
+
+    def tidy(self) -> None:
+        """Leave no folder behind for a repository of which nothing was fetched."""
+        if not self._states():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _found(self, git: Git) -> tuple[str, str]:
+        """What to ask the server for, and the commit that it is; a branch before a tag, as `git clone` reads it."""
+        revision = self.repository.revision
+        if COMMIT.fullmatch(revision):
+            return revision, revision
+        refs = git.refs("HEAD") if not revision else git.refs(revision, f"{revision}^{{}}")
+        names = [f"refs/heads/{revision}", f"refs/tags/{revision}", revision] if revision else ["HEAD"]
+        for name in names:
+            if name in refs:
+                return name, refs.get(f"{name}^{{}}", refs[name])
+        if not revision:
+            raise UsageError(f"{self.repository.shown} has no commit", hint="push one, or name a branch with @REV")
+        raise NotFound(f"{self.repository.shown} has no {revision!r}", hint=self._meant(git))
+
+    def _meant(self, git: Git) -> str:
+        revision = self.repository.revision
+        if all(digit in "0123456789abcdef" for digit in revision) and len(revision) >= 7:
+            return "of a commit the whole hash is needed (40 digits): git rev-parse " + revision
+        short = {name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in git.refs()}
+        names = sorted(name for name in short if not name.endswith("^{}") and not name.startswith("refs/"))
+        close = difflib.get_close_matches(revision, names, n=2, cutoff=0.5)
+        if close:
+            return "did you mean " + " or ".join(f"@{name}" for name in close) + "?"
+        return f"git ls-remote {self.repository.shown}"
+
+    def _tree(self, commit: str) -> Path:
+        # The folder bears the repository's name: one that is a package itself is imported by it.
+        return self.folder / commit / self.repository.name
+
+    def _states(self) -> Mapping[str, _Known]:
+        try:
+            data = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
+            states = {name: _Known(**state) for name, state in data["revisions"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+        return {name: state for name, state in states.items() if COMMIT.fullmatch(str(state.commit))}
+
+    def _save(self, states: Mapping[str, _Known]) -> None:
+        revisions = {name: asdict(state) for name, state in states.items()}
+        fresh = self.folder / "state.json.new"
+        fresh.write_text(json.dumps({"url": self.repository.shown, "revisions": revisions}), encoding="utf-8")
+        fresh.replace(self.folder / "state.json")
+
+    def _sweep(self, kept: set[str], *, older: float) -> None:
+        for place in self.folder.iterdir():
+            with suppress(OSError):
+                if COMMIT.fullmatch(place.name) and place.name not in kept and place.stat().st_mtime < older:
+                    shutil.rmtree(place, ignore_errors=True)
+
+
+class _told_when_full:
+    """Raises StorageFull where the cache cannot be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise StorageFull(f"cannot write to {self.folder}: {error.strerror}") from error
+        if isinstance(error, GitFailed) and shutil.disk_usage(self.folder).free < 1 << 20:
+            raise StorageFull(f"no space left for {self.folder}") from error

@@ -1,0 +1,241 @@
+"""The `git` program, kept from asking, from running what a repository brings along, and from filling the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.indexers.repository import COMMIT, TRANSPORTS, Repository
+
+MAX_BYTES = 4_000_000_000
+"""Of what is received, and of the files of one commit. The Linux kernel, shallow, is 0.3 GB and 1.6 GB."""
+
+ASK_SECONDS = 60.0
+FETCH_SECONDS = 3600.0
+"""Patience with a server. One that sends nothing for `_STALLED_SECONDS` is given up before."""
+
+_STALLED_SECONDS = 60
+
+_NOT_OURS = re.compile(
+    r"GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_\w+|TEMPLATE_DIR|PREFIX"
+    r"|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|NO_REPLACE_OBJECTS|IMPLICIT_WORK_TREE|TRACE\w*|EDITOR|PAGER)"
+)
+"""Variables that say which repository is meant, as a git hook or `git rebase --exec` sets them, or that print."""
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false", "fetch.recurseSubmodules=false",
+    "gc.auto=0", "maintenance.auto=false", "protocol.version=2", "advice.detachedHead=false",
+    "http.lowSpeedLimit=1", f"http.lowSpeedTime={_STALLED_SECONDS}",
+)  # fmt: skip
+
+
+class GitFailed(Unavailable):
+    """Git ended with an error: the server does not answer, or refuses us."""
+
+    hint = "check the URL and your access: git ls-remote URL"
+
+
+class Git:
+    """Runs git for one repository, in a scratch folder. It sees the user's settings while it talks to the server
+    (credentials, proxies), and none while it writes files: no filter, no hook, no LFS, no submodule runs.
+    """
+
+    def __init__(self, repository: Repository, scratch: Path) -> None:
+        program = shutil.which("git")
+        if program is None:
+            raise Unavailable("git is not installed, and a git: source needs it", hint="apt-get install git")
+        self._program = program
+        self._repository = repository
+        self._scratch = scratch
+        self._dir = scratch / "git"
+
+    def refs(self, *patterns: str) -> Mapping[str, str]:
+        """Names of references with their commits (of an annotated tag `NAME^{}` is the commit), as the server says.
+
+        Raises:
+            GitFailed: it does not answer, or refuses us.
+        """
+        text = self._run("ls-remote", "--quiet", "--", self._repository.url, *patterns, seconds=ASK_SECONDS)
+        pairs = [line.split("\t", 1) for line in text.splitlines() if "\t" in line]
+        return {name: commit for commit, name in pairs if COMMIT.fullmatch(commit)}
+
+    def fetch(self, ref: str) -> str:
+        """Get a reference or a commit, without what came before it; returns the commit's hash.
+
+        Raises:
+            GitFailed: the server does not answer, or does not give it.
+            NotFound: it has no such commit.
+            UsageError: it is too large.
+        """
+        object_format = ["--object-format=sha256"] if len(ref) == 64 and COMMIT.fullmatch(ref) else []
+        self._run("init", "--quiet", "--bare", "--template=", *object_format, str(self._dir))
+        options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-gc"]
+        self._run("fetch", *options, "--", self._repository.url, ref, seconds=FETCH_SECONDS)
+        commit = self._run("rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}").strip()
+        if not COMMIT.fullmatch(commit):
+            self._fail("what it gave is no commit")
+        return commit
+
+    def unpack(self, commit: str) -> Path:
+        """Write the files of a commit; returns their folder.
+
+        Raises:
+            UsageError: they are too large.
+            GitFailed: git refuses their names (`.git`, `..`), or cannot write them.
+        """
+        sizes = self._run("ls-tree", "-r", "-l", "-z", commit, seconds=ASK_SECONDS, private=True)
+        total = sum(int(size) for size in re.findall(r"(?:^|\0)\d+ blob [0-9a-f]+ +(\d+)\t", sizes))
+        if total > MAX_BYTES:
+            self._too_large()
+        tree = self._scratch / "tree"
+        tree.mkdir()
+        self._run(
+            "-c", "core.bare=false", f"--work-tree={tree}", "checkout", "--quiet", "--force", "--detach", commit,
+            seconds=FETCH_SECONDS, private=True,
+        )  # fmt: skip
+        return tree
+
+    def _run(self, *arguments: str, seconds: float = ASK_SECONDS, private: bool = False) -> str:
+        """Run git in a process group of its own and return its stdout; files, so that no flood fills the memory."""
+        out, err = self._scratch / "stdout", self._scratch / "stderr"
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        command = [self._program, *settings, f"--git-dir={self._dir}", *arguments]
+        with open(out, "wb") as stdout, open(err, "wb") as stderr:
+            process = subprocess.Popen(
+                command, cwd=self._scratch, env=self._environment(private), stdin=subprocess.DEVNULL,
+                stdout=stdout, stderr=stderr, start_new_session=True,
+            )  # fmt: skip
+            try:
+                self._watch(process, seconds)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if process.returncode:
+            with open(err, "rb") as file:
+                self._fail(file.read(20_000).decode(errors="replace"))
+        return out.read_text(encoding="utf-8", errors="replace")
+
+    def _watch(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        """Wait for its end, and end it where it takes too long or too much."""
+        begun = time.monotonic()
+        pause = 0.005
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(pause)
+                return
+            if time.monotonic() - begun > seconds:
+                self._fail(f"no answer within {seconds:.0f} s")
+            if pause >= 0.5 and _size(self._scratch) > 2 * MAX_BYTES:
+                self._too_large()
+            pause = min(pause * 2, 0.5)
+
+    def _environment(self, private: bool) -> dict[str, str]:
+        env = {name: value for name, value in os.environ.items() if not _NOT_OURS.fullmatch(name)}
+        env |= {
+            "LC_ALL": "C",
+            "GIT_ALLOW_PROTOCOL": ":".join(TRANSPORTS),
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "true",
+            "SSH_ASKPASS": "true",
+            "SSH_ASKPASS_REQUIRE": "never",
+            "GCM_INTERACTIVE": "never",
+            "GIT_LFS_SKIP_SMUDGE": "1",
+        }
+        if private:
+            env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(self._scratch)}
+            env = {
+                key: value for key, value in env.items() if not key.startswith(("GIT_CONFIG_COUNT", "GIT_CONFIG_PARAM"))
+            }
+        elif urlsplit(self._repository.url).scheme == "ssh" and "GIT_SSH" not in env:
+            env["GIT_SSH_COMMAND"] = f"{self._ssh(env)} -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=20"
+        return env
+
+    def _ssh(self, env: Mapping[str, str]) -> str:
+        if env.get("GIT_SSH_COMMAND"):
+            return env["GIT_SSH_COMMAND"]
+        asked = [self._program, "config", "--global", "--get", "core.sshCommand"]
+        done = subprocess.run(asked, env=dict(env), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return done.stdout.strip() or "ssh"
+
+    def _fail(self, said: str) -> NoReturn:
+        """One line of what git said, the one that tells most, without the secrets of the URL.
+
+        Raises:
+            NotFound: git says that there is no such commit.
+            GitFailed: else.
+        """
+        shown = self._repository.shown
+        said = said.replace(self._repository.url, shown)
+        userinfo = urlsplit(self._repository.url).netloc.rpartition("@")[0]
+        password = userinfo.partition(":")[2] or userinfo
+        if password and password not in shown:
+            said = said.replace(password, "***")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        told = [line for line in lines if line.startswith(("fatal:", "error:", "ssh:", "remote:"))] or lines
+        best = next((line for line in told if "Could not read from remote" not in line), "git failed")
+        best = re.sub(r"^(?:(?:fatal|error|remote|git upload-pack): )+|unable to access '.*?': ", "", best)
+        if "not our ref" in said or "couldn't find remote ref" in said:
+            raise NotFound(f"{shown} has no {self._repository.revision!r}", hint=f"git ls-remote {shown}")
+        raise GitFailed(f"{shown} cannot be fetched: {best[:300].strip()}", hint=f"git ls-remote {shown}")
+
+    def _too_large(self) -> NoReturn:
+        raise UsageError(
+            f"{self._repository.shown} is larger than {MAX_BYTES / 1e9:g} GB",
+            hint="clone it yourself, and name the folder in it that you need",
+        )
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder that changes meanwhile."""
+    total = 0
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(directory, name)).st_size
+    return total
+
+
+@contextlib.contextmanager
+def locked(folder: Path, *, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold the folder, which is made where it is missing, alone; `waiting` is called where another process has it.
+
+    Raises:
+        StorageFull: it cannot be made.
+    """
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageFull(f"cannot write to {folder}: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waiting()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if _is(folder / ".lock", file):
+                yield
+                return
+            # The folder was removed while this waited.
+        finally:
+            os.close(file)
+
+
+def _is(path: Path, file: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False

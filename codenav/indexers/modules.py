@@ -1,0 +1,126 @@
+"""What a folder makes importable, and what it says of itself."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from codenav.indexers.decode import decode
+from codenav.indexers.packages import Package
+
+_MODULES = 100
+"""Names of modules kept; the prompt shows fewer."""
+
+
+def import_root(path: Path) -> Path:
+    """`src/` where that holds the packages; for a folder that is a package itself the one around; else the folder."""
+    inner = path / "src"
+    layouts = ("*.py", "*/__init__.py", "*/*/__init__.py")
+    if not (inner / "__init__.py").exists() and any(next(inner.glob(layout), None) for layout in layouts):
+        return inner
+    # The packages of a home or temporary folder are not all meant when one of them is named.
+    shared = {Path("/"), Path.home(), *Path.home().parents, Path(tempfile.gettempdir())}
+    root = path
+    while (root / "__init__.py").is_file() and is_name(root.name) and root.parent not in shared:
+        root = root.parent
+    return root
+
+
+def modules_listed(package: Package) -> tuple[str, ...]:
+    """The dotted names of a list of files, two levels deep."""
+    names: dict[str, None] = {}
+    for member in package.members:
+        stem, suffix = os.path.splitext(member)
+        parts = stem.split("/")
+        if suffix in (".py", ".pyi") and all(map(is_name, parts)):
+            if parts[-1] == "__init__":
+                parts.pop()
+            names[".".join(parts[:1])] = None
+            names[".".join(parts[:2])] = None
+    if not names:
+        return modules_in(package.root, package.members)
+    return _public(names)
+
+
+def modules_in(folder: Path, tops: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The packages and modules in a folder, and those inside them."""
+    names: dict[str, None] = {}
+    for name, path in _python_in(folder):
+        if tops is not None and path.name not in tops:
+            continue
+        if tops is None and path.is_dir() and not (path / "__init__.py").is_file():
+            continue
+        names[name] = None
+        if path.is_dir():
+            names.update((f"{name}.{inner}", None) for inner, _ in _python_in(path))
+    return _public(names)
+
+
+def _python_in(folder: Path) -> list[tuple[str, Path]]:
+    """Name and path of each module and each folder with modules."""
+    try:
+        inside = sorted(folder.iterdir())
+        return [
+            (path.stem, path)
+            for path in inside
+            if is_name(path.stem)
+            and (path.suffix in (".py", ".pyi") if path.suffix else path.is_dir() and _holds_python(path))
+        ]
+    except OSError:
+        return []
+
+
+def is_name(part: str) -> bool:
+    """Whether it can stand in an import statement."""
+    return part.isidentifier() and not keyword.iskeyword(part)
+
+
+def _holds_python(folder: Path) -> bool:
+    """Modules, or packages: a namespace package has no modules of its own."""
+    try:
+        return any(path.suffix in (".py", ".pyi") or (path / "__init__.py").is_file() for path in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _public(names: Mapping[str, None]) -> tuple[str, ...]:
+    """Without private ones, tests and `setup`; packages before what is inside them, bounded."""
+    left_out = {"tests", "test", "setup", "conftest", "noxfile"}
+    kept = [name for name in names if name and not any(p.startswith("_") or p in left_out for p in name.split("."))]
+    return tuple(sorted(kept, key=lambda name: (name.count("."), name))[:_MODULES])
+
+
+def summary(path: Path) -> str:
+    """The description in `pyproject.toml`, else the first paragraph of the README."""
+    try:
+        with open(path / "pyproject.toml", "rb") as file:
+            project = tomllib.load(file).get("project", {})
+        described = project.get("description") if isinstance(project, dict) else None
+        if isinstance(described, str) and described.strip():
+            return described.strip()
+    except (OSError, ValueError):
+        pass
+    for name in ("README.md", "README.rst", "README.txt", "README", "readme.md"):
+        if (path / name).is_file():
+            return first_paragraph(path / name)
+    return ""
+
+
+def first_paragraph(path: Path) -> str:
+    """The first lines of prose: no title, badge, directive or markup; at most 500 characters."""
+    try:
+        with open(path, "rb") as file:
+            text = decode(file.read(20_000))
+    except OSError:
+        return ""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
+        prose = " ".join(lines)
+        if lines and re.match(r"[^\W_]", prose) and not any(re.fullmatch(r"(\W)\1{2,}", line) for line in lines):
+            return prose[:500]
+    return ""

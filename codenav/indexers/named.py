@@ -1,0 +1,80 @@
+"""Indexes of several sources under a name of the user's: `name:NAME`, kept as a list of sources in a file each."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from codenav.config import home
+from codenav.errors import NotFound, StorageFull, UsageError
+
+PREFIX = "name:"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+
+
+def checked(spec: str) -> str:
+    """`name:NAME`, as it was given.
+
+    Raises:
+        UsageError: not a name that can be kept.
+    """
+    name = spec.removeprefix(PREFIX)
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name[:100]!r} is no name of an index", hint="letters, digits, '.', '-' and '_', at most 40 of them"
+        )
+    return PREFIX + name
+
+
+def define(spec: str, sources: Sequence[str]) -> None:
+    """Keep the sources of a named index; an earlier list of that name is replaced.
+
+    Raises:
+        UsageError: the name cannot be kept, or a source is a named index itself.
+        StorageFull: no room, or no permission.
+    """
+    inner = [source for source in sources if source.startswith(PREFIX)]
+    if inner:
+        raise UsageError(f"{inner[0]} is a named index itself", hint="name its sources")
+    path = _file(checked(spec))
+    fresh = path.with_name(path.name + ".new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(json.dumps({"sources": list(sources)}, indent=1), encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise StorageFull(f"cannot write {path}: {error.strerror}") from error
+
+
+def sources_of(spec: str) -> list[str]:
+    """The sources of a named index.
+
+    Raises:
+        NotFound: there is none of that name.
+        UsageError: its file cannot be read.
+    """
+    path = _file(checked(spec))
+    try:
+        sources = json.loads(path.read_text(encoding="utf-8"))["sources"]
+        if not sources or not all(isinstance(one, str) and not one.startswith(PREFIX) for one in sources):
+            raise ValueError
+    except FileNotFoundError:
+        known = sorted(item.stem for item in path.parent.glob("*.json")) if path.parent.is_dir() else []
+        near = difflib.get_close_matches(spec.removeprefix(PREFIX), known, n=1)
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else f"codenav index SOURCE… --name {spec[len(PREFIX) :]}"
+        raise NotFound(f"no index of the name {spec.removeprefix(PREFIX)}", hint=hint) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"cannot read {path}", hint="make it again: codenav index SOURCE… --name NAME") from error
+    return list(sources)
+
+
+def forget(spec: str) -> None:
+    """Remove the list; where there is none, nothing happens."""
+    _file(checked(spec)).unlink(missing_ok=True)
+
+
+def _file(spec: str) -> Path:
+    return home("data") / "named" / f"{spec.removeprefix(PREFIX)}.json"

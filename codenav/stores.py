@@ -1,0 +1,64 @@
+"""Opens the store in which indexes are kept: a folder, or an Elasticsearch cluster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from codenav.config import StoreOptions, indexes_dir
+from codenav.errors import CodeNavError
+from codenav.protocols import Store, WritableIndex
+from codenav.retrieval.self_check import CheckRow, run_checks
+
+
+def open_store(options: StoreOptions) -> Store:
+    """The store that the options name. Nothing is read and no server is asked before an index is opened.
+
+    Raises:
+        UsageError: Elasticsearch is asked for, but no server is named and none was started by
+            `codenav elasticsearch up`.
+        MissingExtra: the client of Elasticsearch is not installed.
+    """
+    if options.store == "embedded":
+        from codenav.retrieval.catalog import EmbeddedStore
+
+        return EmbeddedStore(indexes_dir())
+    from codenav.retrieval.elastic.store import ElasticsearchStore
+
+    return ElasticsearchStore(options)
+
+
+def check_store(options: StoreOptions) -> Iterator[CheckRow]:
+    """Run the checks of `retrieval.self_check` against the store that the options name, on throw-away indexes.
+
+    Raises:
+        UsageError, MissingExtra: as `open_store`.
+        IndexUnavailable: the store cannot be reached.
+    """
+    with ExitStack() as ending:
+        if options.store == "embedded":
+            from codenav.retrieval.catalog import EmbeddedStore
+
+            folder = ending.enter_context(tempfile.TemporaryDirectory(prefix="codenav-check-"))
+            store: Store = EmbeddedStore(Path(folder))
+        else:
+            store = open_store(options)
+        ending.callback(store.close)
+        used: set[str] = set()
+
+        def opened(name: str) -> WritableIndex:
+            key = f"check-{os.getpid()}-{name.replace(' ', '-')}"[:73]
+            if key not in used:
+                used.add(key)
+                ending.callback(_remove, store, key)
+            return store.open(key, source="check")
+
+        yield from run_checks(opened)
+
+
+def _remove(store: Store, key: str) -> None:
+    with suppress(CodeNavError):
+        store.remove(key)
