@@ -1,0 +1,147 @@
+"""`codenav elasticsearch`: a server of one's own, through Docker."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codenav.cli.options import Seconds, json_option, print_json, say
+
+if TYPE_CHECKING:
+    from codenav.retrieval.elastic.container import Container
+
+_UNITS = {"m": 1 << 20, "g": 1 << 30}
+
+
+class Memory(click.ParamType[int]):
+    """An amount of memory, in MiB (`m`) or GiB (`g`)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """In bytes."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d{1,6}) ?([mg])(?:i?b)?", str(value).strip().lower())
+        if match is None:
+            self.fail(f"{value!r} is no size such as 1g or 1500m.", param, ctx)
+        return int(match[1]) * _UNITS[match[2]]
+
+
+@click.group("elasticsearch")
+def command() -> None:
+    """Run an Elasticsearch on this machine, in Docker.
+
+    It listens on 127.0.0.1 only and asks for a password. Whatever takes --store elasticsearch uses it by itself,
+    where no --elasticsearch-url is named.
+
+    \b
+    Examples:
+      codenav elasticsearch up
+      codenav index . --store elasticsearch
+      codenav elasticsearch status
+      codenav elasticsearch down
+    """
+
+
+@command.command("up")
+@click.option("--image", metavar="IMAGE", help="Docker image.  [default: the vendor's, version 8.19.8]")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="On 127.0.0.1.  [default: 9200]")
+@click.option("--memory", type=Memory(), default="1g", show_default=True, help="Half of it is the heap.")
+@click.option("--wait", type=Seconds(min=1), default=180, show_default=True, help="For the first answer.")
+@click.option("--show-password", is_flag=True, help="Print the password of the user elastic, too.")
+def up(image: str | None, port: int | None, memory: int, wait: float, show_password: bool) -> None:
+    """Start the server and wait until it answers. Where it runs already, say so.
+
+    The data lie in the Docker volume codenav-elasticsearch and outlive the server.
+
+    \b
+    Exit codes: 0 it runs, 2 other options than those it runs with, 4 no Docker, no image, no port, no start.
+
+    \b
+    Examples:
+      codenav elasticsearch up
+      codenav elasticsearch up --port 9201 --memory 4g
+    """
+    from codenav.retrieval.elastic.local_server import local_server
+
+    with _container() as container:
+        status, started = container.up(image=image, port=port, memory=memory, patience=wait)
+    say(f"Elasticsearch {status.version} {'answers' if started else 'already runs'} at {status.url}")
+    server = local_server()
+    if show_password and server:
+        say(f"User {server.user}, password {server.password}")
+    say("Next: codenav index . --store elasticsearch")
+
+
+@command.command("down")
+@click.option("--delete-data", is_flag=True, help="Delete all its indexes, too.")
+def down(delete_data: bool) -> None:
+    """Stop the server and remove its container. Its data stay for the next `up`.
+
+    \b
+    Examples:
+      codenav elasticsearch down
+      codenav elasticsearch down --delete-data
+    """
+    with _container() as container:
+        stopped = container.down(delete_data=delete_data)
+    say("Elasticsearch stopped." if stopped else "Elasticsearch was not running.")
+    if delete_data:
+        say("Its data are deleted.")
+
+
+@command.command("status")
+@json_option
+def status(as_json: bool) -> int:
+    """Tell whether the server runs, where, and how it is.
+
+    \b
+    Exit codes: 0 it runs, 1 it does not, 4 no Docker.
+
+    \b
+    Examples:
+      codenav elasticsearch status --json
+    """
+    with _container() as container:
+        found = container.status()
+    if as_json:
+        print_json(found.to_dict())
+    elif not found.running:
+        say("Elasticsearch is down" + (f"; its data are in the volume {found.volume}." if found.volume else "."))
+        say("Try: codenav elasticsearch up", err=True)
+    else:
+        say(f"Elasticsearch {found.version}".strip() + f" at {found.url}: {found.health}")
+        say(f"{found.size_bytes / (1 << 20):.1f} MiB of indexes in the volume {found.volume}, image {found.image}")
+    return 0 if found.running else 1
+
+
+@contextmanager
+def _container() -> Iterator[Container]:
+    from codenav.retrieval.elastic.container import Container
+
+    with contextlib.ExitStack() as ending:
+        pulled = ending.enter_context(_pulling())
+        yield ending.enter_context(contextlib.closing(Container(tell=lambda line: say(line, err=True), pulled=pulled)))
+
+
+@contextmanager
+def _pulling() -> Iterator[Any]:
+    """A bar while an image is fetched; in a pipe nothing."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+    with Progress(
+        BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("", total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
