@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 REQUEST := Which node of the karate club graph has the highest betweenness?
 
-.PHONY: demo test lint bubblewrap clean
+.PHONY: demo test lint bubblewrap servers clean
 
 demo: .venv/installed bubblewrap
 	@sandbox=auto; \
@@ -17,7 +17,7 @@ demo: .venv/installed bubblewrap
 	$(BIN)/codenav run "$(REQUEST)" --on pkg:networkx --python .venv --sandbox $$sandbox \
 	    --model scripted:examples/karate_club.actions
 
-test: .venv/installed bubblewrap
+test: .venv/installed bubblewrap servers
 	$(BIN)/python -m pytest
 
 lint: .venv/installed
@@ -37,6 +37,19 @@ bubblewrap:
 	    if [ "$$(id -u)" = 0 ]; then as=; else as="sudo -n"; fi; \
 	    $$as apt-get update -qq && $$as apt-get install -y -qq bubblewrap; \
 	} >/dev/null 2>&1 || echo "cannot install bubblewrap here: apt-get install bubblewrap" >&2
+
+# What the tests run beside codenav: Elasticsearch (through Maven) and Docker, with images made from Debian packages.
+SERVERS := java:default-jre-headless mvn:maven dockerd:docker.io debootstrap:debootstrap ip:iproute2 openssl:openssl
+servers:
+	@missing=; for pair in $(SERVERS); do \
+	    PATH="$$PATH:/usr/sbin:/sbin" command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair#*:}"; \
+	done; \
+	[ -z "$$missing" ] || { \
+	    echo "Installing$$missing: once, about a minute" >&2; \
+	    if [ "$$(id -u)" = 0 ]; then as=; else as="sudo -n"; fi; \
+	    $$as apt-get update -qq && \
+	    $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	} >/dev/null || echo "cannot install here: apt-get install$$missing" >&2
 
 clean:
 	rm -rf .venv

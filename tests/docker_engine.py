@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from elasticsearch_server import VERSION, ServerMissing, cache_dir, distribution, locked
+from elasticsearch_server import INSTALL, VERSION, ServerMissing, cache_dir, distribution, locked
 from guarded import Guarded
 
 SUITE = "bookworm"
 PACKAGES = ("python3", "openjdk-17-jre-headless")
 START_SECONDS = 60.0
-INSTALL = "make servers"
 ENTRYPOINT = """\
 #!/bin/bash
 # What the official image does with its environment, as far as `codenav elasticsearch up` relies on it.

@@ -48,7 +48,7 @@ USER = 64981
 """Runs the servers where the tests run as root: Elasticsearch refuses root. No account has that number."""
 START_SECONDS = 180.0
 """Patience with a start; it takes 10 to 25 s on an idle machine."""
-INSTALL = "make elasticsearch-server"
+INSTALL = "make servers"
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
