@@ -4,6 +4,10 @@
         client = Elasticsearch(server.url)
     with Server(security=True) as server:       # user `elastic`; server.password
         ...
+    with Server(tls=True) as server:            # https, with server.ca_file; asks for a password, too
+        ...
+    with Server(roles={"reader": {"indices": [{"names": ["*"], "privileges": ["read"]}]}}) as server:
+        ...                                     # a user `reader` with that role and the same password
     with Cluster(nodes=3) as cluster:           # cluster.urls, cluster.pids
         cluster.kill(1)                         # -9; cluster.restart(1) brings it back with its data
         ...
@@ -21,12 +25,14 @@ import argparse
 import base64
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import secrets
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -49,7 +55,6 @@ USER = 64981
 START_SECONDS = 180.0
 """Patience with a start; it takes 10 to 25 s on an idle machine."""
 INSTALL = "make servers"
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ServerMissing(RuntimeError):
@@ -132,13 +137,17 @@ class Cluster:
         nodes: int = 3,
         *,
         security: bool = False,
+        tls: bool = False,
+        roles: Mapping[str, Any] | None = None,
         heap: str = "128m",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        security = security or tls or bool(roles)
         self.ports = _free_ports(2 * nodes)
-        self.urls = [f"http://127.0.0.1:{port}" for port in self.ports[:nodes]]
+        self.urls = [f"{'https' if tls else 'http'}://127.0.0.1:{port}" for port in self.ports[:nodes]]
         self.user = "elastic" if security else ""
         self.password = secrets.token_urlsafe(12) if security else ""
+        self._tls, self._roles = tls, dict(roles or {})
         self._nodes, self._heap, self._settings = nodes, heap, dict(settings or {})
         self._running: list[Guarded | None] = [None] * nodes
         self._folder = Path()
@@ -155,6 +164,11 @@ class Cluster:
             int(self._pid_file(node).read_text()) if server and server.running else 0
             for node, server in enumerate(self._running)
         ]
+
+    @property
+    def ca_file(self) -> Path:
+        """Certificate of the authority that signed the servers' (with `tls`)."""
+        return self._folder / "ca.crt"
 
     def logs(self, node: int = 0) -> str:
         """What a node has written so far."""
@@ -200,7 +214,9 @@ class Cluster:
         if self.password:
             pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
             request.add_header("Authorization", f"Basic {pair}")
-        with _OPENER.open(request, timeout=timeout) as answer:
+        trust = ssl.create_default_context(cafile=self.ca_file) if self._tls else None
+        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
+        with urllib.request.build_opener(*handlers).open(request, timeout=timeout) as answer:
             return json.loads(answer.read() or b"null")
 
     def __enter__(self) -> Self:
@@ -213,6 +229,8 @@ class Cluster:
         }
         self._folder = Path(tempfile.mkdtemp(prefix="codenav-es-", dir=_reachable_temp()))
         try:
+            if self._tls:
+                _make_certificates(self._folder)
             for node in range(self._nodes):
                 self._prepare(node, home)
             _give_to_user(self._folder)
@@ -259,6 +277,19 @@ class Cluster:
         else:
             settings["discovery.seed_hosts"] = transport
             settings["cluster.initial_master_nodes"] = [f"node{number}" for number in range(self._nodes)]
+        if self._tls:
+            for name in ("server.key", "server.crt"):
+                shutil.copy(self._folder / name, home / "config")
+            settings |= {
+                "xpack.security.http.ssl.enabled": True,
+                "xpack.security.http.ssl.key": "server.key",
+                "xpack.security.http.ssl.certificate": "server.crt",
+            }
+        if self._roles:
+            users = [f"{name}:{_hashed(self.password)}\n" for name in self._roles]
+            (home / "config" / "users").write_text("".join(users))
+            (home / "config" / "users_roles").write_text("".join(f"{name}:{name}\n" for name in self._roles))
+            (home / "config" / "roles.yml").write_text(json.dumps(self._roles))
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **self._settings}.items()]
         (home / "config" / "elasticsearch.yml").write_text("".join(lines))
 
@@ -304,10 +335,10 @@ class Cluster:
 
 
 class Server(Cluster):
-    """A cluster of one node."""
+    """A cluster of one node; options as there."""
 
-    def __init__(self, *, security: bool = False, heap: str = "128m", settings: Mapping[str, Any] | None = None):
-        super().__init__(1, security=security, heap=heap, settings=settings)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(1, **options)
 
 
 @pytest.fixture(scope="session")
@@ -342,6 +373,28 @@ def _free_ports(count: int) -> list[int]:
 def _reachable_temp() -> str | None:
     """A temporary folder that the servers' user can enter; None: the default one."""
     return "/tmp" if os.geteuid() == 0 else None
+
+
+def _make_certificates(folder: Path) -> None:
+    """An authority, and a certificate of it for 127.0.0.1 and localhost."""
+    if not shutil.which("openssl"):
+        raise ServerMissing(f"openssl is not installed: {INSTALL}")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj"]
+    sign = ["openssl", "x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"]
+    for command in (
+        [*new, "/CN=codenav tests", "-x509", "-keyout", "ca.key", "-out", "ca.crt"],
+        [*new, "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"],
+        [*sign, "-extfile", "names", "-out", "server.crt"],
+    ):
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def _hashed(password: str) -> str:
+    """As the file of users holds it: PBKDF2 with HMAC-SHA512."""
+    salt = secrets.token_bytes(32)
+    digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, 10_000, dklen=32)
+    return f"{{PBKDF2}}10000${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
 
 
 def _as_user() -> list[str]:
