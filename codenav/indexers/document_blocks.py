@@ -1,8 +1,9 @@
-"""Markdown and reStructuredText to blocks: one per section, and not a character lost."""
+"""Markdown, reStructuredText and plain text to blocks: one per section, and not a character lost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.headings import Heading, markdown_headings, rst_headings
@@ -15,50 +16,76 @@ SECTION_TOKENS = 1_500
 _HEADINGS: dict[str, Callable[[list[str]], Iterable[Heading]]] = {
     "markdown": markdown_headings,
     "restructuredtext": rst_headings,
+    "text": rst_headings,
 }
+"""Plain text has titles too: those with a line of `=` or `-` below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a document, or a part of a long one."""
+
+    row: int
+    """Its first, 0-based."""
+    text: str
+    titles: tuple[str, ...]
+    """From the outermost section to its own."""
+    heading: str
+    """As written; of what stands before the first heading the name of the file."""
+
+    def block(self, place: Place, language: str) -> CodeBlock:
+        """As a block without an id."""
+        last = self.row + self.text.count("\n") - (1 if self.text.endswith("\n") else 0)
+        return CodeBlock(
+            id="",
+            kind=BlockKind.DOCUMENT,
+            name=self.titles[-1],
+            qualname=" > ".join(self.titles),
+            path=place.path,
+            lines=LineSpan(self.row + 1, max(self.row, last) + 1),
+            text=self.text,
+            signature=self.heading,
+            language=language,
+            source=place.source,
+        )
 
 
 def document_blocks(text: str, place: Place, language: str) -> list[CodeBlock]:
     """The sections of a document in order. Their texts joined are the document.
 
     What stands before the first heading is a section named after the file. A document of white space alone gives
-    no block. `text` has `\\n` line ends.
+    no block. `text` has `\\n` line ends. Of a language that is none of documents the text is one section.
+    """
+    name = place.path.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    return numbered(section.block(place, language) for section in sections(text, language, stem, []))
+
+
+def sections(text: str, language: str, stem: str, trail: list[tuple[int, str]]) -> Iterator[Section]:
+    """The sections of a text, long ones in parts.
+
+    `trail` holds level and title of the headings above the text, and afterwards those above its end: texts that go
+    on with each other (the cells of a notebook) share one.
     """
     if not text.strip():
-        return []
+        return
     lines = text.split("\n")
-    stem = place.path.rpartition("/")[2].rpartition(".")[0]
-    blocks = []
-    for first, last, heading, titles in _sections(lines, _HEADINGS[language](lines), stem):
+    find = _HEADINGS.get(language)
+    for first, last, heading, titles in _sections(lines, find(lines) if find else (), stem, trail):
         whole = "\n".join(lines[first:last]) + ("" if last == len(lines) else "\n")
         row = first
         parts = list(_parts(whole))
         for number, part in enumerate(parts, 1):
             suffix = f" (part {number})" if len(parts) > 1 else ""
-            path = [*titles[:-1], titles[-1] + suffix]
-            end = row + part.count("\n") - (1 if part.endswith("\n") else 0)
-            blocks.append(
-                CodeBlock(
-                    id="",
-                    kind=BlockKind.DOCUMENT,
-                    name=path[-1],
-                    qualname=" > ".join(path),
-                    path=place.path,
-                    lines=LineSpan(row + 1, max(row, end) + 1),
-                    text=part,
-                    signature=heading or stem,
-                    language=language,
-                    source=place.source,
-                )
-            )
+            yield Section(row, part, (*titles[:-1], titles[-1] + suffix), heading or stem)
             row += part.count("\n")
-    return numbered(blocks)
 
 
-def _sections(lines: list[str], headings: Iterable[Heading], stem: str) -> Iterator[tuple[int, int, str, list[str]]]:
+def _sections(
+    lines: list[str], headings: Iterable[Heading], stem: str, trail: list[tuple[int, str]]
+) -> Iterator[tuple[int, int, str, list[str]]]:
     """First line, line after the last, heading line and path of titles of each section; blank ones join the next."""
-    trail: list[tuple[int, str]] = []
-    first, line, titles = 0, "", [stem]
+    first, line, titles = 0, "", [title for _, title in trail] or [stem]
     for heading in headings:
         if any(text.strip() for text in lines[first : heading.row]):
             yield first, heading.row, line, titles

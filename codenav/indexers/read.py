@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from codenav.blocks import CodeBlock, FileState
 from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
-from codenav.indexers.document_blocks import document_blocks
-from codenav.indexers.python_blocks import python_blocks
+from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.python_draft import Place
-from codenav.indexers.walk import MAX_BYTES, TOO_LARGE, Found, reason_of
+from codenav.indexers.walk import Found, max_bytes, reason_of, too_large
 
 _ATTEMPTS = 3
 """How often a file that changes while it is read is read again."""
@@ -57,21 +56,18 @@ def read(task: Task) -> Reading:
             return Reading(path, reason=reason_of(error))
     else:
         return Reading(path, reason="changes while it is read")
-    if len(data) > MAX_BYTES:
-        return Reading(path, reason=TOO_LARGE)
+    if len(data) > max_bytes(task.found.language):
+        return Reading(path, reason=too_large(task.found.language))
     state = FileState(found.st_size, found.st_mtime_ns, hashlib.blake2b(data, digest_size=16).hexdigest())
     if state.digest == task.digest:
         return Reading(path, state)
     if is_binary(data):
         return Reading(path, reason="binary")
-    python = task.found.language == "python"
-    text = decode(data, cookie=python)
+    text = decode(data, cookie=task.found.language == "python")
     if asks_to_be_left_out(text):
         return Reading(path, reason="index: false")
-    if python:
-        blocks, cut = python_blocks(text, task.place)
-        return Reading(path, state, blocks, cut)
-    return Reading(path, state, document_blocks(text, task.place, task.found.language))
+    blocks, reason = file_blocks(text, task.place, task.found.language)
+    return Reading(path, None if blocks is None else state, blocks, reason)
 
 
 def _content(found: Found) -> tuple[bytes, os.stat_result]:
@@ -81,15 +77,16 @@ def _content(found: Found) -> tuple[bytes, os.stat_result]:
         _Changing: the two do not fit together.
         OSError: it cannot be read, or is no regular file any more; a pipe in its place is never waited for.
     """
+    limit = max_bytes(found.language)
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if found.follow else os.O_NOFOLLOW)
     with open(os.open(found.location, flags), "rb") as file:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):
             raise OSError(0, "not a regular file")
-        data = file.read(MAX_BYTES + 1)
+        data = file.read(limit + 1)
         after = os.fstat(file.fileno())
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise _Changing
-    if len(data) != after.st_size and len(data) <= MAX_BYTES:
+    if len(data) != after.st_size and len(data) <= limit:
         raise _Changing
     return data, after

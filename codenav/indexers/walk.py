@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -12,18 +13,28 @@ from codenav.blocks import FileSkip
 from codenav.indexers.ignore import Ignore, rules_above
 
 LANGUAGES = {
-    ".py": "python",
-    ".pyi": "python",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".rst": "restructuredtext",
-}
-"""What is indexed, by the end of the name, read case-blind."""
+    ".py": "python", ".pyi": "python", ".ipynb": "notebook",
+    ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".rst": "restructuredtext", ".txt": "text",
+    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
+    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
+    ".go": "go", ".java": "java", ".rs": "rust",
+    ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".hxx": "cpp",
+    ".cs": "csharp", ".rb": "ruby", ".rake": "ruby", ".php": "php",
+}  # fmt: skip
+"""What is indexed, by the end of the name, read case-blind. A `.h` that holds lines of C++ is read as C++."""
+
+DOCUMENT_NAMES = {
+    "authors", "changelog", "changes", "contributing", "faq", "hacking", "history", "install", "migration", "news",
+    "readme", "todo", "upgrading", "usage",
+}  # fmt: skip
+"""Files without an end to their name that are plain text, read case-blind. Not `LICENSE` and `COPYING`: every package
+has the same."""
 
 MAX_BYTES = 1_000_000
 """Larger files are left out. Of the 10,166 Python files of ten large packages a handful are: tables and test data."""
 
-TOO_LARGE = f"larger than {MAX_BYTES / 1e6:g} MB"
+MAX_NOTEBOOK_BYTES = 10_000_000
+"""A notebook holds the pictures that it drew; they are not read."""
 
 _NEVER = {".git", ".hg", ".svn", ".bzr", "node_modules", "__pycache__", "__pypackages__", ".ipynb_checkpoints"}
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
@@ -47,7 +58,20 @@ class Found:
 
 def language_of(name: str) -> str:
     """The language of a file by its name; empty where that is none we index."""
-    return LANGUAGES.get(os.path.splitext(name)[1].lower(), "")
+    end = os.path.splitext(name)[1].lower()
+    if not end and name.rpartition("/")[2].lower() in DOCUMENT_NAMES:
+        return "text"
+    return LANGUAGES.get(end, "")
+
+
+def max_bytes(language: str) -> int:
+    """The size up to which a file is read."""
+    return MAX_NOTEBOOK_BYTES if language == "notebook" else MAX_BYTES
+
+
+def too_large(language: str) -> str:
+    """Why a file was left out for its size."""
+    return f"larger than {max_bytes(language) / 1e6:g} MB"
 
 
 def printable(path: str) -> str:
@@ -124,11 +148,17 @@ def _left_out(entry: os.DirEntry[str]) -> bool:
 
 def _link(entry: os.DirEntry[str], path: str, rules: Ignore, inside: str) -> Iterator[FileSkip]:
     """A link is not followed: what it names within the source is met under its own name."""
+    loop = False
     try:
         folder = entry.is_dir()
-    except OSError:
-        folder = False
-    if not (folder or language_of(entry.name)) or entry.name in _NEVER or rules.hides(entry.path, folder=False):
+    except OSError as error:
+        folder, loop = False, error.errno == errno.ELOOP
+    if not (folder or loop or language_of(entry.name)):
+        return
+    if entry.name in _NEVER or rules.hides(entry.path, folder=False):
+        return
+    if loop:
+        yield FileSkip(printable(path), "link that leads to itself")
         return
     target = os.path.realpath(entry.path)
     if not os.path.lexists(target) or os.path.islink(target):
@@ -151,9 +181,10 @@ def _file(location: str, path: str, found: os.stat_result, *, follow: bool = Fal
         return FileSkip(printable(path), "name is not UTF-8")
     if not stat.S_ISREG(found.st_mode):
         return FileSkip(path, "not a regular file")
-    if found.st_size > MAX_BYTES:
-        return FileSkip(path, TOO_LARGE)
-    return Found(path, location, found.st_size, found.st_mtime_ns, language_of(path), follow)
+    language = language_of(path)
+    if found.st_size > max_bytes(language):
+        return FileSkip(path, too_large(language))
+    return Found(path, location, found.st_size, found.st_mtime_ns, language, follow)
 
 
 def reason_of(error: OSError) -> str:

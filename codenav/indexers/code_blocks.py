@@ -1,0 +1,76 @@
+"""Source of any language with a grammar to blocks."""
+
+from __future__ import annotations
+
+import re
+
+from codenav.blocks import CodeBlock
+from codenav.indexers.code_draft import Calls, finish
+from codenav.indexers.code_languages import LANGUAGE_RULES
+from codenav.indexers.code_tree import NoParser, grammar, parse
+from codenav.indexers.code_walk import Walk
+from codenav.indexers.document_blocks import document_blocks
+from codenav.indexers.python_draft import Place, numbered
+from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime
+
+CUT = "cut: indexed as text"
+"""The reason of a skip for a file that the parser could not read in time."""
+
+MINIFIED = "minified"
+
+LONG_LINE = 2_000
+"""Bytes. Nobody writes lines like that: definitions in them are the output of a tool and are left out."""
+
+CUT_LINES = f"cut: definitions in lines of over {LONG_LINE:,} characters"
+
+_CPP = re.compile(
+    r"^\s*(?:namespace\b|template\s*<|class\s+\w+[^;]*$|(?:public|private|protected)\s*:|using\s+\w|(?:constexpr|"
+    r"virtual|explicit|inline\s+constexpr)\s)|\bstd::",
+    re.MULTILINE,
+)
+"""Lines that only C++ has. A header without one is read as C, which it then is for its readers too."""
+
+
+def code_blocks(
+    text: str, place: Place, language: str, *, seconds: float = PARSE_SECONDS
+) -> tuple[list[CodeBlock] | None, str]:
+    """The blocks of a file in order of the source, and why it was cut, or left out (then None instead of blocks).
+
+    `language` is a key of `LANGUAGE_RULES`. `text` has `\\n` line ends. `seconds` of processor time are given to the
+    parser; a file that takes longer is indexed as text.
+    """
+    if language == "c" and place.path.endswith((".h", ".H")) and _CPP.search(text):
+        language = "cpp"
+    data = text.encode("utf-8", "replace")
+    long_rows, rest = _long_lines(data)
+    if long_rows and rest < max(2_000, len(data) // 20):
+        return None, MINIFIED
+    rules = LANGUAGE_RULES[language]
+    try:
+        root = parse(data, language, seconds)
+    except NoParser:
+        return None, f"no parser for {rules.name}: pip install 'codenav-agent[{rules.extra}]'"
+    except OutOfTime:
+        return document_blocks(text, place, rules.name), CUT
+    walk = Walk(data, root, rules, grammar(language), path=place.path)
+    drafts = walk.drafts()
+    reason = ""
+    if long_rows:
+        kept = [draft for draft in drafts if draft.rows[0] not in long_rows or draft.rows[0] != draft.rows[1]]
+        reason = CUT_LINES if len(kept) < len(drafts) else ""
+        drafts = kept
+    calls = Calls(walk.called, data)
+    return numbered(finish(draft, data, place, rules.name, calls) for draft in drafts), reason
+
+
+def _long_lines(data: bytes) -> tuple[set[int], int]:
+    """The rows of long lines, and how many bytes the others have."""
+    if len(data) <= LONG_LINE:
+        return set(), len(data)
+    rows, rest = set(), 0
+    for row, line in enumerate(data.split(b"\n")):
+        if len(line) > LONG_LINE:
+            rows.add(row)
+        else:
+            rest += len(line) + 1
+    return rows, rest

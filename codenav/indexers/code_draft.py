@@ -1,0 +1,115 @@
+"""A block of code before its text is cut out, and how it becomes a `CodeBlock`."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.indexers.python_draft import Place
+from codenav.indexers.python_text import dedent
+
+LONG_VALUE = 20_000
+"""Characters. The text of a longer assignment is cut: it is a table of data."""
+
+_NAME_BYTES = 200
+"""A longer name of a call is read from its end."""
+
+_ARGUMENTS = re.compile(r"(?:::)?<[^<>()]*>")
+_DOTTED = re.compile(r"[@#$\w\\]+[?!]?(?:(?:\.|::|->|\?\.|\?->|&\.|!\.|\\)[@#$\w]+[?!]?)*")
+_OPERATOR = re.compile(r"^\s*(?:await|new|typeof)\s+")
+_LAST = re.compile(r"[$\w]+[?!]?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Elision:
+    """Bytes that a block leaves out, and what it shows for them."""
+
+    start: int
+    end: int
+    shown: str
+
+
+@dataclass(slots=True)
+class Draft:
+    """A block whose text waits until it is known what to leave out."""
+
+    kind: BlockKind
+    name: str
+    qualname: str
+    start: int
+    """Byte offset, doc comment and attributes included."""
+    end: int
+    rows: tuple[int, int]
+    """First and last, 0-based."""
+    signature: str = ""
+    docstring: str = ""
+    importable: str = ""
+    """The outermost name that others can import, and its kind, as the import line."""
+    elided: list[Elision] = field(default_factory=list)
+
+
+class Calls:
+    """The names that a file calls, and the byte where each ends, in order."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]], data: bytes) -> None:
+        pairs = sorted((end, called_name(data[max(start, end - _NAME_BYTES) : end])) for start, end in spans)
+        self._ends = [end for end, name in pairs if name]
+        self._names = [name for _, name in pairs if name]
+
+    def between(self, start: int, end: int) -> Sequence[str]:
+        """The names that end in a range of bytes."""
+        return self._names[bisect_right(self._ends, start) : bisect_right(self._ends, end)]
+
+
+def called_name(source: bytes) -> str:
+    """`a::b`, `this.save`, `Vec::new`; of a chain of calls the last name; empty where that is none."""
+    name = source.decode("utf-8", "replace")
+    if not name.isidentifier():
+        name = "".join(_OPERATOR.sub("", name).split())
+        while "<" in name:
+            shorter = _ARGUMENTS.sub("", name)
+            if shorter == name:
+                break
+            name = shorter
+        if not _DOTTED.fullmatch(name):
+            last = _LAST.search(name)
+            return last.group() if last else ""
+    return name
+
+
+def finish(draft: Draft, data: bytes, place: Place, language: str, calls: Calls) -> CodeBlock:
+    """The block, without an id: `numbered` gives that to all blocks of a file."""
+    called: dict[str, None] = {}
+    pieces = []
+    position = draft.start
+    for elision in sorted(draft.elided, key=lambda elision: (elision.start, -elision.end)):
+        if elision.start >= position and elision.end <= draft.end:
+            called.update(dict.fromkeys(calls.between(position, elision.start)))
+            pieces.append(data[position : elision.start].decode("utf-8", "replace"))
+            pieces.append(elision.shown)
+            position = elision.end
+    called.update(dict.fromkeys(calls.between(position, draft.end)))
+    pieces.append(data[position : draft.end].decode("utf-8", "replace"))
+    line_start = data.rfind(b"\n", max(0, draft.start - 1000), draft.start) + 1
+    indent = data[line_start : draft.start].decode("utf-8", "replace") if line_start or draft.start < 1000 else "x"
+    text = dedent("".join(pieces), "" if indent.strip() else indent)
+    if draft.kind is BlockKind.ASSIGNMENT and len(text) > LONG_VALUE:
+        text = text[:LONG_VALUE] + " …"
+    return CodeBlock(
+        id="",
+        kind=draft.kind,
+        name=draft.name,
+        qualname=draft.qualname,
+        path=place.path,
+        lines=LineSpan(draft.rows[0] + 1, draft.rows[1] + 1),
+        text=text,
+        signature=draft.signature,
+        docstring=draft.docstring,
+        language=language,
+        source=place.source,
+        import_line=draft.importable,
+        calls=tuple(called),
+    )

@@ -1,0 +1,361 @@
+"""The languages besides Python: what is a definition, an import, a call in each."""
+
+from __future__ import annotations
+
+import re
+
+from codenav.blocks import BlockKind
+from codenav.indexers.code_readers import (
+    c_declaration,
+    c_function,
+    c_macro,
+    c_typedef,
+    cs_operator,
+    cs_property,
+    first_name,
+    go_method,
+    go_type,
+    go_value,
+    js_default,
+    js_field,
+    js_pair,
+    js_statement,
+    js_variable,
+    php_statement,
+    ruby_assignment,
+    ruby_call,
+    ruby_class,
+    ruby_method,
+    ruby_singleton,
+    rust_impl,
+    rust_macro,
+    rust_mod,
+)
+from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, embraced, namespace
+
+_JAVASCRIPT_DEFINITIONS = {
+    "function_declaration": FUNCTION,
+    "generator_function_declaration": FUNCTION,
+    "function_expression": FUNCTION,
+    "generator_function": FUNCTION,
+    "class_declaration": CLASS,
+    "class": CLASS,
+    "method_definition": FUNCTION,
+    "variable_declarator": js_variable,
+    "field_definition": js_field,
+    "pair": js_pair,
+    "expression_statement": js_statement,
+    "export_statement": js_default,
+}
+_JAVASCRIPT_CONDITIONALS = frozenset(
+    {"if_statement", "for_statement", "for_in_statement", "while_statement", "try_statement", "switch_statement"}
+)
+
+JAVASCRIPT = Rules(
+    name="javascript",
+    package="tree_sitter_javascript",
+    definitions=_JAVASCRIPT_DEFINITIONS,
+    wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration"}),
+    containers=frozenset({"class_body", "object", "assignment_expression"}),
+    imports=frozenset({"import_statement"}),
+    conditionals=_JAVASCRIPT_CONDITIONALS,
+    calls={"call_expression": ("function", "function"), "new_expression": ("constructor", "constructor")},
+    comments=frozenset({"comment", "html_comment"}),
+    attributes=frozenset({"decorator"}),
+    ignored=frozenset({"empty_statement", "hash_bang_line"}),
+)
+
+TYPESCRIPT = Rules(
+    name="typescript",
+    package="tree_sitter_typescript",
+    entry="language_typescript",
+    definitions={
+        **{kind: reader for kind, reader in _JAVASCRIPT_DEFINITIONS.items() if kind != "field_definition"},
+        "abstract_class_declaration": CLASS,
+        "interface_declaration": CLASS,
+        "enum_declaration": CLASS,
+        "type_alias_declaration": TYPE,
+        "function_signature": FUNCTION,
+        "method_signature": FUNCTION,
+        "abstract_method_signature": FUNCTION,
+        "public_field_definition": js_field,
+        "module": namespace,
+        "internal_module": namespace,
+    },
+    wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration", "ambient_declaration"}),
+    containers=frozenset(
+        {"class_body", "object", "assignment_expression", "statement_block", "interface_body", "expression_statement"}
+    ),
+    imports=frozenset({"import_statement", "import_alias"}),
+    conditionals=_JAVASCRIPT_CONDITIONALS,
+    calls=JAVASCRIPT.calls,
+    comments=JAVASCRIPT.comments,
+    attributes=JAVASCRIPT.attributes,
+    ignored=JAVASCRIPT.ignored,
+)
+
+TSX = Rules(
+    name="typescript",
+    package="tree_sitter_typescript",
+    entry="language_tsx",
+    definitions=TYPESCRIPT.definitions,
+    wrappers=TYPESCRIPT.wrappers,
+    containers=TYPESCRIPT.containers,
+    imports=TYPESCRIPT.imports,
+    conditionals=_JAVASCRIPT_CONDITIONALS,
+    calls=JAVASCRIPT.calls,
+    comments=JAVASCRIPT.comments,
+    attributes=JAVASCRIPT.attributes,
+    ignored=JAVASCRIPT.ignored,
+)
+
+GO = Rules(
+    name="go",
+    package="tree_sitter_go",
+    extra="languages",
+    definitions={
+        "function_declaration": FUNCTION,
+        "method_declaration": go_method,
+        "method_elem": FUNCTION,
+        "type_spec": go_type,
+        "type_alias": TYPE,
+        "const_spec": go_value,
+        "var_spec": go_value,
+    },
+    wrappers=frozenset({"type_declaration", "const_declaration", "var_declaration", "var_spec_list"}),
+    imports=frozenset({"import_declaration"}),
+    calls={"call_expression": ("function", "function")},
+    ignored=frozenset({"package_clause"}),
+)
+
+
+def _java_import(package: str, name: str, kind: BlockKind) -> str:
+    return f"import {package}.{name};"
+
+
+def _public(signature: str) -> bool:
+    return re.search(r"\bpublic\b", signature) is not None
+
+
+JAVA = Rules(
+    name="java",
+    package="tree_sitter_java",
+    extra="languages",
+    definitions={
+        "class_declaration": CLASS,
+        "interface_declaration": CLASS,
+        "enum_declaration": CLASS,
+        "record_declaration": CLASS,
+        "annotation_type_declaration": CLASS,
+        "method_declaration": FUNCTION,
+        "constructor_declaration": FUNCTION,
+        "compact_constructor_declaration": FUNCTION,
+        "annotation_type_element_declaration": FUNCTION,
+        "field_declaration": first_name,
+        "constant_declaration": first_name,
+    },
+    containers=frozenset(
+        {"class_body", "interface_body", "enum_body", "enum_body_declarations", "annotation_type_body"}
+    ),
+    imports=frozenset({"import_declaration"}),
+    calls={"method_invocation": ("object", "name"), "object_creation_expression": ("type", "type")},
+    comments=frozenset({"line_comment", "block_comment"}),
+    attributes=frozenset({"annotation", "marker_annotation"}),
+    modifiers=frozenset({"modifiers"}),
+    package_nodes=frozenset({"package_declaration"}),
+    import_line=_java_import,
+    exported=_public,
+)
+
+RUST = Rules(
+    name="rust",
+    package="tree_sitter_rust",
+    extra="languages",
+    definitions={
+        "function_item": FUNCTION,
+        "function_signature_item": FUNCTION,
+        "struct_item": CLASS,
+        "union_item": CLASS,
+        "enum_item": CLASS,
+        "trait_item": CLASS,
+        "impl_item": rust_impl,
+        "type_item": TYPE,
+        "associated_type": TYPE,
+        "const_item": ASSIGNMENT,
+        "static_item": ASSIGNMENT,
+        "macro_definition": rust_macro,
+        "mod_item": rust_mod,
+    },
+    containers=frozenset({"declaration_list", "foreign_mod_item"}),
+    imports=frozenset({"use_declaration", "extern_crate_declaration"}),
+    calls={"call_expression": ("function", "function"), "macro_invocation": ("macro", "macro")},
+    comments=frozenset({"line_comment", "block_comment"}),
+    attributes=frozenset({"attribute_item"}),
+    ignored=frozenset({"inner_attribute_item", "empty_statement", "shebang", "extern_modifier"}),
+)
+
+_C_DEFINITIONS = {
+    "function_definition": c_function,
+    "declaration": c_declaration,
+    "field_declaration": c_declaration,
+    "type_definition": c_typedef,
+    "struct_specifier": embraced(BlockKind.CLASS),
+    "union_specifier": embraced(BlockKind.CLASS),
+    "enum_specifier": embraced(BlockKind.CLASS),
+    "preproc_def": c_macro,
+    "preproc_function_def": FUNCTION,
+}
+_C_CONTAINERS = frozenset(
+    {
+        "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef", "linkage_specification",
+        "declaration_list", "field_declaration_list",
+    }
+)  # fmt: skip
+
+C = Rules(
+    name="c",
+    package="tree_sitter_c",
+    extra="languages",
+    definitions=_C_DEFINITIONS,
+    containers=_C_CONTAINERS,
+    imports=frozenset({"preproc_include"}),
+    calls={"call_expression": ("function", "function")},
+    attributes=frozenset({"attribute_declaration"}),
+    ignored=frozenset({"preproc_call"}),
+)
+
+CPP = Rules(
+    name="cpp",
+    package="tree_sitter_cpp",
+    extra="languages",
+    definitions={
+        **_C_DEFINITIONS,
+        "class_specifier": embraced(BlockKind.CLASS),
+        "alias_declaration": TYPE,
+        "concept_definition": TYPE,
+        "namespace_definition": namespace,
+    },
+    wrappers=frozenset({"template_declaration", "linkage_specification"}),
+    containers=_C_CONTAINERS,
+    imports=frozenset({"preproc_include", "using_declaration"}),
+    calls={"call_expression": ("function", "function"), "new_expression": ("type", "type")},
+    attributes=C.attributes,
+    ignored=frozenset({"preproc_call", "access_specifier", "friend_declaration"}),
+)
+
+
+def _cs_import(package: str, name: str, kind: BlockKind) -> str:
+    return f"using {package};"
+
+
+CSHARP = Rules(
+    name="csharp",
+    package="tree_sitter_c_sharp",
+    extra="languages",
+    definitions={
+        "class_declaration": CLASS,
+        "struct_declaration": CLASS,
+        "interface_declaration": CLASS,
+        "record_declaration": CLASS,
+        "enum_declaration": CLASS,
+        "delegate_declaration": TYPE,
+        "method_declaration": FUNCTION,
+        "constructor_declaration": FUNCTION,
+        "destructor_declaration": cs_operator,
+        "operator_declaration": cs_operator,
+        "conversion_operator_declaration": cs_operator,
+        "property_declaration": cs_property,
+        "indexer_declaration": cs_property,
+        "event_declaration": cs_property,
+        "local_function_statement": FUNCTION,
+        "field_declaration": first_name,
+    },
+    containers=frozenset(
+        {"declaration_list", "namespace_declaration", "file_scoped_namespace_declaration", "preproc_if",
+         "preproc_else", "preproc_elif"}
+    ),
+    imports=frozenset({"using_directive"}),
+    calls={
+        "invocation_expression": ("function", "function"),
+        "object_creation_expression": ("type", "type"),
+    },
+    attributes=frozenset({"attribute_list"}),
+    ignored=frozenset({"preproc_region", "preproc_endregion", "preproc_nullable", "preproc_pragma", "preproc_define"}),
+    package_nodes=frozenset({"namespace_declaration", "file_scoped_namespace_declaration"}),
+    import_line=_cs_import,
+    exported=_public,
+)  # fmt: skip
+
+RUBY = Rules(
+    name="ruby",
+    package="tree_sitter_ruby",
+    extra="languages",
+    definitions={
+        "method": ruby_method,
+        "singleton_method": ruby_method,
+        "class": ruby_class,
+        "module": ruby_class,
+        "singleton_class": ruby_singleton,
+        "assignment": ruby_assignment,
+        "call": ruby_call,
+    },
+    containers=frozenset({"body_statement"}),
+    conditionals=frozenset({"if", "unless", "while", "until", "case", "begin"}),
+    calls={"call": ("receiver", "method")},
+    ignored=frozenset({"empty_statement"}),
+)
+
+
+def _php_import(package: str, name: str, kind: BlockKind) -> str:
+    function = "function " if kind is BlockKind.FUNCTION else ""
+    return f"use {function}{package}\\{name};"
+
+
+PHP = Rules(
+    name="php",
+    package="tree_sitter_php",
+    entry="language_php",
+    extra="languages",
+    definitions={
+        "class_declaration": CLASS,
+        "interface_declaration": CLASS,
+        "trait_declaration": CLASS,
+        "enum_declaration": CLASS,
+        "function_definition": FUNCTION,
+        "method_declaration": FUNCTION,
+        "const_declaration": first_name,
+        "property_declaration": first_name,
+        "expression_statement": php_statement,
+    },
+    containers=frozenset({"declaration_list", "enum_declaration_list", "namespace_definition", "compound_statement"}),
+    imports=frozenset({"namespace_use_declaration"}),
+    conditionals=frozenset(
+        {"if_statement", "for_statement", "foreach_statement", "while_statement", "try_statement", "switch_statement"}
+    ),
+    calls={
+        "function_call_expression": ("function", "function"),
+        "member_call_expression": ("object", "name"),
+        "nullsafe_member_call_expression": ("object", "name"),
+        "scoped_call_expression": ("scope", "name"),
+        "object_creation_expression": ("", ""),
+    },
+    attributes=frozenset({"attribute_list"}),
+    ignored=frozenset({"php_tag", "php_end_tag", "declare_statement", "empty_statement"}),
+    package_nodes=frozenset({"namespace_definition"}),
+    import_line=_php_import,
+)
+
+LANGUAGE_RULES = {
+    "javascript": JAVASCRIPT,
+    "typescript": TYPESCRIPT,
+    "tsx": TSX,
+    "go": GO,
+    "java": JAVA,
+    "rust": RUST,
+    "c": C,
+    "cpp": CPP,
+    "csharp": CSHARP,
+    "ruby": RUBY,
+    "php": PHP,
+}
+"""By the names that `walk.LANGUAGES` gives to files. A header (`.h`) is `c` there: `code_blocks` looks inside."""

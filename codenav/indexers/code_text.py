@@ -1,0 +1,60 @@
+"""Pieces of source as text: prototypes, doc comments."""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+
+SIGNATURE_CHARACTERS = 2_000
+"""A longer prototype is cut."""
+
+_STRING_OR_COMMENT = re.compile(
+    r'(?P<keep>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)|//[^\n]*|/\*.*?\*/', re.DOTALL
+)
+_STAR = re.compile(r"^[ \t]*\*(?!/) ?", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*(?://[/!]*<?|#+)(?P<rest>.*)$")
+_DIRECTIVE = re.compile(r"^(?://(?:go:|\s*\+build|nolint|export )|#\s*(?:frozen_string_literal|-\*-|!|encoding:))")
+_TAGS = re.compile(r"</?(?:summary|remarks|para)>")
+_LICENCE = re.compile(r"copyright|licen[sc]ed? |SPDX-|all rights reserved|permission is hereby granted", re.IGNORECASE)
+
+
+def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
+    """A declaration on one line, without comments and without the `{` or `;` at its end."""
+    source = source[: limit * 4]
+    if "//" in source or "/*" in source:
+        source = _STRING_OR_COMMENT.sub(lambda found: found.group("keep") or " ", source)
+    joined = ""
+    for part in source.split("\n"):
+        part = " ".join(part.split()).removesuffix("\\").rstrip()
+        if not part:
+            continue
+        if part[0] in ")]>":
+            joined = joined.removesuffix(",")
+        elif joined and joined[-1] not in "([<":
+            joined += " "
+        joined += part
+    joined = joined.rstrip()
+    joined = joined.rstrip("{;, ")
+    return joined if len(joined) <= limit else joined[: limit - 2] + " …"
+
+
+def doc_text(comments: list[str]) -> str:
+    """What the comments above a definition say, without their marks and without directives to tools."""
+    lines: list[str] = []
+    for comment in comments:
+        if comment.startswith("/*"):
+            inner = comment.rstrip().removesuffix("/").strip("/*!").removeprefix("<")
+            lines += cleandoc(_STAR.sub("", inner)).split("\n")
+        elif comment.startswith("=begin"):
+            lines += comment.split("\n")[1:-1]
+        elif not _DIRECTIVE.match(comment):
+            found = _LINE.match(comment)
+            lines.append(found.group("rest") if found else comment)
+    if lines and all(not line or line[0] == " " for line in lines):
+        lines = [line[1:] for line in lines]
+    return _TAGS.sub("", "\n".join(line.rstrip() for line in lines)).strip("\n")
+
+
+def is_licence(text: str) -> bool:
+    """Whether a comment is the notice that stands at the head of every file of a project."""
+    return _LICENCE.search(text) is not None

@@ -1,0 +1,416 @@
+"""One walk over the syntax tree of a file in any language but Python: what becomes a block."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from codenav.blocks import BlockKind
+from codenav.indexers.code_draft import Draft, Elision
+from codenav.indexers.code_rules import Found, Rules, spaced, text_of
+from codenav.indexers.code_text import doc_text, is_licence, prototype
+from codenav.indexers.code_tree import Grammar, Role
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+DEPTH = 100
+"""Definitions within more definitions than that are left out, as in Python."""
+
+LONG_ASSIGNMENT = 1_000
+"""Bytes. A longer field or constant of a class is a block of its own, and `...` in the block of the class."""
+
+RUN_BYTES = 6_000
+"""A run of statements is cut into blocks of about this size, between statements."""
+
+_LABELS = {"name", "condition", "value"}
+"""Fields of what is no part of a container, but says what it is."""
+
+_KEYWORD = re.compile(rb"(?:const|let|var|type)[ \t]+\Z")
+"""Before a local definition: part of it, though not of its node."""
+
+_NO_ROLE = Role("")
+_TRANSPARENT = Role("ERROR", container=True)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """What is around a node."""
+
+    depth: int
+    """Of the node that opened it."""
+    items: int
+    """Depth of the nodes that are items here; -1 where none is."""
+    names: tuple[str, ...] = ()
+    kind: str = "file"
+    """`file`, `class` or `function`: the nearest definition around. A namespace is a `file`."""
+    runs: bool = False
+    """Whether items that are no definitions are gathered as statements."""
+    elided: list[Elision] | None = None
+    """Of the block around: what it shows in short."""
+    outer: Node | None = None
+    """The wrapper that is part of the one definition in it."""
+    prefix: str = ""
+    """The first words of a wrapper that holds several definitions: `export const`."""
+    importable: str | None = None
+    """The import line of the definition around; None outside of any."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Adjacent imports, or adjacent statements."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    rows: tuple[int, int]
+    signature: list[str]
+    elided: list[Elision] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A comment, or an attribute that stands beside what it belongs to."""
+
+    start: int
+    end: int
+    rows: tuple[int, int]
+    comment: bool
+
+
+class Walk:
+    """Goes over the tree once, with a cursor: `Node.children` keeps every node of the tree alive, and tree-sitter's
+    queries take half a minute for 200,000 open brackets, without a way to stop them."""
+
+    def __init__(self, data: bytes, root: Node, rules: Rules, grammar: Grammar, *, path: str) -> None:
+        self._data, self._root, self._rules, self._grammar = data, root, rules, grammar
+        self._module = path.rpartition("/")[2].partition(".")[0]
+        self._frames = [_Frame(depth=0, items=1, runs=True)]
+        self._marks: list[_Mark] = []
+        self._run: _Run | None = None
+        self._claimed: set[int] = set()
+        self._package = ""
+        self._head: list[_Mark] | None = None
+        self._drafts: list[Draft] = []
+        self.called: list[tuple[int, int]] = []
+        """Bytes from which the names of calls are read."""
+
+    def drafts(self) -> list[Draft]:
+        """The blocks in order of the source, the outer one first."""
+        cursor = self._root.walk()
+        roles, error = self._grammar.roles, self._grammar.error
+        frames = self._frames
+        depth = 0
+        going = cursor.goto_first_child()
+        if going:
+            depth = 1
+        while going:
+            node = cursor.node
+            if node is not None:
+                number = node.kind_id
+                role = roles.get(number)
+                item = depth == frames[-1].items
+                if role is not None or (item and cursor.field_name not in _LABELS):
+                    self._visit(node, depth, item, role or (_TRANSPARENT if number == error else _NO_ROLE))
+            if cursor.goto_first_child():
+                depth += 1
+                continue
+            while not cursor.goto_next_sibling():
+                going = cursor.goto_parent()
+                depth -= 1
+                if not going or depth == 0:
+                    going = False
+                    break
+            while len(frames) > 1 and frames[-1].depth >= depth:
+                self._leave(frames.pop())
+        while len(frames) > 1:
+            self._leave(frames.pop())
+        self._flush()
+        self._head_document()
+        self._drafts.sort(key=lambda draft: (draft.start, -draft.end))
+        return self._drafts
+
+    def _leave(self, frame: _Frame) -> None:
+        if frame.runs:
+            self._flush()
+
+    def _visit(self, node: Node, depth: int, item: bool, role: Role) -> None:
+        frame = self._frames[-1]
+        if role.comment:
+            self._mark(node, comment=True)
+            return
+        if role.attribute:
+            self._mark(node, comment=False)
+        if role.call is not None:
+            self._call(node, role.call)
+        if role.package and not self._package:
+            self._package = self._package_of(node)
+        if item and self._head is None and not (role.ignored or role.package):
+            self._head = list(self._marks)
+        if role.reader is not None and node.id not in self._claimed:
+            found = role.reader(node, self._data, item)
+            if found is not None and self._define(node, depth, item, found):
+                return
+        if not item or role.ignored or role.attribute:
+            return
+        if role.wrapper and self._wrap(node, depth):
+            return
+        if role.container:
+            self._frames.append(replace(frame, depth=depth, items=depth + 1, outer=None, prefix=""))
+        elif role.package:
+            return
+        elif frame.runs and (role.importing or (role.wrapper and node.child_by_field_name("source") is not None)):
+            self._add(BlockKind.IMPORT, node)
+        elif frame.runs and role.conditional:
+            self._conditional(node, depth)
+        elif frame.runs and node.is_named and node.child_count:
+            self._add(BlockKind.ASSIGNMENT, node)
+            run = self._run
+            self._frames.append(
+                replace(frame, depth=depth, items=-1, runs=False, elided=run.elided if run else None, outer=None)
+            )
+
+    def _wrap(self, node: Node, depth: int) -> bool:
+        """Open a wrapper, if there is a definition in it."""
+        frame = self._frames[-1]
+        inner = 0
+        first = node
+        for child in node.children:
+            role = self._grammar.roles.get(child.kind_id)
+            if role is not None and (role.reader is not None or role.wrapper):
+                first = child if not inner else first
+                inner += 1
+        if not inner:
+            return False
+        outer = frame.outer if frame.outer is not None else node
+        prefix = ""
+        if inner > 1:
+            words = self._slice(outer.start_byte, first.start_byte).partition("(")[0].split("\n")[0]
+            prefix = words.strip() + " "
+        self._frames.append(
+            replace(frame, depth=depth, items=depth + 1, runs=False, outer=outer if inner == 1 else None, prefix=prefix)
+        )
+        return True
+
+    def _define(self, node: Node, depth: int, item: bool, found: Found) -> bool:
+        frame = self._frames[-1]
+        outer = frame.outer if frame.outer is not None and item else node
+        names = frame.names + found.names
+        if not names and not found.scope:
+            return True
+        if found.scope == "namespace":
+            self._flush()
+            kind = "class" if frame.kind == "class" else "file"
+            self._frames.append(replace(frame, depth=depth, items=depth + 1, names=names, kind=kind, outer=None))
+            return True
+        if found.kind is BlockKind.IMPORT:
+            self._add(BlockKind.IMPORT, outer)
+            return True
+        if found.kind is BlockKind.ASSIGNMENT:
+            if not item:
+                return False
+            if frame.kind == "class" and outer.end_byte - outer.start_byte <= LONG_ASSIGNMENT:
+                return True
+        if found.claims is not None:
+            self._claimed.add(found.claims.id)
+        self._flush()
+        if len(names) <= DEPTH:
+            self._draft(node, outer, depth, names, found)
+        return True
+
+    def _draft(self, node: Node, outer: Node, depth: int, names: tuple[str, ...], found: Found) -> None:
+        frame = self._frames[-1]
+        kind = found.kind
+        if kind is BlockKind.FUNCTION and frame.kind == "class":
+            kind = BlockKind.METHOD
+        start, row = outer.start_byte, outer.start_point.row
+        keyword = _KEYWORD.search(self._data, max(0, start - 20), start) if frame.items < 0 else None
+        if keyword is not None:
+            start = keyword.start()
+        marks = self._marks_above(start, row)
+        signature = self._signature(start, node, outer, found)
+        importable = frame.importable
+        if importable is None:
+            importable = self._import_line(names[0], found.kind, signature)
+        draft = Draft(
+            kind=kind,
+            name=names[-1],
+            qualname=".".join(names),
+            start=marks[0].start if marks else start,
+            end=outer.end_byte,
+            rows=(marks[0].rows[0] if marks else row, _last_row(outer)),
+            signature=signature,
+            docstring=doc_text([self._slice(mark.start, mark.end) for mark in marks if mark.comment]),
+            importable=importable,
+        )
+        self._drafts.append(draft)
+        if frame.elided is not None:
+            self._elide(frame.elided, marks, start, found.body)
+        inner = replace(frame, depth=depth, items=-1, runs=False, outer=None, prefix="", elided=None, importable="")
+        if found.scope != "alias":
+            inner.names = names
+        if found.scope in ("class", "alias"):
+            inner.elided = draft.elided
+        if found.scope == "class":
+            inner.kind, inner.items, inner.importable = "class", depth + 1, importable
+        elif found.scope == "function":
+            inner.kind = "function"
+        self._frames.append(inner)
+
+    def _elide(self, elided: list[Elision], marks: list[_Mark], start: int, body: Node | None) -> None:
+        """In the block around: no doc comments, and `...` for what is in the body."""
+        for mark, after in zip(marks, [*(mark.start for mark in marks[1:]), start], strict=False):
+            if mark.comment:
+                elided.append(Elision(mark.start, after, ""))
+        if body is None or body.end_byte - body.start_byte <= 5:
+            return
+        opening = self._data[body.start_byte : body.start_byte + 2]
+        shown = "{ ... }" if opening[:1] == b"{" else "=> ..." if opening == b"=>" else "..."
+        elided.append(Elision(body.start_byte, body.end_byte, shown))
+
+    def _signature(self, start: int, node: Node, outer: Node, found: Found) -> str:
+        frame = self._frames[-1]
+        body = found.body
+        end = found.signature_end or (body.start_byte if body is not None else node.end_byte)
+        if found.kind is BlockKind.ASSIGNMENT:
+            return prototype(frame.prefix + self._slice(start, min(node.end_byte, start + 800)), 200)
+        pieces = [frame.prefix]
+        for attribute in self._attributes(outer, node):
+            if start <= attribute.start_byte < end:
+                pieces.append(self._slice(start, attribute.start_byte))
+                start = attribute.end_byte
+        pieces.append(self._slice(start, max(start, end)))
+        if found.kind is BlockKind.CLASS and body is not None and not found.signature_end:
+            # `typedef struct { … } point;`
+            pieces.append(" " + self._slice(body.end_byte, min(node.end_byte, body.end_byte + 100)))
+        return prototype("".join(pieces))
+
+    def _attributes(self, outer: Node, node: Node) -> list[Node]:
+        rules = self._rules
+        if not rules.attributes:
+            return []
+        attributes = []
+        for around in (outer,) if outer == node else (outer, node):
+            for index in range(min(around.child_count, 10)):
+                child = around.child(index)
+                if child.type in rules.attributes:
+                    attributes.append(child)
+                elif child.type in rules.modifiers:
+                    attributes += [inner for inner in child.children if inner.type in rules.attributes]
+        return attributes
+
+    def _import_line(self, name: str, kind: BlockKind, signature: str) -> str:
+        rules = self._rules
+        if rules.import_line is None or not self._package or not rules.exported(signature):
+            return ""
+        if kind not in (BlockKind.CLASS, BlockKind.FUNCTION):
+            return ""
+        return rules.import_line(self._package, name, kind)
+
+    def _package_of(self, node: Node) -> str:
+        label = node.child_by_field_name("name")
+        if label is None:
+            label = next((child for child in node.named_children if child.type.endswith("identifier")), None)
+        return spaced(text_of(label, self._data)) if label is not None else ""
+
+    def _conditional(self, node: Node, depth: int) -> None:
+        frame = self._frames[-1]
+        self._flush()
+        header = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)).split("\n")[0], 200)
+        rows = (node.start_point.row, _last_row(node))
+        draft = Draft(BlockKind.CONDITIONAL, header, header, node.start_byte, node.end_byte, rows, header)
+        self._drafts.append(draft)
+        self._frames.append(replace(frame, depth=depth, items=-1, runs=False, elided=draft.elided, outer=None))
+
+    def _add(self, kind: BlockKind, node: Node) -> None:
+        """An import or a statement, to the run that it goes on with."""
+        run = self._run
+        if run is not None and (run.kind is not kind or node.end_byte - run.start > RUN_BYTES):
+            self._flush()
+            run = None
+        rows = (node.start_point.row, _last_row(node))
+        words = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)), 100)
+        if run is not None:
+            run.end, run.rows = node.end_byte, (run.rows[0], rows[1])
+            run.signature.append(words)
+            return
+        marks = self._marks_above(node.start_byte, rows[0]) if kind is BlockKind.ASSIGNMENT else []
+        start = marks[0].start if marks else node.start_byte
+        rows = (marks[0].rows[0] if marks else rows[0], rows[1])
+        self._run = _Run(kind, start, node.end_byte, rows, [words])
+
+    def _flush(self) -> None:
+        run, self._run = self._run, None
+        if run is None:
+            return
+        name = "imports" if run.kind is BlockKind.IMPORT else "statements"
+        signature = spaced("; ".join(run.signature[:20]), 300)
+        self._drafts.append(Draft(run.kind, name, name, run.start, run.end, run.rows, signature, elided=run.elided))
+
+    def _head_document(self) -> None:
+        """What the comments at the top of the file say of it, if it is not the notice of a licence."""
+        used = {draft.start for draft in self._drafts}
+        chains: list[list[_Mark]] = []
+        for mark in self._marks if self._head is None else self._head:
+            if chains and mark.rows[0] <= chains[-1][-1].rows[1] + 1:
+                chains[-1].append(mark)
+            else:
+                chains.append([mark])
+        for chain in chains:
+            text = doc_text([self._slice(mark.start, mark.end) for mark in chain if mark.comment])
+            if chain[0].start in used or not text.strip() or is_licence(text):
+                continue
+            rows = (chain[0].rows[0], chain[-1].rows[1])
+            title = text.strip().partition("\n")[0][:200]
+            name = self._module
+            self._drafts.append(Draft(BlockKind.DOCUMENT, name, name, chain[0].start, chain[-1].end, rows, title, text))
+
+    def _mark(self, node: Node, *, comment: bool) -> None:
+        start, end = node.start_byte, node.end_byte
+        # The line comments of some grammars reach over the end of their line.
+        while end > start and self._data[end - 1 : end].isspace():
+            end -= 1
+        row = node.start_point.row
+        last = node.end_point.row if end == node.end_byte else row + self._data.count(b"\n", start, end)
+        self._marks.append(_Mark(start, end, (row, last), comment))
+
+    def _marks_above(self, start: int, row: int) -> list[_Mark]:
+        """The comments and attributes right above a byte and its row, with no empty line and nothing else between."""
+        above: list[_Mark] = []
+        for mark in reversed(self._marks):
+            if mark.start >= start:
+                continue
+            if mark.end > start or row - mark.rows[1] > 1 or self._data[mark.end : start].strip():
+                break
+            if not self._begins_line(mark.start):
+                break
+            above.append(mark)
+            start, row = mark.start, mark.rows[0]
+        above.reverse()
+        return above
+
+    def _begins_line(self, start: int) -> bool:
+        """Whether only other marks stand before it on its line."""
+        line = self._data[max(self._data.rfind(b"\n", 0, start) + 1, start - 500) : start].strip()
+        return not line or line.endswith((b"*/", b"]", b")")) or line == b"<?php"
+
+    def _call(self, node: Node, fields: tuple[str, str]) -> None:
+        first, last = fields
+        if not last:
+            name = next((child for child in node.named_children if "name" in child.type), None)
+            start = end = name
+        else:
+            end = node.child_by_field_name(last)
+            start = node.child_by_field_name(first) if first != last else end
+        if end is not None:
+            self.called.append(((start or end).start_byte, end.end_byte))
+
+    def _slice(self, start: int, end: int) -> str:
+        return self._data[start:end].decode("utf-8", "replace")
+
+
+def _last_row(node: Node) -> int:
+    """Where a node ends; one that ends with its line's end has no part in the next."""
+    row, column = node.end_point
+    return row - 1 if column == 0 and row > node.start_point.row else row

@@ -1,0 +1,25 @@
+"""The text of a file to blocks, by its language."""
+
+from __future__ import annotations
+
+from codenav.blocks import CodeBlock
+from codenav.indexers.code_blocks import code_blocks
+from codenav.indexers.code_languages import LANGUAGE_RULES
+from codenav.indexers.document_blocks import document_blocks
+from codenav.indexers.notebooks import notebook_blocks
+from codenav.indexers.python_blocks import python_blocks
+from codenav.indexers.python_draft import Place
+
+
+def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock] | None, str]:
+    """The blocks in order of the file, and why it was cut; None and why where it is left out.
+
+    `language` is a value of `walk.LANGUAGES`. `text` has `\\n` line ends.
+    """
+    if language == "python":
+        return python_blocks(text, place)
+    if language == "notebook":
+        return notebook_blocks(text, place)
+    if language in LANGUAGE_RULES:
+        return code_blocks(text, place, language)
+    return document_blocks(text, place, language), ""
