@@ -26,9 +26,10 @@ def open_store(options: StoreOptions) -> Store:
         from codenav.retrieval.catalog import EmbeddedStore
 
         return EmbeddedStore(indexes_dir())
+    from codenav.retrieval.elastic.local_server import with_local_server
     from codenav.retrieval.elastic.store import ElasticsearchStore
 
-    return ElasticsearchStore(options)
+    return ElasticsearchStore(with_local_server(options))
 
 
 def check_store(options: StoreOptions) -> Iterator[CheckRow]:

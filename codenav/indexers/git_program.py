@@ -51,13 +51,15 @@ class Git:
     (credentials, proxies), and none while it writes files: no filter, no hook, no LFS, no submodule runs.
     """
 
-    def __init__(self, repository: Repository, scratch: Path) -> None:
+    def __init__(self, repository: Repository, scratch: Path, *, limit: int = MAX_BYTES) -> None:
+        """`limit`: bytes of what is received, and of the files of a commit."""
         program = shutil.which("git")
         if program is None:
             raise Unavailable("git is not installed, and a git: source needs it", hint="apt-get install git")
         self._program = program
         self._repository = repository
         self._scratch = scratch
+        self._limit = limit
         self._dir = scratch / "git"
 
     def refs(self, *patterns: str) -> Mapping[str, str]:
@@ -96,7 +98,7 @@ class Git:
         """
         sizes = self._run("ls-tree", "-r", "-l", "-z", commit, seconds=ASK_SECONDS, private=True)
         total = sum(int(size) for size in re.findall(r"(?:^|\0)\d+ blob [0-9a-f]+ +(\d+)\t", sizes))
-        if total > MAX_BYTES:
+        if total > self._limit:
             self._too_large()
         tree = self._scratch / "tree"
         tree.mkdir()
@@ -137,7 +139,7 @@ class Git:
                 return
             if time.monotonic() - begun > seconds:
                 self._fail(f"no answer within {seconds:.0f} s")
-            if pause >= 0.5 and _size(self._scratch) > 2 * MAX_BYTES:
+            if pause >= 0.5 and _size(self._scratch) > 2 * self._limit:
                 self._too_large()
             pause = min(pause * 2, 0.5)
 
@@ -192,7 +194,7 @@ class Git:
 
     def _too_large(self) -> NoReturn:
         raise UsageError(
-            f"{self._repository.shown} is larger than {MAX_BYTES / 1e9:g} GB",
+            f"{self._repository.shown} is larger than {self._limit / 1e9:g} GB",
             hint="clone it yourself, and name the folder in it that you need",
         )
 

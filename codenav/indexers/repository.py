@@ -79,8 +79,8 @@ def parse(spec: str) -> Repository:
         raise UsageError(f"git: no transport {scheme!r} here: {', '.join(TRANSPORTS)}", hint=_FORM)
     parts = urlsplit(place)
     path, revision = _split(parts.path)
-    local = scheme == "file" and parts.netloc in ("", "localhost")
-    if parts.query or parts.fragment or not (local or _HOST.fullmatch(parts.netloc)) or not path.strip("/"):
+    known = parts.netloc in ("", "localhost") if scheme == "file" else _HOST.fullmatch(parts.netloc)
+    if parts.query or parts.fragment or not known or not path.strip("/"):
         raise UsageError("this is no URL of a repository", hint=_FORM)
     return Repository(urlunsplit((scheme, parts.netloc, path, "", "")), _checked(revision))
 

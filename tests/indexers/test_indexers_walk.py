@@ -137,12 +137,16 @@ def test_links(tree: Tree, tmp_path: Path) -> None:
     (root / "broken.py").symlink_to("nowhere.py")
     (root / "self.py").symlink_to("self.py")
     (root / "broken.json").symlink_to("nowhere")
+    (root / "ping").symlink_to("pong")
+    (root / "pong").symlink_to("ping")
     assert taken(root) == ["pkg/a.py"]
     assert skipped(root) == {
         "out": "link that leads out of the source",
         "out.py": "link that leads out of the source",
         "broken.py": "broken link",
-        "self.py": "broken link",
+        "self.py": "link that leads to itself",
+        "ping": "link that leads to itself",
+        "pong": "link that leads to itself",
     }
 
 
