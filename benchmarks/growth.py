@@ -100,28 +100,28 @@ class Size:
         )
 
 
-FIGURES: dict[str, Callable[[Size], str]] = {
-    "blocks": lambda size: f"{size.blocks}",
-    "files": lambda size: f"{size.files}",
-    "MB of text": lambda size: f"{size.megabytes:.0f}",
-    "from nothing, wall s": lambda size: f"{size.build.wall:.1f}",
-    "  wall µs per block": lambda size: f"{size.build.wall / size.blocks * 1e6:.0f}",
-    "  processor µs per block": lambda size: f"{size.build.cpu / size.blocks * 1e6:.0f}",
-    "  peak RSS of all processes, MB": lambda size: f"{size.build.rss:.0f}",
-    "  peak PSS of all processes, MB": lambda size: f"{size.build.pss:.0f}",
-    "  peak RSS per block, KB": lambda size: f"{size.build.rss / size.blocks * 1e3:.2f}",
-    "  index, MB": lambda size: f"{size.disk / 1e6:.0f}",
-    "  index per block, KB": lambda size: f"{size.disk / size.blocks / 1e3:.2f}",
-    "nothing changed, wall s": lambda size: f"{size.again.wall:.2f}",
-    "  peak RSS, MB": lambda size: f"{size.again.rss:.0f}",
-    "one file edited, wall s": lambda size: f"{size.edit.wall:.2f}",
-    "   peak RSS, MB": lambda size: f"{size.edit.rss:.0f}",
-    "codenav search, wall s": lambda size: f"{size.search.wall:.2f}",
-    "    peak RSS, MB": lambda size: f"{size.search.rss:.0f}",
-    "250 queries, p50 ms": lambda size: f"{size.latency(0.5):.2f}",
-    "  p99 ms": lambda size: f"{size.latency(0.99):.2f}",
-    "  p99 ms without wildcards": lambda size: f"{size.latency(0.99, wildcards=False):.2f}",
-}
+FIGURES: list[tuple[str, Callable[[Size], str]]] = [
+    ("blocks", lambda size: f"{size.blocks}"),
+    ("files", lambda size: f"{size.files}"),
+    ("MB of text", lambda size: f"{size.megabytes:.0f}"),
+    ("from nothing, wall s", lambda size: f"{size.build.wall:.1f}"),
+    ("  wall µs per block", lambda size: f"{size.build.wall / size.blocks * 1e6:.0f}"),
+    ("  processor µs per block", lambda size: f"{size.build.cpu / size.blocks * 1e6:.0f}"),
+    ("  peak RSS of all processes, MB", lambda size: f"{size.build.rss:.0f}"),
+    ("  peak PSS of all processes, MB", lambda size: f"{size.build.pss:.0f}"),
+    ("  peak RSS per block, KB", lambda size: f"{size.build.rss / size.blocks * 1e3:.2f}"),
+    ("  index, MB", lambda size: f"{size.disk / 1e6:.0f}"),
+    ("  index per block, KB", lambda size: f"{size.disk / size.blocks / 1e3:.2f}"),
+    ("nothing changed, wall s", lambda size: f"{size.again.wall:.2f}"),
+    ("  peak RSS, MB", lambda size: f"{size.again.rss:.0f}"),
+    ("one file edited, wall s", lambda size: f"{size.edit.wall:.2f}"),
+    ("  peak RSS, MB", lambda size: f"{size.edit.rss:.0f}"),
+    ("codenav search, wall s", lambda size: f"{size.search.wall:.2f}"),
+    ("  peak RSS, MB", lambda size: f"{size.search.rss:.0f}"),
+    ("250 queries, p50 ms", lambda size: f"{size.latency(0.5):.2f}"),
+    ("  p99 ms", lambda size: f"{size.latency(0.99):.2f}"),
+    ("  p99 ms without wildcards", lambda size: f"{size.latency(0.99, wildcards=False):.2f}"),
+]
 
 
 def main() -> None:
@@ -143,7 +143,7 @@ def main() -> None:
         for blocks in sorted(options.sizes):
             sizes.append(Size(copies.grow(blocks), place / "home"))
             print(f"{blocks} blocks: done, {sizes[-1].build.wall:.1f} s to index", file=sys.stderr)
-    for label, figure in FIGURES.items():
+    for label, figure in FIGURES:
         print(f"{label:34}" + "".join(f"{figure(size):>12}" for size in sizes))
     print()
     for small, large in pairwise(sizes):
