@@ -193,7 +193,7 @@ class Container:
                 cap_drop=["ALL"],
                 security_opt=["no-new-privileges"],
             )
-            container.put_archive(f"{_HOME}/config", _packed(server.password))
+            self._hand_over(container, server.password, image)
             remember(server)
             self._tell(f"Starting {image}")
             container.start()
@@ -204,6 +204,16 @@ class Container:
                 raise _taken(port) from error
             raise
         return self.status()
+
+    def _hand_over(self, container: Any, password: str, image: str) -> None:
+        from docker.errors import NotFound as NotThere
+
+        try:
+            container.put_archive(f"{_HOME}/config", _packed(password))
+        except NotThere as error:
+            raise Unavailable(
+                f"{image} is no image of Elasticsearch: it has no {_HOME}/config", hint=f"one such as {IMAGE}"
+            ) from error
 
     def _undo(self, server: LocalServer, fresh: bool) -> None:
         """After a start that came to nothing."""
