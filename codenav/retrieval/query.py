@@ -1,19 +1,24 @@
 """The query language: a tolerant parser. It never refuses a text, it says how it read it.
 
-The Lucene query-string subset that models know, with three readings of its own. `NOT` binds closest, then words
+The Lucene query-string subset that models know, with four readings of its own. `NOT` binds closest, then words
 side by side (any of them), then `AND`, then `OR`: so `type:FUNCTION AND shortest path` wants a function with either
-word. A colon makes a field only after a known name. Brackets and operators inside code (`f(x, -y)`) are text.
+word. Fields that narrow (`type:`, `file_path:`, `language:`, `source:`, `calls:`, `lines:`) narrow the words beside
+them. A colon makes a field only after a known name. Brackets and operators inside code (`f(x, -y)`) are text.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from codenav.errors import QueryTooLarge
 from codenav.retrieval import query_tree as tree
-from codenav.retrieval.query_clauses import MAX_CLAUSES, Clauses
-from codenav.retrieval.query_tree import FIELD, Node, all_of, any_of, negated
+from codenav.retrieval.query_clauses import Clauses
+from codenav.retrieval.query_fields import ALIASES, DEFINES, DEFINING, EQUALS, FIELD, near_field
+from codenav.retrieval.query_literals import MAX_CLAUSES
+from codenav.retrieval.query_text import cleaned
+from codenav.retrieval.query_tree import Node, all_of, any_of, negated
 
 MAX_BYTES = 64 * 1024
 """Of a query in UTF-8."""
@@ -21,6 +26,10 @@ MAX_HEIGHT = 12
 """Levels of operators that are kept. Elasticsearch refuses trees of over 30, and a level can become two of them."""
 MAX_PARENTHESES = 50
 """Levels of parentheses that are read, redundant ones included."""
+MAX_STEPS = 8 * MAX_CLAUSES
+"""Words and punctuation marks that are looked at: 64 KB of brackets would take a second."""
+NEAR_SLOP = 10
+"""Positions that `NEAR` without a number may bridge."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +49,12 @@ def parse(text: str) -> Query:
     Raises:
         QueryTooLarge: it has over 64 KB.
     """
-    size = len(text.encode("utf-8", "surrogatepass"))
+    size = len(text) if text.isascii() or len(text) > MAX_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise QueryTooLarge(f"the query has {size:,} bytes, over {MAX_BYTES:,}")
-    parser = _Parser(text)
+    plain, repairs = cleaned(text)
+    parser = _Parser(plain)
+    parser.repairs |= dict.fromkeys(repairs)
     node = parser.whole()
     low = tree.flattened(node, MAX_HEIGHT)
     if low != node:
@@ -55,8 +66,15 @@ def parse(text: str) -> Query:
 
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
 _NOT = re.compile(r"NOT(?=[\s()\"']|\Z)")
+_BETWEEN = re.compile(r"NEAR(?:[/~](\d{1,3}))?(?=\s)|ADJ(?=\s)|XOR(?=\s)")
 _SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE)
+_FILLER = re.compile(r"(and|or)(?=\s+\S)", re.IGNORECASE)
 _SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*?\\/]))|[+!](?=[+!-]{0,3}\d)")
+_MEMBER = re.compile(
+    r"\b(?:method|function|func|def|(?:type|kind)\s*[:=]\s*\(?(?:method|function))\s*:?", re.IGNORECASE
+)
+_OPENING = re.compile(r"[(\s]+")
+_PREFIX = re.compile(r"[rbfuRBFU]{1,2}(?=[\"'])")
 
 
 @dataclass
@@ -71,18 +89,56 @@ class _Run:
         never = [negated(child) for child in self.never]
         if self.must:
             return tree.preferring(all_of([*self.must, *never]), any_of(self.may))
-        return all_of([any_of(self.may), *never])
+        narrow: dict[str, list[Node]] = {}
+        words: list[Node] = []
+        for child in self.may:
+            name = _narrows(child)
+            (narrow.setdefault(name, []) if name else words).append(child)
+        return all_of([*map(any_of, narrow.values()), any_of(words), *never])
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some clauses narrow others."""
+        return (
+            not self.must
+            and bool({_narrows(child) for child in self.may} - {""})
+            and len({_narrows(child) for child in self.may}) > 1
+        )
+
+
+def _narrows(node: Node) -> str:
+    """The field of a clause that only narrows, else nothing."""
+    fields = {getattr(leaf, "field", "lines" if isinstance(leaf, tree.Lines) else "") for leaf in tree.leaves(node)}
+    if isinstance(node, tree.Prefer | tree.Not) and not fields <= {*tree.KEYWORD_FIELDS, "lines"}:
+        fields = {getattr(leaf, "field", "") for leaf in tree.leaves(getattr(node, "required", node))}
+    return min(fields) if fields and fields <= {*tree.KEYWORD_FIELDS, "lines"} else ""
 
 
 class _Parser(Clauses):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.steps = MAX_STEPS
+        self.required = False
+        """Whether the clause just read must be there beside others: `class: Loader fast`."""
+
+    @cached_property
+    def has_member(self) -> bool:
+        """Whether the query asks for a function or a method."""
+        return bool(_MEMBER.search(self.text))
+
     def whole(self) -> Node:
-        node = self.expression("text", 0)
+        node = self.expression("", 0)
         if self.clauses <= 0 and self.rest():
             self.at = len(self.text)
-            self.tell(f"only the first {MAX_CLAUSES:,} words were used")
+            self.tell(
+                f"only the first {MAX_CLAUSES:,} words were used" if self.steps else "the end was left out: too long"
+            )
         if self.junk:
             some = " ".join(item[:20] for item in list(self.junk)[:5])
             self.tell(f"punctuation was left out: {some}")
+        if isinstance(node, tree.Nothing) and self.spare:
+            self.tell("as nothing else was asked for, its words were looked for")
+            return any_of(self.spare)
         return node
 
     def expression(self, name: str, depth: int) -> Node:
@@ -92,16 +148,24 @@ class _Parser(Clauses):
         run = _Run()
         operator = ""
         while self.clauses > 0 and self.rest():
-            if self.text[self.at] == ")":
-                if depth and not self.code:
-                    break
-                self.close()
+            self.steps -= 1
+            if not self.steps:
+                self.clauses = 0
+                break
+            if self.text[self.at] in ",;|" and not _BINARY.match(self.text, self.at):
+                self.at += 1
                 continue
-            found = self.operator()
+            if self.text[self.at] == ")":
+                if depth:
+                    break
+                self.at += 1
+                self.tell("a closing parenthesis without an opening one was left out")
+                continue
+            found = self.operator(bool(run.may or run.must))
             if not found:
                 self.clause(run, name, depth)
                 continue
-            node = run.node()
+            node = self.joined(run)
             if isinstance(node, tree.Nothing):
                 self.dangling(operator or found)
             ands.append(node)
@@ -109,82 +173,132 @@ class _Parser(Clauses):
             if found == "OR":
                 ors.append(all_of(ands))
                 ands = []
-        node = run.node()
+        node = self.joined(run)
         if operator and isinstance(node, tree.Nothing):
             self.dangling(operator)
         return any_of([*ors, all_of([*ands, node])])
 
+    def joined(self, run: _Run) -> Node:
+        words = [child for child in run.may if not isinstance(child, tree.Everything)]
+        if len(words) < len(run.may) and (words or run.must):
+            run.may = words
+            self.tell("a * beside other words was left out")
+        if run.mixed:
+            names = dict.fromkeys(name for child in run.may if (name := _narrows(child)))
+            self.tell(f"{', '.join(f'{name}:' for name in names)} beside other words was read with AND")
+        return run.node()
+
     def dangling(self, operator: str) -> None:
         self.tell(f"{operator} without a word beside it was left out")
 
-    def close(self) -> None:
-        """A closing parenthesis that closes no group."""
-        self.at += 1
-        if self.code:
-            self.code -= 1
-        else:
-            self.tell("a closing parenthesis without an opening one was left out")
-
-    def operator(self) -> str:
+    def operator(self, running: bool) -> str:
         """`AND`, `OR`, or nothing, eaten."""
         match = self.eat(_BINARY)
         if match:
-            self.code = 0
             return {"&&": "AND", "||": "OR"}.get(match.group(), match.group())
-        small = _SMALL.match(self.text, self.at) if not self.code else None
+        small = _SMALL.match(self.text, self.at)
         if small and small[1].lower() in ("and", "or"):
             self.at = small.end(1)
             self.tell(f"{small[1]} was read as {small[1].upper()}")
             return small[1].upper()
+        if running and (filler := self.eat(_FILLER)):
+            self.tell(f"{filler[1]} was left out: {filler[1].upper()} in capitals combines")
         return ""
 
     def clause(self, run: _Run, name: str, depth: int) -> None:
         never = must = False
+        between = self.eat(_BETWEEN) if run.may else None
         while self.rest():
-            small = _SMALL.match(self.text, self.at) if not self.code else None
+            small = _SMALL.match(self.text, self.at)
             if self.eat(_NOT):
-                self.code = 0
                 never = not never
             elif small and small[1].lower() == "not":
                 self.at = small.end(1)
                 self.tell(f"{small[1]} was read as NOT")
                 never = not never
-            elif not self.code and (sign := self.eat(_SIGN)):
+            elif sign := self.eat(_SIGN):
                 must, never = must or sign.group() == "+", never != (sign.group() in "-!")
             else:
                 break
-        if self.rest() and not self.operator_next() and self.text[self.at] != ")":
-            node = self.boost(self.primary(name, depth))
-            (run.never if never else run.must if must else run.may).append(node)
-        elif never or must:
-            self.dangling("NOT" if never else "+")
+        if not self.rest() or _BINARY.match(self.text, self.at) or self.text[self.at] == ")":
+            if never or must:
+                self.dangling("NOT" if never else "+")
+            return
+        outer, self.strict = self.strict, self.strict or never
+        self.required = False
+        node = self.boost(self.primary(name, depth))
+        self.strict, must, self.required = outer, must or self.required, False
+        if between and not (never or must):
+            node = self.near(between, run.may.pop(), node)
+        (run.never if never else run.must if must else run.may).append(node)
 
-    def operator_next(self) -> bool:
-        return bool(_BINARY.match(self.text, self.at))
+    def near(self, between: re.Match[str], left: Node, right: Node) -> Node:
+        """Two clauses with `NEAR`, `ADJ` or `XOR` between them."""
+        word = between.group()
+        phrases = (tree.Words, tree.Phrase)
+        if word == "XOR" or not (
+            isinstance(left, phrases) and isinstance(right, phrases) and left.field == right.field
+        ):
+            self.tell(f"{word} was read as OR")
+            return any_of([left, right])
+        slop = 0 if word == "ADJ" else min(int(between[1] or NEAR_SLOP), 100)
+        node = tree.Phrase(left.field, left.words + right.words, slop)
+        self.tell(f"{word} was read as {tree.render(node)[:80]}")
+        return node
 
     def primary(self, name: str, depth: int) -> Node:
-        named = FIELD.match(self.text, self.at) if not self.code else None
+        defines = self.eat(DEFINES) if not name else None
+        if defines:
+            self.alone = self.required = True
+            kinds = DEFINING[defines[1].lower()]
+            if kinds == ("CLASS",) and self.has_member:
+                self.tell(f"{defines[1]}: beside a method was read as a word: a method's text names its class")
+                return self.value("text")
+            said = " or ".join(kinds)
+            self.tell(f"{defines[1]}: was read as the name of a {said}")
+            return all_of([any_of(tree.Value("type", kind) for kind in kinds), self.value("name")])
+        named = self.field()
+        self.alone = bool(named)
         if named:
-            self.at = named.end()
-            name = tree.ALIASES.get(named[1].lower(), named[1].lower())
-            if not self.rest() or self.text[self.at] == ")" or self.operator_next() or self.field_next():
+            name = named
+            if not self.rest() or self.text[self.at] == ")" or _BINARY.match(self.text, self.at) or self.field_next():
                 self.tell(f"{name}: without a value was left out")
                 return tree.Nothing()
-        if self.text[self.at] == "(" and not self.code:
+            if self.eat(_NOT) or (name != "lines" and self.eat(_SIGN)):
+                return negated(self.primary(name, depth)) if self.rest() else tree.Nothing()
+        self.eat(_PREFIX)
+        if self.text[self.at] == "(":
             return self.group(name, depth)
         return self.value(name)
+
+    def field(self) -> str:
+        """The field that is named here, eaten with its colon."""
+        match = self.eat(FIELD)
+        if match:
+            return ALIASES.get(match[1].lower(), match[1].lower())
+        match = self.eat(EQUALS)
+        if match:
+            self.tell(f"{match[1]}= was read as {match[1].lower()}:")
+            return match[1].lower()
+        near = near_field(self.text, self.at)
+        if near:
+            self.tell(f"{self.text[self.at : near[1]].strip()} was read as {near[0]}:")
+            self.at = near[1]
+            return near[0]
+        return ""
 
     def field_next(self) -> bool:
         return bool(FIELD.match(self.text, self.at))
 
     def group(self, name: str, depth: int) -> Node:
+        if name == "lines" and (node := self.lines_in_group()):
+            return node
         self.at += 1
         if depth >= MAX_PARENTHESES:
-            self.code += 1
+            self.eat(_OPENING)
             self.tell(f"parentheses nested over {MAX_PARENTHESES} deep were left out")
             return tree.Nothing()
         node = self.expression(name, depth + 1)
-        self.code = 0
         if self.text[self.at : self.at + 1] == ")":
             self.at += 1
         elif self.clauses > 0:

@@ -1,172 +1,188 @@
-"""The clauses of a query: words, phrases, patterns and values of fields, read from a position in its text."""
+"""The clauses of a query about words: identifiers, calls, phrases, patterns, read from a position in its text."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable
 
+from codenav.retrieval import query_regex
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import MAX_TOKEN
+from codenav.retrieval.query_automaton import too_large
+from codenav.retrieval.query_literals import Literals
+from codenav.retrieval.query_places import place_at
 from codenav.retrieval.query_tree import KEYWORD_FIELDS, Node, all_of, any_of
-from codenav.retrieval.query_values import block_kinds, plain_regex
+from codenav.retrieval.query_values import wildcard_regex
 
-MAX_CLAUSES = 1024
-"""Words, phrases and patterns of a query that are used: the limit of Lucene's `indices.query.bool.max_clause_count`."""
-MAX_PATTERNS = 16
-"""Wildcards, regular expressions and fuzzy words that are used: each can scan a whole dictionary, 10 ms and more."""
-
-_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "`": " "})
-_BOOST = re.compile(r"\^(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?=[\s)]|\Z)")
-_NEAR = re.compile(r"~(\d{0,9}(?:\.\d{1,9})?)(?=[\s)^]|\Z)")
-_REGEX = re.compile(r"/((?:[^/\\]|\\.){1,1000})/(?=[\s)^]|\Z)", re.DOTALL)
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_REGEX = re.compile(r"/(?!\*)((?:[^/\\\n]|\\.){1,1500})/(i?)(?=[\s)^]|\Z)", re.DOTALL)
+_BARE_REGEX = re.compile(r"(?=\S{0,300}(?:\\[bdswDSW](?:[+*?{)\]|\\]|(?=\s|\Z))|(?:\A|(?<=\s))\\b))[^\s\"]{2,300}")
 _SINGLE = re.compile(r"'([^'\n]{1,300})'(?!\w)")
-_OPEN_END = re.compile(r"\s(?:AND|OR|NOT)\s|\Z")
-_NUMBER = r"(\d{1,9}|\*)"
-_LINES = re.compile(
-    rf"([\[{{])\s*{_NUMBER}\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER}\s*([\]}}])"
-    rf"|{_NUMBER}(?:\s*(?:-|\.\.)\s*{_NUMBER})?|([<>]=?)\s*(\d{{1,9}})"
+_STOP = re.compile(r"\s(?:AND|OR|NOT|&&|\|\|)\s")
+_BRACKETS = re.compile(
+    r"\[(?:[\w\s,.:?*&|'=/-]|\[[\w\s,.:?*&|'=/-]{0,60}\]){0,80}\]|<(?:[\w\s,.:?*&|']|<[\w\s,.:?*&|']{0,60}>){0,80}>"
 )
-_SYNTAX = re.compile(r"""["'():/+^~*&|!]|\s-""")
+_IN_CALL = re.compile(
+    r"[()]|\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|\s(?:AND|OR|NOT|&&|\|\|)(?=\s)|\\.|[^()\"'\s\\]+|.", re.DOTALL
+)
+_RETURNS = re.compile(r"\s*->\s*([^:\n{]{1,200})[:{]?")
+_DEFINITION = re.compile(
+    r"(?:export\s+|default\s+|pub\s+|async\s+){0,3}(?:def\s+(?=[^\W\d])|class\s+(?=[A-Z_]\w*\s*(?:[:({<]|\)|\Z|\s(?:AND|OR|NOT|extends|implements)\s))"
+    r"|func\s+\([^()\n]{1,80}\)\s+(?=[^\W\d]\w*\()|(?:func|fn|function|struct|interface|trait|enum|impl)\s+(?=[^\W\d]\w*\s*[(<{]))"
+    r"(?!(?:AND|OR|NOT|NEAR|ADJ|XOR)\b)"
+)
+_FROM = re.compile(
+    r"from\s+(?!(?:AND|OR|NOT)\b)([\w.]{1,200})\s+import\s+\(?\s*(?!(?:AND|OR|NOT)\b)((?:[^\W\d]\w*(?:\s+as\s+\w+)?\s*,?\s*){1,50})\)?"
+)
+_IMPORT = re.compile(r"import\s+(?=[^\W\d][\w.]*(?:\s+as\s+\w+)?\s*\Z)")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_QUALIFIED = re.compile(r"(?!(?:self|cls|this|super)\b)[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)+")
 
 
-class Clauses:
-    """A text and a position in it; each method reads one clause from there and always moves on."""
+class Clauses(Literals):
+    """Each method reads one clause from the position and always moves on. The field `""` is the default one."""
 
-    def __init__(self, text: str) -> None:
-        plain = unicodedata.normalize("NFKC", text).translate(_QUOTES)
-        self.repairs: dict[str, None] = {}
-        if "`" in text:
-            self.tell("backticks were left out")
-        if _is_question(plain):
-            plain = plain.rstrip().rstrip("?")
-            self.tell("the closing question mark was left out")
-        self.text = plain
-        self.at = 0
-        self.clauses = MAX_CLAUSES
-        """How many may still be used."""
-        self.patterns = MAX_PATTERNS
-        self.code = 0
-        """Parentheses that code has opened: `f(` is no group."""
-        self.junk: dict[str, None] = {}
-        """What holds nothing to look for."""
-
-    def tell(self, sentence: str) -> None:
-        """Note what was mended."""
-        self.repairs[sentence] = None
-
-    def rest(self) -> bool:
-        """Whether anything but white space is left."""
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-        return self.at < len(self.text)
-
-    def take(self, count: int) -> int:
-        """How many of `count` clauses may still be used."""
-        taken = max(0, min(count, self.clauses))
-        self.clauses -= count
-        return taken
-
-    def eat(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Move over what matches here."""
-        match = pattern.match(self.text, self.at)
-        if match:
-            self.at = match.end()
-        return match
-
-    def boost(self, node: Node) -> Node:
-        match = self.eat(_BOOST)
-        return tree.boosted(node, float(match[1])) if match else node
+    strict = False
+    """Under a `NOT`: what only raises the score is left out."""
 
     def value(self, name: str) -> Node:
         """What follows, as a value of a field."""
         char = self.text[self.at]
         if name == "lines":
             return self.lines()
+        if not name and (node := self.place()):
+            return node
+        if name in KEYWORD_FIELDS:
+            return self.keyword_value(name)
         if char == '"':
             return self.quoted(name)
-        if name in KEYWORD_FIELDS:
-            return self.literal(name)
         if char == "'" and (single := self.eat(_SINGLE)):
             return self.phrase(name, single[1])
         if char == "/" and (match := self.eat(_REGEX)):
             return self.regex(name, match[1])
+        if "\\" in self.text[self.at : self.at + 300] and (match := self.eat(_BARE_REGEX)):
+            self.tell(f"{match.group()[:60]} was read as a regular expression")
+            return self.regex(name, match.group())
+        if not name and (node := self.imported()):
+            return node
+        if name in ("", "text") and self.eat(_DEFINITION):
+            return self.word(name, head="name")
         return self.word(name)
 
-    def lines(self) -> Node:
-        match = self.eat(_LINES)
-        if not match or not self.take(1):
-            self.tell("lines: wants a range such as [10 TO 80]; what follows was read as a word")
-            return self.word("text")
-        opening, low, high, closing, first, last, sign, number = match.groups()
-        if sign:
-            value = int(number)
-            return (
-                tree.Lines(value + (sign == ">"), None) if sign[0] == ">" else tree.Lines(None, value - (sign == "<"))
-            )
-        start, end = (_line(low), _line(high)) if opening else (_line(first), _line(last or first))
-        if opening == "{" and start is not None:
-            start += 1
-        if closing == "}" and end is not None:
-            end -= 1
-        if start is not None and end is not None and start > end:
-            self.tell(f"lines:[{start} TO {end}] was read backwards")
-            start, end = end, start
-        return tree.Lines(start, end)
+    def place(self) -> Node | None:
+        found = place_at(self.text, self.at)
+        if found is None:
+            return None
+        place, self.at = found
+        path = self.path(place.path)
+        shown = place.path[-60:]
+        lines = tree.Lines(place.first, place.last) if place.first else tree.Nothing()
+        name = self.spelled("name", re.findall(r"\w+", place.name))
+        if place.exact:
+            self.tell(f"{shown} was read as a file")
+            return all_of([path, lines, name])
+        self.tell(f"a frame of a traceback was read as the file {shown}")
+        return path if self.strict else tree.preferring(path, any_of([lines, name]))
+
+    def imported(self) -> Node | None:
+        """An import statement by the names in it; the module only helps."""
+        match = self.eat(_FROM)
+        if match:
+            self.tell("an import statement was read as its names")
+            names = [part.split()[0] for part in match[2].split(",") if part.split()]
+            module = self.spelled("text", re.findall(r"\w+", match[1]))
+            found = any_of(self.spelled("text", [name]) for name in names)
+            return found if self.strict else tree.preferring(found, module)
+        if self.eat(_IMPORT):
+            self.tell("an import statement was read as its names")
+            node = self.word("")
+            self.at = len(self.text)
+            return node
+        return None
 
     def quoted(self, name: str) -> Node:
-        match = self.eat(_QUOTED)
-        if match:
-            content = match[1]
-        else:
-            end = _OPEN_END.search(self.text, self.at)
-            stop = end.start() if end else len(self.text)
-            content = self.text[self.at + 1 : stop].rstrip().rstrip(")]}")
-            self.at += 1 + len(content)
-            self.tell("a quote was not closed")
-        return self.valued(name, _unescaped(content)) if name in KEYWORD_FIELDS else self.phrase(name, content)
+        """A phrase, and those of the same field that follow it: `name: "a" OR "b"`."""
+        found = [self.phrase(name, self.between_quotes())]
+        while self.alone and name != "text" and (match := self.eat(self.MORE_QUOTED)):
+            self.tell(f'{name}: "…" OR "…" was read as {name}: of both')
+            found.append(self.phrase(name, match[1]))
+        return any_of(found)
 
     def phrase(self, name: str, content: str) -> Node:
-        near = self.eat(_NEAR)
+        near = self.eat(self.NEAR)
         if re.fullmatch(r"\w*[*?][\w*?]*", content) and re.search(r"\w", content) and "**" not in content:
             self.tell("a wildcard inside quotes was read as one")
             return self.wildcard(name, content) if self.take(1) else tree.Nothing()
-        words = tuple(word[:MAX_TOKEN] for word in re.findall(r"\w+", content))
+        if re.search(r"\w\*", content):
+            self.tell("wildcards beside other words in quotes were left out")
+        words = tuple(word[:MAX_TOKEN] for word in re.findall(r"\w+", re.sub(r"\\[nrt](?!\w)", " ", content)))
         if not words:
             self.junk[f'"{content}"'] = None
             return tree.Nothing()
         slop = min(int(float(near[1] or 0)), 100) if near and len(words) > 1 else 0
-        return tree.Phrase(name, words[: self.take(len(words))], slop)
+        return tree.Phrase(name or "text", words[: self.take(len(words))], slop)
 
     def regex(self, name: str, content: str) -> Node:
-        patterns = [plain_regex(part) for part in content.replace("\\/", "/").split()]
-        plain = [pattern for pattern in patterns if pattern]
-        if plain and len(plain) == len(patterns):
-            if len(plain) > 1:
-                self.tell("a regular expression matches one word: it was split at its spaces")
-            return all_of(self.pattern(tree.Regex(name, pattern)) for pattern in plain[: self.take(len(plain))])
-        self.tell(f"/{content[:60]}/ is beyond the regular expressions that are understood: its words were looked for")
-        return self.spelled(name, re.findall(r"\w{2,}", re.sub(r"\\\w", " ", content)))
+        """Alternatives of patterns beside each other; its words where it cannot be said."""
+        if self.patterns <= 0:
+            return self.scanned(tree.Nothing(), leading=False)
+        content = content.replace("\\/", "/")
+        try:
+            alternatives = query_regex.patterns(content)
+        except query_regex.Beyond as why:
+            self.tell(f"/{content[:60]}/ was read as its words: {why}")
+            return self.spelled(name, re.findall(r"\w+", re.sub(r"\\\w|\(\?\w*|\{[^}]*\}", " ", content)))
+        if any(len(pieces) > 1 for pieces in alternatives):
+            self.tell("a regular expression matches one identifier: it was split at spaces and punctuation")
+        return any_of(self.beside(name, pieces) for pieces in alternatives)
+
+    def beside(self, name: str, pieces: list[str]) -> Node:
+        """Identifiers and patterns beside each other."""
+        kept = pieces[: self.take(len(pieces))]
+        if len(kept) > 1 and all(map(query_regex.literal, kept)):
+            return tree.Phrase(name or "text", tuple(word[:MAX_TOKEN] for word in kept))
+        found: list[Node] = []
+        for piece in kept:
+            if _DOTTED.fullmatch(piece):
+                self.tell(f"/{piece[:60]}/ was read as {piece[:60]}")
+                found.append(tree.Words(name or "text", tuple(piece.split("."))))
+            else:
+                found.append(self.pattern(tree.Regex(name or "text", piece), piece))
+        return all_of(found)
 
     def spelled(self, name: str, words: list[str]) -> Node:
         """One word of the query by its identifiers."""
-        kept = tuple(words[: self.take(len(words))])
-        return tree.Words(name, kept) if kept else tree.Nothing()
+        kept = tuple(word[:MAX_TOKEN] for word in words[: self.take(len(words))])
+        return tree.Words(name or "text", kept) if kept else tree.Nothing()
 
-    def word(self, name: str) -> Node:
-        """Text up to white space, a quote or the parenthesis that closes the group."""
-        begin, in_code = self.at, self.code > 0
-        spelled = self.characters(lambda char: char == '"' and _QUOTED.match(self.text, self.at) is not None)
+    def word(self, name: str, head: str = "") -> Node:
+        """Text up to white space or a separator. With `head`, a definition: its name is looked for in that field."""
+        begin = self.at
+        spelled, arguments = self.characters()
+        if head and (returns := self.eat(_RETURNS)):
+            arguments.append(returns[1])
         if self.at == begin:
             self.at += 1
         shown = self.text[begin : self.at]
-        near = self.eat(_NEAR)
-        if in_code or "(" in shown or "**" in spelled:
+        near = self.eat(self.NEAR)
+        if head and (first := re.match(r"\s*(\w+)(.*)", spelled, re.DOTALL)):
+            spelled = first[1]
+            arguments.insert(0, first[2])
+            self.tell(f"a definition was read as its name, {spelled[:60]}")
+        node = self.pieces(head or name, spelled, shown, near)
+        if not arguments or self.strict or isinstance(node, tree.Nothing):
+            return node
+        items = [re.findall(r"\w+", re.sub(r"\\[a-z](?!\w)", " ", item)) for item in arguments]
+        kept = [words for words in items if words and words not in (["and"], ["or"], ["not"])]
+        return tree.preferring(node, any_of(self.spelled(name, words) for words in kept))
+
+    def pieces(self, name: str, spelled: str, shown: str, near: re.Match[str] | None) -> Node:
+        if "://" in spelled or re.search(r"\*{2}\w", spelled):
             spelled = re.sub(r"[*?]", " ", spelled)
-        pieces = [piece[:MAX_TOKEN] for piece in re.findall(r"[\w*?]+", spelled)]
-        if pieces == ["*"] and shown == "*":
+        if re.search(r"\.[*+]", spelled) and re.search(r"\w", spelled):
+            self.tell("`.*` was read as `*`")
+            spelled = spelled.replace(".*", "*").replace(".+", "?*").strip("^$")
+        if shown.strip(".:^$") in ("*", "**", "***", "*.*", "*:*") or shown in (".*", ".+"):
             return self.wildcard(name, "*") if self.take(1) else tree.Nothing()
+        pieces = [piece[:MAX_TOKEN] for piece in re.findall(r"[\w*?]+", spelled)]
         pieces = [piece for piece in pieces if re.search(r"\w", piece)]
         if not pieces:
             self.junk[shown] = None
@@ -175,126 +191,106 @@ class Clauses:
         words = [piece for piece in pieces if not re.search(r"[*?]", piece)]
         if near and not patterns:
             return self.fuzzy(name, words, near[1])
+        if not patterns and len(words) > 1 and _QUALIFIED.fullmatch(spelled.strip(".,;:!")):
+            return self.qualified(name, words)
         found = [self.spelled(name, words)] if words else []
         found += [self.wildcard(name, pattern) for pattern in patterns[: self.take(len(patterns))]]
         return all_of(found)
 
-    def characters(self, stops: Callable[[str], bool]) -> str:
-        """The characters of one word without escapes; an escaped wildcard is punctuation."""
-        kept = []
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char == "\\" and self.at + 1 < len(self.text) and not self.text[self.at + 1].isspace():
-                escaped = self.text[self.at + 1]
-                kept.append(" " if escaped in "*?" else escaped)
+    def qualified(self, name: str, words: list[str]) -> Node:
+        """`a.b.name`: the modules before a name rarely stand in its block, so they only help to rank."""
+        if name == "name":
+            return all_of([self.spelled("name", words[-1:]), self.spelled("text", words)])
+        whole = self.spelled(name, words)
+        if name or len(words) < 3 or self.strict:
+            return whole
+        return tree.preferring(self.spelled("text", words[-1:]), whole)
+
+    def characters(self) -> tuple[str, list[str]]:
+        """The characters of one word without escapes, and the arguments of the calls in it.
+
+        An escaped wildcard is punctuation, and so is a backslash before a letter.
+        """
+        kept: list[str] = []
+        arguments: list[str] = []
+        text = self.text
+        while self.at < len(text):
+            char = text[self.at]
+            if char == "\\" and self.at + 1 < len(text) and not text[self.at + 1].isspace():
+                escaped = text[self.at + 1]
                 self.at += 2
+                if escaped in "nrt" and not text[self.at : self.at + 1].isalnum():
+                    escaped = " "
+                kept.append(f" {escaped}" if escaped.isalnum() else " ")
                 continue
-            if char.isspace() or stops(char):
+            if char.isspace() or char in ",;|)" or text.startswith("&&", self.at):
                 break
-            if char == ")":
-                if not self.code:
+            if char == '"' and self.QUOTED.match(text, self.at):
+                break
+            if char == "(":
+                if not kept or not (kept[-1].isalnum() or kept[-1] in "_]>!"):
                     break
-                self.code -= 1
-            elif char == "(":
-                self.code += 1
-            elif (char == "^" and _BOOST.match(self.text, self.at)) or (
-                char == "~" and _NEAR.match(self.text, self.at)
-            ):
+                arguments += self.arguments()
+                kept.append(" ")
+                if text[self.at : self.at + 1].isalnum():
+                    break
+                continue
+            match = _BRACKETS.match(text, self.at) if char in "[<" and kept and kept[-1].isalnum() else None
+            if match and not _STOP.search(match.group()):
+                kept.append(re.sub(r"[*?]", " ", match.group()))
+                self.at = match.end()
+                continue
+            if (char == "^" and self.BOOST.match(text, self.at)) or (char == "~" and self.NEAR.match(text, self.at)):
                 break
             kept.append(char)
             self.at += 1
-        return "".join(kept)
+        return "".join(kept), arguments
 
-    def pattern(self, node: Node) -> Node:
+    def arguments(self) -> list[str]:
+        """From an opening parenthesis to the one that closes it, or to the next operator."""
+        found = [""]
+        depth = 0
+        while self.at < len(self.text):
+            match = _IN_CALL.match(self.text, self.at)
+            part = match.group() if match else self.text[self.at]
+            if part[0].isspace() and len(part) > 1:
+                break
+            self.at += len(part)
+            depth += (part == "(") - (part == ")")
+            if not depth:
+                break
+            if part in "()" or part.isspace():
+                found.append("")
+            else:
+                first, *more = part.split(",") if part[0] not in "\"'" else [part]
+                found[-1] += first
+                found += more
+        return [item for item in found if item]
+
+    def pattern(self, node: Node, regex: str) -> Node:
         """A node that scans a dictionary, while there may be more of them."""
-        self.patterns -= 1
-        if self.patterns >= 0:
-            return node
-        self.tell(f"only the first {MAX_PATTERNS} wildcards, regular expressions and fuzzy words were used")
-        return tree.Nothing()
+        if too_large(regex):
+            self.tell(f"the pattern {tree.render(node)[:60]} is too large for a search engine and was left out")
+            return tree.Nothing()
+        return self.scanned(node, leading=regex.startswith((".", "[", "(")))
 
     def wildcard(self, name: str, pattern: str) -> Node:
-        if pattern == "*" and name in ("text", "name"):
+        pattern = re.sub(r"\*[*?]*\*", lambda run: "*" + "?" * run.group().count("?"), pattern)
+        if pattern == "*" and name in ("", "text", "name"):
             return tree.Everything()
-        return self.pattern(tree.Wildcard(name, pattern))
+        return self.pattern(tree.Wildcard(name or "text", pattern), wildcard_regex(pattern.lower()))
 
     def fuzzy(self, name: str, words: list[str], written: str) -> Node:
-        distance = 2 if not written else 1 if 0 < float(written) < 1 else min(int(float(written)), 2)
-        if written and written != str(distance):
-            self.tell(f"~{written} was read as ~{distance}: at most two edits are understood")
-        if not distance:
-            return self.spelled(name, words)
-        return all_of(self.pattern(tree.Fuzzy(name, word, distance)) for word in words[: self.take(len(words))])
-
-    def literal(self, name: str) -> Node:
-        """A value without quotes: up to white space or the parenthesis that closes the group."""
-        kept: list[tuple[str, bool]] = []
-        opened = 0
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            following = self.text[self.at + 1 : self.at + 2]
-            if char == "\\" and following and not following.isalnum():
-                kept.append((following, True))
-                self.at += 2
-                continue
-            if char == "\\" and name == "file_path":
-                self.tell("a backslash in a path was read as /")
-                char = "/"
-            opened += (char == "(") - (char == ")")
-            if char.isspace() or char == '"' or opened < 0 or (char == "^" and _BOOST.match(self.text, self.at)):
-                break
-            kept.append((char, False))
-            self.at += 1
-        while kept and kept[-1] in ((",", False), (";", False), ("'", False)):
-            kept.pop()
-        if len(kept) > 1 and kept[0] == ("'", False):
-            del kept[0]
-        if not kept:
-            self.at += self.text[self.at : self.at + 1] in ("'", ",", ";", '"')
-        return self.valued(name, kept)
-
-    def valued(self, name: str, content: list[tuple[str, bool]]) -> Node:
-        """A value of a keyword field: characters, each with whether it was escaped."""
-        plain = "".join(char for char, _ in content).strip()
-        if not plain or not self.take(1):
-            return tree.Nothing()
-        if name == "type":
-            return self.type(plain)
-        if any(char in "*?" and not escaped for char, escaped in content):
-            pattern = "".join("\\" + char if escaped and char in "*?\\" else char for char, escaped in content)
-            pattern = re.sub(r"(?<!\\)\*+", "*", pattern.strip())
-            return tree.Everything() if pattern == "*" else self.pattern(tree.Wildcard(name, pattern))
-        if name == "file_path":
-            plain = re.sub(r"\A(?:\./|/|\s)+", "", plain) or plain
-        return tree.Value(name, plain)
-
-    def type(self, value: str) -> Node:
-        if value == "*":
-            return tree.Everything()
-        kinds, mended = block_kinds(value)
-        if mended:
-            self.tell(mended)
-        if not kinds:
-            return self.spelled("text", re.findall(r"\w+", value))
-        self.take(len(kinds) - 1)
-        return any_of(tree.Value("type", kind.value) for kind in kinds)
-
-
-def _is_question(text: str) -> bool:
-    """Several words and no operator, a question mark at the end: prose, not a wildcard."""
-    words = text.split()
-    return (
-        len(words) > 2
-        and text.rstrip().endswith("?")
-        and not set(words) & {"AND", "OR", "NOT"}
-        and not _SYNTAX.search(text)
-    )
-
-
-def _unescaped(content: str) -> list[tuple[str, bool]]:
-    parts = re.findall(r"\\.|.", content, re.DOTALL)
-    return [(part[-1], len(part) == 2) for part in parts]
-
-
-def _line(written: str) -> int | None:
-    return None if written == "*" else int(written)
+        found: list[Node] = []
+        for word in words[: self.take(len(words))]:
+            most = 0 if len(word) < 3 else 1 if len(word) < 5 else 2
+            asked = 2 if not written else 1 if 0 < float(written) < 1 else min(int(float(written)), 2)
+            distance = min(asked, most)
+            if written and written != str(distance):
+                shown = f"{word[:40]}~{distance}" if distance else word[:40]
+                self.tell(f"{word[:40]}~{written} was read as {shown}: two edits at most, fewer for short words")
+            if distance:
+                found.append(self.scanned(tree.Fuzzy(name or "text", word, distance), leading=False))
+            else:
+                found.append(tree.Words(name or "text", (word,)))
+        return all_of(found)

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-TEXT_FIELDS = ("text", "name", "doc", "signature")
-"""Fields whose values are analysed into identifiers (`codenav.retrieval.analysis`)."""
-KEYWORD_FIELDS = ("type", "file_path", "language", "source")
-"""Fields whose values are taken literally."""
-ALIASES = {"kind": "type", "path": "file_path"}
-OPERATORS = ("AND", "OR", "NOT")
+from codenav.retrieval.query_fields import FIELD
+from codenav.retrieval.query_fields import KEYWORD_FIELDS as KEYWORD_FIELDS
+from codenav.retrieval.query_fields import TEXT_FIELDS as TEXT_FIELDS
+from codenav.retrieval.query_places import place_at
+from codenav.retrieval.query_values import LANGUAGES, names_kind
+
+OPERATORS = ("AND", "OR", "NOT", "NEAR", "ADJ", "XOR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """Matches a whole identifier; `pattern` is in the dialect of `query_values.plain_regex`."""
+    """Matches a whole identifier; `pattern` is in the dialect of `query_regex`."""
 
     field: str
     pattern: str
@@ -215,12 +216,21 @@ def render(node: Node) -> str:
         case And(children):
             return " AND ".join(_inside(child) for child in children)
         case Or(children):
-            return " OR ".join(_inside(child, free=(And, Not)) for child in children)
+            parts: list[str] = []
+            for child in children:
+                part = _inside(child, free=(And, Not))
+                parts.append(f"text:{part}" if parts and _goes_on(parts[-1], part) else part)
+            return " OR ".join(parts)
         case Not(child):
             return f"NOT {_inside(child)}"
         case Prefer(required, optional):
             more = optional.children if isinstance(optional, Or) else (optional,)
-            return " ".join([f"+{_inside(required, free=())}", *(_inside(child, free=()) for child in more)])
+            if not all(isinstance(child, Words | Phrase) for child in more):
+                return f"+{_inside(required, free=())} {_inside(optional, free=())}"
+            return " ".join(
+                _beside(f"{sign}{_inside(child, free=())}")
+                for sign, child in [("+", required), *(("", child) for child in more)]
+            )
         case Boost(child, factor):
             return f"{_inside(child, free=())}^{factor:g}"
         case _:
@@ -242,7 +252,9 @@ def _leaf(leaf: Leaf) -> str:
         case Lines(first, last):
             return f"lines:[{_bound(first)} TO {_bound(last)}]"
         case Words(field, words):
-            return _prefix(field) + _words(words)
+            if field == "name" and len(words) > 1:
+                return "name:" + "-".join(words)
+            return ("text:" if field == "text" and _implied(words) else _prefix(field)) + _words(words)
         case Phrase(field, words, slop):
             return f'{_prefix(field)}"{" ".join(words)}"' + (f"~{slop}" if slop else "")
         case Fuzzy(field, word, distance):
@@ -264,6 +276,33 @@ def _words(words: tuple[str, ...]) -> str:
     return "\\" + text if text in OPERATORS or text.lower() in ("and", "or", "not") else text
 
 
+def _implied(words: tuple[str, ...]) -> bool:
+    """Whether words without a field would be read as a file or as a qualified name."""
+    if len(words) > 2 and words[0] not in ("self", "cls", "this", "super"):
+        return all(_IDENTIFIER.match(word) for word in words) or place_at(".".join(words), 0) is not None
+    return len(words) > 1 and place_at(".".join(words), 0) is not None
+
+
+def _goes_on(before: str, text: str) -> bool:
+    """Whether a text behind `OR` would be read as another value of the field before it."""
+    if text.startswith('"'):
+        return bool(
+            re.search(r'\b(?:file_path|source|calls|language|type|name|doc|signature):"(?:[^"\\]|\\.)*"\Z', before)
+        )
+    field = re.search(r'\b(type|language|file_path):(?:"(?:[^"\\]|\\.)*"|(?:\\.|[^\s\\()])+)\Z', before)
+    if field is None:
+        return False
+    if field[1] == "file_path":
+        return bool(re.match(r"[^\s:,()]*(?:[/*]|\.\w{1,5}(?:\s|\Z))", text))
+    first = text.split(" ", 1)[0]
+    return names_kind(first) if field[1] == "type" else first.lower() in LANGUAGES
+
+
+def _beside(text: str) -> str:
+    """A word that would begin a definition or an import, made a plain one."""
+    return re.sub(rf"\A(\+?)(?=(?:{_BEGINS})\Z)", r"\1\\", text)
+
+
 def _bound(number: int | None) -> str:
     return "*" if number is None else str(number)
 
@@ -278,11 +317,11 @@ def _escaped(pattern: str) -> str:
     return safe.replace(":", "\\:", 1) if FIELD.match(safe) else safe
 
 
-FIELD = re.compile(rf"({'|'.join((*TEXT_FIELDS, *KEYWORD_FIELDS, *ALIASES, 'lines'))})[ \t]*:(?!:)", re.IGNORECASE)
-"""A field's name and its colon, as they begin a clause."""
-_SAFE = re.compile(r"[\w./](?:[\w./@:+-]*[\w/])?")
+_BEGINS = "def|class|func|fn|function|struct|interface|trait|enum|impl|async|export|default|pub|File|from|import"
+_IDENTIFIER = re.compile(r"[^\W\d]")
+_SAFE = re.compile(r"[\w.](?:[\w./@:+-]*[\w/])?")
 _ESCAPED = re.compile(r'["\\*?]')
-_UNSAFE = re.compile(r"""[\s()"'^~,;`]|\A[:&|]""")
+_UNSAFE = re.compile(r"""[\s()"'^~,;`|]|\A[:&/+!-]""")
 
 
 def _escape(match: re.Match[str]) -> str:

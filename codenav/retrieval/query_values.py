@@ -1,4 +1,4 @@
-"""Values of fields, mended: types by did-you-mean, wildcards, the regular expressions that every store has."""
+"""Values of fields, mended: types by did-you-mean, names of languages, wildcards."""
 
 from __future__ import annotations
 
@@ -9,43 +9,70 @@ import re
 from codenav.blocks import BlockKind
 
 _MEANT = {
-    "DEF": "FUNCTION", "FUNC": "FUNCTION", "FN": "FUNCTION", "VARIABLE": "ASSIGNMENT", "CONSTANT": "ASSIGNMENT",
-    "DOC": "DOCUMENT", "DOCS": "DOCUMENT", "DOCUMENTATION": "DOCUMENT", "MARKDOWN": "DOCUMENT", "IF": "CONDITIONAL",
+    "DEF": "FUNCTION", "FUNC": "FUNCTION", "FN": "FUNCTION", "SUBROUTINE": "FUNCTION", "PROCEDURE": "FUNCTION",
+    "PROPERTY": "METHOD", "CONSTRUCTOR": "METHOD", "STRUCT": "CLASS", "INTERFACE": "CLASS", "TRAIT": "CLASS",
+    "ENUM": "CLASS", "PROTOCOL": "CLASS", "DATACLASS": "CLASS", "VARIABLE": "ASSIGNMENT", "VAR": "ASSIGNMENT",
+    "CONSTANT": "ASSIGNMENT", "CONST": "ASSIGNMENT", "ATTRIBUTE": "ASSIGNMENT", "DOC": "DOCUMENT",
+    "DOCUMENTATION": "DOCUMENT", "MARKDOWN": "DOCUMENT", "README": "DOCUMENT", "NOTEBOOK": "DOCUMENT",
+    "IF": "CONDITIONAL", "ENDPOINT": "TOOL", "OPERATION": "TOOL",
 }  # fmt: skip
 """Names that models use for kinds of ours."""
+_LANGUAGES = {
+    "py": "python", "python3": "python", "js": "javascript", "jsx": "javascript", "node": "javascript",
+    "ts": "typescript", "golang": "go", "rs": "rust", "rb": "ruby", "c++": "cpp", "cxx": "cpp", "c#": "csharp",
+    "cs": "csharp", "md": "markdown",
+}  # fmt: skip
+LANGUAGES = frozenset(_LANGUAGES) | set(_LANGUAGES.values()) | {"java", "php", "tsx", "c", "restructuredtext", "rst"}
+"""What is recognised as a language where a list of them goes on: `language: js OR ts`."""
 
 
 def block_kinds(value: str) -> tuple[list[BlockKind], str]:
     """The kinds that a `type` value names, and a sentence where it had to be mended.
 
-    Case-blind; `A,B`, `A|B` and wildcards name several. No kinds: nothing comes near, the sentence says so.
+    Case-blind; `A,B`, `A|B`, `A OR B` and wildcards name several. No kinds: nothing comes near, the sentence says so.
     """
     found: dict[BlockKind, None] = {}
     mended = []
-    for name in list(dict.fromkeys(re.findall(r"[^,|\s]+", value.upper())))[:20]:
-        matches = [kind for kind in BlockKind if fnmatch.fnmatchcase(kind.value, name.replace("[", ""))]
+    names = re.findall(r"[^,;|/&()\[\]{}\"'\s]+", value.upper())
+    for name in list(dict.fromkeys(name for name in names if name not in ("OR", "AND")))[:20]:
+        matches = [kind for kind in BlockKind if fnmatch.fnmatchcase(kind.value, name)]
         if not matches:
             near = _nearest(name)
             if near is None:
                 known = ", ".join(BlockKind)
-                return [], f"there is no type {name}: it was read as a word; the types are {known}"
-            mended.append(f"type {name} was read as {near}")
+                return [], f"there is no type {name[:40]}: it was left out; the types are {known}"
+            mended.append(f"type {name[:40]} was read as {near}")
             matches = [BlockKind(near)]
         found.update(dict.fromkeys(matches))
     return list(found), "; ".join(mended)
 
 
+def names_kind(word: str) -> bool:
+    """Whether a word is a kind's name, in any case, perhaps in the plural."""
+    return _exact(word.upper()) is not None
+
+
+def _exact(name: str) -> str | None:
+    known = {kind.value: kind.value for kind in BlockKind}
+    return known.get(name) or known.get(name.removesuffix("S")) or known.get(name.removesuffix("ES"))
+
+
 def _nearest(name: str) -> str | None:
+    for tried in (name, name.removesuffix("S")):
+        if tried in _MEANT:
+            return _MEANT[tried]
     known = {**{kind.value: kind.value for kind in BlockKind}, **_MEANT}
-    for tried in (name, name.removesuffix("S"), name.removesuffix("ES")):
-        if tried in known:
-            return known[tried]
     near = difflib.get_close_matches(name[:30], known, n=1, cutoff=0.7)
-    return known[near[0]] if near else None
+    return _exact(name) or (known[near[0]] if near else None)
+
+
+def language(value: str) -> str:
+    """A language as the index calls it: `js` is `javascript`."""
+    return _LANGUAGES.get(value.lower(), value)
 
 
 def wildcard_regex(pattern: str) -> str:
-    """A wildcard pattern as a regular expression of `plain_regex`'s dialect, for the whole token."""
+    """A wildcard pattern as a regular expression of the common dialect (`query_regex`), for the whole token."""
     parts = re.findall(r"\\.|[*?]|[^*?\\]+", pattern, re.DOTALL)
     return "".join({"*": ".*", "?": "."}.get(part) or literal_regex(part.removeprefix("\\")) for part in parts)
 
@@ -55,72 +82,17 @@ def literal_regex(text: str) -> str:
     return re.sub(r'["@<>]', ".", re.sub(r"[.+*?()|\[\]{}^$#&~\\]", lambda match: "\\" + match.group(), text))
 
 
-def plain_regex(pattern: str) -> str | None:
-    """A regular expression in the dialect that Lucene and tantivy share, or None where it cannot be said in it.
-
-    The dialect: literals, `.`, `[...]`, groups, `|`, `* + ?` and `{m,n}` up to 50, matched against one whole
-    lower-cased identifier. Anchors, `(?:`, `(?i)` and lazy quantifiers are translated away; look-around, `\\b`,
-    back references, POSIX classes and repetition of repetition are refused (29 patterns were tried on Elasticsearch
-    8.19 and tantivy 0.27; these are where they differ or fail).
-    """
-    parts: list[str] = []
-    depth = 0
-    position = 0
-    text = pattern.replace("(?i)", "").removeprefix("^")
-    if text.endswith("$") and not text.endswith("\\$"):
-        text = text[:-1]
-    while position < len(text):
-        match = _REGEX_PART.match(text, position)
-        if match is None:
-            return None
-        part = match.group()
-        position = match.end()
-        if part in ("(", "(?:"):
-            depth += 1
-            parts.append("(")
-        elif part == ")":
-            depth -= 1
-            parts.append(")")
-        elif match["repeat"]:
-            if not parts or parts[-1] in ("(", "|") or _REPEATED.search(parts[-1]):
+def regex_wildcards(pattern: str) -> list[str] | None:
+    """A regular expression for a path or another literal value as wildcards, or None where they cannot say it."""
+    found = []
+    for alternative in pattern.removeprefix("^(").removesuffix(")$").split("|"):
+        plain = alternative.removeprefix("(?i)").removeprefix("^").removesuffix("$")
+        parts = re.findall(r"\\[wS][*+]|\\.|\.\*\??|\.\+\??|.", plain, re.DOTALL)
+        made = []
+        for part in parts:
+            if part in ("*", "+", "?", "(", ")", "[", "]", "{", "}", "^", "$") or re.fullmatch(r"\\\w", part):
                 return None
-            parts.append(match["repeat"])
-        else:
-            parts.append(_regex_atom(part))
-        if depth < 0:
-            return None
-    plain = "".join(parts)
-    return plain if depth == 0 and _compiles(plain) else None
-
-
-_REGEX_PART = re.compile(
-    r"""(?P<repeat>[*+?]|\{(?:[0-9]|[1-4][0-9]|50)(?:,(?:[0-9]|[1-4][0-9]|50)?)?\})\??
-    | \(\?: | \((?!\?) | \) | \| | \.
-    | \[\^?(?:[^\[\]\\&~^"@#<>]|\\[^\w\s]|\\[dw])+\]
-    | \\[dw] | \\[^\w\s] | [^\\\[\](){}*+?|.^$\s]""",
-    re.VERBOSE,
-)
-_REPEATED = re.compile(r"[*+?}]\Z")
-_CLASSES = {"\\d": "0-9", "\\w": "a-z0-9_"}
-
-
-def _regex_atom(part: str) -> str:
-    """One literal, class or escape, lower-cased and without shorthand."""
-    if part in _CLASSES:
-        return f"[{_CLASSES[part]}]"
-    if part.startswith("["):
-        return re.sub(r"\\[dw]", lambda match: _CLASSES[match.group()], part.lower())
-    if part in "|." or part.startswith("\\"):
-        return part
-    return literal_regex(part.lower())
-
-
-def _compiles(pattern: str) -> bool:
-    """Whether it is well formed and small: a repeated group may not hold counted repetition."""
-    if not pattern or re.search(r"\)\{|\{[^}]*\}[^()]*\)[*+{]", pattern):
-        return False
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError):
-        return False
-    return True
+            many = part.startswith((".*", ".+")) or re.fullmatch(r"\\\w[*+]", part)
+            made.append("*" if many else "?" if part == "." else part.removeprefix("\\"))
+        found.append("".join(made))
+    return [pattern for pattern in found if pattern] or None

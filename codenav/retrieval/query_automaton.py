@@ -1,0 +1,146 @@
+"""How large the automaton of a regular expression is: engines build it before they search, and refuse big ones."""
+
+from __future__ import annotations
+
+import re
+
+MAX_STATES = 400
+"""States of the deterministic automaton. tantivy stops at 10,000 (over bytes, up to 8 for one of ours), Lucene at a
+work of 100,000; `.*a.{8}` has 514."""
+MAX_POSITIONS = 600
+"""Characters of a pattern, repetition written out."""
+_MAX_DEPTH = 12
+
+_TOKEN = re.compile(r"\[\^?[^\]]*\]|\\.|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class _Glushkov:
+    """The positions of a pattern: which characters each takes, and which can follow it, as bit masks."""
+
+    def __init__(self, pattern: str) -> None:
+        self.tokens = _TOKEN.findall(pattern)
+        self.at = 0
+        self.takes: list[str] = []
+        self.follow: list[int] = []
+
+    def alternatives(self, depth: int) -> tuple[bool, int, int]:
+        """Whether it can be empty, its first and its last positions; up to the end or a closing parenthesis."""
+        if depth > _MAX_DEPTH:
+            raise _TooLarge
+        empty, first, last = self.sequence(depth)
+        while self.next() == "|":
+            self.at += 1
+            other = self.sequence(depth)
+            empty, first, last = empty or other[0], first | other[1], last | other[2]
+        return empty, first, last
+
+    def sequence(self, depth: int) -> tuple[bool, int, int]:
+        empty, first, last = True, 0, 0
+        while self.next() not in ("", "|", ")"):
+            begin = self.at
+            part = self.atom(depth)
+            low, high = self.count()
+            after = self.at
+            for number in range(high or max(low, 1)):
+                if number:
+                    self.at = begin
+                    part = self.atom(depth)
+                if high == 0:
+                    part = (True, 0, 0)
+                optional = part[0] or number >= low
+                if high is None and number == max(low, 1) - 1:
+                    self.link(part[2], part[1])
+                self.link(last, part[1])
+                first, last = first | (part[1] if empty else 0), part[2] | (last if optional else 0)
+                empty = empty and optional
+            self.at = after
+        return empty, first, last
+
+    def next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def atom(self, depth: int) -> tuple[bool, int, int]:
+        token = self.next()
+        self.at += 1
+        if token == "(":
+            part = self.alternatives(depth + 1)
+            self.at += 1
+            return part
+        if len(self.takes) >= MAX_POSITIONS:
+            raise _TooLarge
+        self.takes.append(token)
+        self.follow.append(0)
+        bit = 1 << len(self.takes) - 1
+        return False, bit, bit
+
+    def count(self) -> tuple[int, int | None]:
+        token = self.next()
+        if token in ("*", "+", "?") or (token.startswith("{") and len(token) > 2):
+            self.at += 1
+            if token in ("*", "+", "?"):
+                return (1 if token == "+" else 0), (1 if token == "?" else None)
+            low, comma, high = token[1:-1].partition(",")
+            bounds = int(low), (int(high) if high else None) if comma else int(low)
+            if max(bounds[0], bounds[1] or 0) > MAX_POSITIONS:
+                raise _TooLarge
+            return bounds
+        return 1, 1
+
+    def link(self, before: int, after: int) -> None:
+        while before:
+            bit = before & -before
+            self.follow[bit.bit_length() - 1] |= after
+            before ^= bit
+
+
+def too_large(pattern: str) -> bool:
+    """Whether an engine may refuse a pattern of the common dialect, or spend long on it."""
+    automaton = _Glushkov(pattern)
+    try:
+        _, first, _ = automaton.alternatives(0)
+    except (_TooLarge, RecursionError):
+        return True
+    return _states(automaton, first) > MAX_STATES
+
+
+def _states(automaton: _Glushkov, first: int) -> int:
+    """States of the subset construction, counted up to the limit."""
+    matching = _by_character(automaton.takes)
+    seen = {first}
+    todo = [first]
+    while todo and len(seen) <= MAX_STATES:
+        state = todo.pop()
+        for mask in matching:
+            hit = state & mask
+            after = 0
+            while hit:
+                bit = hit & -hit
+                after |= automaton.follow[bit.bit_length() - 1]
+                hit ^= bit
+            if after not in seen:
+                seen.add(after)
+                todo.append(after)
+    return len(seen)
+
+
+def _by_character(takes: list[str]) -> list[int]:
+    """For each character that makes a difference, the positions that take it."""
+    distinct = list(dict.fromkeys(takes))
+    tests = {token: re.compile(token, re.DOTALL) for token in distinct}
+    letters = {char for token in distinct for char in _letters(token)} | {"\uffff"}
+    masks = set()
+    for letter in letters:
+        matched = {token for token in distinct if tests[token].fullmatch(letter)}
+        masks.add(sum(1 << at for at, token in enumerate(takes) if token in matched))
+    return sorted(masks)
+
+
+def _letters(token: str) -> str:
+    if token.startswith("["):
+        ends = re.findall(r"[^\[\]^]", token)
+        return "".join(ends + [chr(min(ord(char) + 1, 0x10FFFF)) for char in ends])
+    return token[-1]

@@ -1,0 +1,45 @@
+"""The fields of the query language, and what people write in their place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+TEXT_FIELDS = ("text", "name", "doc", "signature")
+"""Fields whose values are analysed into identifiers (`codenav.retrieval.analysis`)."""
+KEYWORD_FIELDS = ("type", "file_path", "language", "source", "calls")
+"""Fields whose values are taken literally. Beside words they narrow: `type:CLASS loader` is read with AND."""
+ALIASES = {
+    "kind": "type", "kinds": "type", "path": "file_path", "file": "file_path", "filename": "file_path",
+    "filepath": "file_path", "lang": "language", "line": "lines", "docstring": "doc", "prototype": "signature",
+    "content": "text", "symbol": "name", "call": "calls", "callers": "calls",
+}  # fmt: skip
+"""Other names of the fields, read without a word."""
+DEFINING = {
+    "class": ("CLASS",), "struct": ("CLASS",), "interface": ("CLASS",), "method": ("METHOD",),
+    "function": ("FUNCTION", "METHOD"), "func": ("FUNCTION", "METHOD"), "def": ("FUNCTION", "METHOD"),
+}  # fmt: skip
+"""Names of kinds that are written like fields: `class: Loader` wants a class of that name."""
+
+_KNOWN = (*TEXT_FIELDS, *KEYWORD_FIELDS, "lines")
+FIELD = re.compile(rf"({'|'.join((*_KNOWN, *ALIASES))})[ \t]*:(?!:)", re.IGNORECASE)
+"""A field's name and its colon, as they begin a clause."""
+EQUALS = re.compile(
+    rf"({'|'.join(_KNOWN)})(?:=(?=[\w*]|\"[^\"]*\"|'[^']*')|[ \t]*=[ \t]*(?=\"[^\"\n]{{1,200}}\"(?:[\s),]|\Z)))", re.I
+)
+"""`name=x`, `name = "x"`."""
+DEFINES = re.compile(rf"({'|'.join(DEFINING)})[ \t]*:(?!:)[ \t]*(?=[\"']?[\w*])", re.IGNORECASE)
+_NEAR = re.compile(r"([A-Za-z][A-Za-z_-]{2,11}|file path)[ \t]*:(?!:)[ \t]*(?=[\w*\"'(./\[])")
+
+
+def near_field(text: str, at: int) -> tuple[str, int] | None:
+    """A misspelled field at that position, as (what was meant, where its value begins): `nmae:`, `file-path:`."""
+    match = _NEAR.match(text, at)
+    if match is None:
+        return None
+    written = match[1].lower()
+    plain = re.sub(r"[ -]", "_", written)
+    near = [plain] if plain in _KNOWN else difflib.get_close_matches(plain, _KNOWN, n=1, cutoff=0.85)
+    if not near and len(written) == 4 and written[0] in "nt":
+        near = [known for known in ("name", "type") if sorted(known) == sorted(written) and known != "text"]
+    return (near[0], match.end()) if near and near[0][0] == written[0] else None

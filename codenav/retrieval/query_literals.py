@@ -1,0 +1,304 @@
+"""The position in a query's text, what may still be used, and the values of fields that are taken literally."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from codenav.retrieval import query_places as places
+from codenav.retrieval import query_tree as tree
+from codenav.retrieval.query_automaton import too_large
+from codenav.retrieval.query_tree import Node, all_of, any_of
+from codenav.retrieval.query_values import LANGUAGES, block_kinds, language, names_kind, regex_wildcards, wildcard_regex
+
+MAX_CLAUSES = 1024
+"""Words, phrases and patterns of a query that are used: the limit of Lucene's `indices.query.bool.max_clause_count`."""
+MAX_PATTERNS = 16
+"""Wildcards, regular expressions and fuzzy words that are used: each can scan a whole dictionary."""
+MAX_LEADING = 4
+"""Of those, the ones that begin with a wildcard: each takes 15 to 25 ms on 88,000 blocks, others under 1 ms."""
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_OPEN_END = re.compile(r"\s(?:AND|OR|NOT)\s|\Z")
+_NUMBER = r"[Ll]?(\d{1,9}|\*)"
+_LINES = re.compile(
+    rf"[\"']?([\[{{]?)\s*{_NUMBER}\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER}\s*([\]}}]?)[\"']?(?=[\s)^]|\Z)"
+    rf"|[\"'\[]?{_NUMBER}[\"'\]]?(?=[\s)^,;]|\Z)|[\"']?([<>]=?)\s*(\d{{1,9}})[\"']?",
+    re.IGNORECASE,
+)
+_LINES_GROUP = re.compile(rf"\(\s*{_NUMBER}\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER}\s*\)", re.IGNORECASE)
+_BAD_LINES = re.compile(r"[\[{(][^\]})\n]{0,80}[\]})]|\S+")
+_LIST = re.compile(r"\[([^\[\]()\n]{0,400})\](?=[\s)^]|\Z)")
+_PATTERN = re.compile(r"/((?:[^/\\\n]|\\.){1,300})/(?=[\s)^]|\Z)")
+_MORE = re.compile(r"(?:\s*(?:,|\|\|?|&)\s*|\s+(?:OR|or|and)\s+)[\"']?([\w+#]{1,40})[\"']?(?=[\s),|&]|\Z)")
+_MORE_PATHS = re.compile(
+    r"(?:\s*,\s*|\s+(?:OR|or)\s+)[\"']?(?=[^\s:,()]*(?:[/*]|\.\w{1,5}[\"']?(?:[\s),]|\Z)))(?!\w+:)"
+)
+_MORE_QUOTED = re.compile(r"\s+OR\s+\"([^\"\\]*)\"(?![~^])")
+_MORE_CALLS = re.compile(r"\s*,\s*([^\W\d][\w.:]*)(?=[\s),(]|\Z)(?!\s*:)")
+
+
+class Literals:
+    """A text and a position in it; each method reads one value from there and always moves on."""
+
+    BOOST = re.compile(r"\^(-?\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?=[\s)]|\Z)")
+    NEAR = re.compile(r"~(\d{0,9}(?:\.\d{1,9})?)(?=[\s)^]|\Z)")
+    QUOTED = _QUOTED
+    MORE_QUOTED = _MORE_QUOTED
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.repairs: dict[str, None] = {}
+        self.clauses = MAX_CLAUSES
+        """How many may still be used."""
+        self.patterns = MAX_PATTERNS
+        self.leading = MAX_LEADING
+        self.junk: dict[str, None] = {}
+        """What holds nothing to look for."""
+        self.alone = False
+        """Whether the value stands right behind its field, not in a group of values."""
+        self.spare: list[Node] = []
+        """Words of values that mean nothing; used where nothing else is left."""
+
+    def tell(self, sentence: str) -> None:
+        """Note what was mended."""
+        self.repairs[sentence] = None
+
+    def rest(self) -> bool:
+        """Whether anything but white space is left."""
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+        return self.at < len(self.text)
+
+    def take(self, count: int) -> int:
+        """How many of `count` clauses may still be used."""
+        taken = max(0, min(count, self.clauses))
+        self.clauses -= count
+        return taken
+
+    def eat(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Move over what matches here."""
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
+        return match
+
+    def scanned(self, node: Node, *, leading: bool) -> Node:
+        """A node that costs a scan, while there may be more of them."""
+        if leading:
+            self.leading -= 1
+        self.patterns -= 1
+        if self.patterns < 0:
+            self.tell(f"only the first {MAX_PATTERNS} wildcards, regular expressions and fuzzy words were used")
+            return tree.Nothing()
+        if leading and self.leading < 0:
+            self.tell(f"only the first {MAX_LEADING} patterns that begin with a wildcard were used: each is slow")
+            return tree.Nothing()
+        return node
+
+    def boost(self, node: Node) -> Node:
+        match = self.eat(self.BOOST)
+        if match and match[1].startswith("-"):
+            self.tell(f"{match.group()} was left out: NOT excludes")
+            return node
+        if match and not tree.MIN_BOOST <= float(match[1]) <= tree.MAX_BOOST:
+            self.tell(f"{match.group()} was cut to the range of {tree.MIN_BOOST} to {tree.MAX_BOOST:g}")
+        return tree.boosted(node, float(match[1])) if match else node
+
+    def between_quotes(self) -> str:
+        """The text in quotes here; without a closing quote up to the next operator."""
+        match = self.eat(_QUOTED)
+        if match:
+            return match[1]
+        end = _OPEN_END.search(self.text, self.at)
+        stop = end.start() if end else len(self.text)
+        content = self.text[self.at + 1 : stop].rstrip().rstrip(")]}")
+        self.at += 1 + len(content)
+        self.tell("a quote was not closed")
+        return content
+
+    def lines_in_group(self) -> Node | None:
+        """`(10 TO 80)`, which is no group."""
+        if not _LINES_GROUP.match(self.text, self.at):
+            return None
+        self.at += 1
+        node = self.lines()
+        self.at += self.text[self.at : self.at + 1] == ")"
+        return node
+
+    def lines(self) -> Node:
+        match = self.eat(_LINES)
+        if not match or not self.take(1):
+            bad = self.eat(_BAD_LINES)
+            self.tell(f"lines: wants a range such as [10 TO 80]; {bad.group()[:40] if bad else 'this'} was left out")
+            words = [word for word in re.findall(r"\w+", bad.group() if bad else "") if word.upper() != "TO"]
+            self.spare += [tree.Words("text", (word[:40],)) for word in words[:8]]
+            return tree.Nothing()
+        opening, low, high, closing, single, sign, number = match.groups()
+        if sign:
+            value = int(number)
+            if sign[0] == ">":
+                return tree.Lines(value + (sign == ">"), None)
+            return tree.Lines(None, value - (sign == "<"))
+        if bool(opening) != (closing in ("]", "}")) and low:
+            self.tell("a range of lines lacks a bracket")
+        start, end = (_line(low), _line(high)) if low else (_line(single), _line(single))
+        if opening == "{" and start is not None:
+            start += 1
+        if closing == "}" and end is not None:
+            end -= 1
+        if start is not None and end is not None and start > end:
+            self.tell(f"lines:[{start} TO {end}] was read backwards")
+            start, end = end, start
+        return tree.Lines(start, end)
+
+    def keyword_value(self, name: str) -> Node:
+        """A value of a keyword field, and those that follow it as a list."""
+        if self.text[self.at] == "[" and (match := self.eat(_LIST)):
+            items = re.findall(r"[^\s,\"']+", match[1])
+            return any_of(self.valued(name, [(char, False) for char in item]) for item in items[:50])
+        if self.text[self.at] == "/" and (node := self.keyword_regex(name)):
+            return node
+        if self.text[self.at] == '"':
+            found = [self.valued(name, _unescaped(self.between_quotes()))]
+            while self.alone and (match := self.eat(_MORE_QUOTED)):
+                self.tell(f'{name}:"…" OR "…" was read as {name}: of both')
+                found.append(self.valued(name, _unescaped(match[1])))
+            return any_of([*found, *self.more(name)])
+        return any_of([self.literal(name), *self.more(name)])
+
+    def more(self, name: str) -> Iterable[Node]:
+        """Further values of the same field: `type: FUNCTION OR METHOD`, `file_path: a.py, b.py`."""
+        while self.alone:
+            begin = self.at
+            if name == "file_path" and self.eat(_MORE_PATHS):
+                yield self.literal(name)
+            elif name == "calls" and (match := _MORE_CALLS.match(self.text, self.at)):
+                self.at = match.start(1)
+                yield self.literal(name)
+            elif name in ("type", "language") and (match := _MORE.match(self.text, self.at)):
+                if not (names_kind(match[1]) if name == "type" else match[1].lower() in LANGUAGES):
+                    return
+                self.at = match.end()
+                yield self.valued(name, [(char, False) for char in match[1]])
+            else:
+                return
+            what = self.text[begin : self.at].strip()
+            if not what.startswith((",", "|")):
+                self.tell(f"{what[:60]} was read as another value of {name}:")
+
+    def keyword_regex(self, name: str) -> Node | None:
+        """A regular expression for a literal value, as wildcards."""
+        match = _PATTERN.match(self.text, self.at)
+        if match is None or (name == "file_path" and not re.search(r"[*+|()\[\]^$]|\\[.wd]", match[1])):
+            return None
+        self.at = match.end()
+        patterns = regex_wildcards(match[1].replace("\\/", "/"))
+        if patterns is None:
+            words = re.findall(r"\w{2,}", re.sub(r"\\\w", " ", match[1]))
+            patterns = ["*" + "*".join(words[:8]) + "*"] if words else []
+        shown = f"{name}:{patterns[0]}"[:60] if patterns else "nothing"
+        self.tell(f"{match.group()[:60]} was read as {shown}: {name} has wildcards, no regular expressions")
+        return any_of(self.valued(name, [(char, False) for char in pattern]) for pattern in patterns[:20])
+
+    def literal(self, name: str) -> Node:
+        """A value without quotes: up to white space or the parenthesis that closes the group."""
+        kept: list[tuple[str, bool]] = []
+        opened = 0
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            following = self.text[self.at + 1 : self.at + 2]
+            if char == "\\" and following and not following.isalnum():
+                kept.append((following, True))
+                self.at += 2
+                continue
+            if char == "\\" and name == "file_path":
+                self.tell("a backslash in a path was read as /")
+                char = "/"
+            opened += (char == "(") - (char == ")")
+            if char.isspace() or char == '"' or opened < 0 or (char == "^" and self.BOOST.match(self.text, self.at)):
+                break
+            if (char in ",;" and name in ("type", "calls", "language")) or (char == "|" and name == "language"):
+                break
+            kept.append((char, False))
+            self.at += 1
+        while kept and kept[-1] in ((",", False), (";", False), ("'", False)):
+            del kept[-1]
+            self.at -= self.text[self.at - 1] == ","
+        if len(kept) > 1 and kept[0] == ("'", False):
+            del kept[0]
+        if not kept:
+            self.at += self.text[self.at : self.at + 1] in ("'", ",", ";", '"', "|")
+        return self.valued(name, kept)
+
+    def valued(self, name: str, content: list[tuple[str, bool]]) -> Node:
+        """A value of a keyword field: characters, each with whether it was escaped."""
+        plain = "".join(char for char, _ in content).strip()
+        if not plain or not self.take(1):
+            return tree.Nothing()
+        if name == "type":
+            return self.type(plain)
+        if name == "calls":
+            plain = (
+                re.sub(r"\(.*|\A[\s.@&*]*(?:await\s+|new\s+)?\s*(?=\w)", "", plain, flags=re.DOTALL).strip() or plain
+            )
+        if any(char in "*?" and not escaped for char, escaped in content):
+            pattern = "".join("\\" + char if escaped and char in "*?\\" else char for char, escaped in content).strip()
+            if name != "file_path" or "\\" in pattern:
+                return any_of(self.literal_pattern(name, part) for part in _globs(name, pattern))
+        elif "*" in plain or "?" in plain:
+            return tree.Value(name, plain)
+        if name == "language":
+            plain = language(plain)
+        return self.path(plain) if name == "file_path" else tree.Value(name, plain)
+
+    def literal_pattern(self, name: str, pattern: str) -> Node:
+        if pattern == "*" and name != "calls":
+            return tree.Everything()
+        node = tree.Wildcard(name, pattern)
+        if too_large(wildcard_regex(pattern)):
+            self.tell(f"the pattern {pattern[:60]} is too large for a search engine and was left out")
+            return tree.Nothing()
+        return self.scanned(node, leading=False)
+
+    def path(self, written: str) -> Node:
+        """A file by its path, with what may be written behind it."""
+        path, first, last = places.without_lines(written)
+        wanted, helping = places.relative(re.sub(r"\A(?:\./)+", "", path))
+        node = any_of(self.file(part) for part in _globs("file_path", wanted))
+        node = tree.preferring(node, tree.Value("file_path", helping) if helping else tree.Nothing())
+        return all_of([node, tree.Lines(first, last) if first else tree.Nothing()])
+
+    def file(self, path: str) -> Node:
+        if re.search(r"[*?]", path):
+            return self.literal_pattern("file_path", path)
+        plain = path.lstrip("/ ") or path
+        return tree.Value("file_path", plain) if plain else tree.Nothing()
+
+    def type(self, value: str) -> Node:
+        if value.upper() in ("*", "ANY", "ALL"):
+            return tree.Everything()
+        kinds, mended = block_kinds(value)
+        if mended:
+            self.tell(mended)
+        if not kinds:
+            self.spare += [tree.Words("text", (word[:40],)) for word in re.findall(r"\w+", value)[:8]]
+            return tree.Nothing()
+        self.take(len(kinds) - 1)
+        return any_of(tree.Value("type", kind.value) for kind in kinds)
+
+
+def _globs(name: str, pattern: str) -> list[str]:
+    if name != "file_path":
+        return [re.sub(r"(?<!\\)\*+", "*", pattern)]
+    return [re.sub(r"\A(?:\./)*/*", "", part) or part for part in places.expanded(pattern)]
+
+
+def _unescaped(content: str) -> list[tuple[str, bool]]:
+    parts = re.findall(r"\\.|.", content, re.DOTALL)
+    return [(part[-1], len(part) == 2) for part in parts]
+
+
+def _line(written: str) -> int | None:
+    return None if written == "*" else int(written)
