@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -201,6 +202,26 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """The blocks of one file, made ready for a store by `protocols.WritableIndex.pack`."""
+
+    content: Any
+    """Only that store reads it."""
+    kinds: Mapping[str, int]
+    """How many blocks of each kind; the other kinds are missing."""
+    languages: Mapping[str, int]
+
+    @classmethod
+    def of(cls, blocks: Sequence[CodeBlock], content: Any) -> Packed:
+        """With the counts of these blocks."""
+        kinds = Counter(block.kind.value for block in blocks)
+        return cls(content, dict(kinds), dict(Counter(block.language for block in blocks if block.language)))
+
+    def __len__(self) -> int:
+        return sum(self.kinds.values())
+
+
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """A file is new or changed: `blocks` replace all that the index has of `path`.
 
@@ -209,7 +230,7 @@ class FileChange:
 
     path: str
     state: FileState
-    blocks: Sequence[CodeBlock] | None
+    blocks: Sequence[CodeBlock] | Packed | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from codenav.actions import Action, Observation, Step, Turn
-from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, SearchResult, StoredIndex
+from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
 from codenav.events import Event
 from codenav.execution import CheckReport, Execution, SandboxInfo, Variable, Verdict
 from codenav.messages import Completion, Message
@@ -60,6 +60,14 @@ class WritableIndex(Index, Protocol):
     @property
     def notice(self) -> str:
         """What a user should know of this index, such as that it is built anew; empty where there is nothing."""
+        ...
+
+    @property
+    def pack(self) -> Callable[[Sequence[CodeBlock]], Packed] | None:
+        """Makes the blocks of one file ready for `apply`: a function of a module, for the processes that parse.
+
+        None where the index takes blocks as they are.
+        """
         ...
 
     def files(self) -> Mapping[str, FileState]:

@@ -66,7 +66,7 @@ def build(
     """
     started = time.monotonic()
     run = _Run(source, index, progress)
-    with readings(run.tasks, jobs=jobs) as stream:
+    with readings(run.tasks, pack=index.pack, jobs=jobs) as stream:
         changes = run.changes(stream)
         first = next(changes, None)
         if first is None and not run.known:

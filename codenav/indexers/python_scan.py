@@ -10,6 +10,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from inspect import cleandoc
 
 from codenav.indexers.python_draft import Calls
@@ -38,10 +39,10 @@ _MARK = re.compile(r"[()\[\]{}]|:=?|[<>=!]?==?")
 _STRING = re.compile(rf"[ \n]*([A-Za-z]{{0,2}}{STRING}[A-Za-z {STRING}]*)(?=\n|\Z)")
 _CALL_REVERSED = re.compile(r"\( *([\w.]+)")
 _FORMATTED_CALL = re.compile(r"([\w.]+)\(")
-_IF = re.compile(r"^( *)if\b", re.MULTILINE)
+_IF = re.compile(r"( *)if\b")
 _CASE = re.compile(r"\n +case\b[^\n]*:")
 _CONFLICT = re.compile(r"\n(?:<{7}|={7}|>{7})")
-_NOT_AT_IMPORT = ("__name__", "TYPE_CHECKING")
+_NOT_AT_IMPORT = re.compile(r"__name__|TYPE_CHECKING")
 """What stands in the condition of an `if` whose definitions an import does not find."""
 
 
@@ -218,30 +219,26 @@ class Scan:
 
     def guarded(self) -> list[tuple[int, int]]:
         """What stands under an `if` that is not taken at import: begins and ends."""
-        if not any(mark in self.masked for mark in _NOT_AT_IMPORT):
-            return []
+        masked = self.masked
         guarded = []
-        for found in _IF.finditer(self.masked):
-            try:
-                colon = self.colon(found.end())
-            except Irregular:
-                # Inside brackets: the end of a conditional expression or of a comprehension.
-                continue
-            if any(mark in self.masked[found.end() : colon] for mark in _NOT_AT_IMPORT):
-                guarded.append((found.start(), self.dedent(colon, len(found.group(1)))))
+        for mark in _NOT_AT_IMPORT.finditer(masked):
+            line = masked.rfind("\n", 0, mark.start()) + 1
+            condition = _IF.match(masked, line)
+            if condition:
+                with suppress(Irregular):
+                    # Inside brackets it is the end of a conditional expression, or of a comprehension.
+                    colon = self.colon(condition.end())
+                    guarded.append((line, self.dedent(colon, len(condition.group(1)))))
         return guarded
 
     def calls(self, names: set[int]) -> Calls:
         """What is called, without the definitions whose names begin at `names`."""
-        reversed_text = self.masked[::-1]
-        size = len(reversed_text)
-        found = []
-        for call in _CALL_REVERSED.finditer(reversed_text):
-            start = size - call.end()
-            if start not in names:
-                name = _called(call.group(1)[::-1])
-                if name:
-                    found.append((start, name))
+        size = len(self.masked)
+        found = [
+            (start, name)
+            for call in _CALL_REVERSED.finditer(self.masked[::-1])
+            if (name := _called[call.group(1)]) and (start := size - call.end()) not in names
+        ]
         found.reverse()
         if self._formatted:
             found += self._in_formatted()
@@ -252,19 +249,29 @@ class Scan:
         for start, token in self._formatted:
             for call in _FORMATTED_CALL.finditer(token):
                 inside = token[: call.start()]
-                name = _called(call.group(1))
+                name = _called[call.group(1)[::-1]]
                 if name and inside.count("{") > inside.count("}"):
                     yield start + call.start(), name
 
 
-def _called(name: str) -> str:
-    """The dotted name that is called: `.fit` where it is called on an expression; empty for a keyword."""
-    if name.isidentifier():
-        return "" if keyword.iskeyword(name) else name
-    parts = name.split(".")
-    if not all(map(str.isidentifier, parts[1:])):
-        return ""
-    return name if parts[0].isidentifier() else f".{parts[-1]}" if not parts[0] else ""
+class _Called(dict[str, str]):
+    """Name read backwards → the dotted name that is called, `.fit` on an expression; empty for a keyword."""
+
+    def __missing__(self, backwards: str) -> str:
+        if len(self) > 100_000:
+            self.clear()
+        first, *others = backwards[::-1].split(".")
+        name = ""
+        if all(map(str.isidentifier, others)):
+            if first.isidentifier() and not (keyword.iskeyword(first) and not others):
+                name = backwards[::-1]
+            elif not first and others:
+                name = f".{others[-1]}"
+        self[backwards] = name
+        return name
+
+
+_called = _Called()
 
 
 def balance(text: str) -> int:

@@ -67,6 +67,8 @@ def dedent(source: str, indent: str) -> str:
     """Lines after the first without `indent`, where all of them have it (a string inside may not)."""
     if not indent or "\n" not in source:
         return source
+    if source.count("\n" + indent) + source.count("\n\n") == source.count("\n"):
+        return source.replace("\n" + indent, "\n")
     lines = source.split("\n")
     if all(line.startswith(indent) or not line.strip() for line in lines[1:]):
         return "\n".join([lines[0], *(line.removeprefix(indent) if line.strip() else "" for line in lines[1:])])

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from codenav.blocks import CodeBlock, FileState
+from codenav.blocks import CodeBlock, FileState, Packed
 from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.python_draft import Place
@@ -34,7 +34,7 @@ class Reading:
 
     path: str
     state: FileState | None = None
-    blocks: Sequence[CodeBlock] | None = None
+    blocks: Sequence[CodeBlock] | Packed | None = None
     reason: str = ""
     """Why it was left out, or cut."""
 

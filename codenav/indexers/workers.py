@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import gc
+import itertools
 import os
 import pickle
 import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
+from codenav.blocks import CodeBlock, Packed
 from codenav.indexers.read import Reading, Task, read
 
 MANY_FILES = 200
@@ -18,25 +23,35 @@ MANY_FILES = 200
 
 _BATCH = 8
 """Files per message. The paths of eight files fit the 64 KB that a pipe holds, so writing them never waits."""
+_COLLECTED = 64
+"""Batches after which a process looks for cycles all the same."""
+_PIPE_BYTES = 1 << 20
+"""Asked for the pipe of the answers, so that a process goes on while its last answer waits to be read."""
 _AHEAD = 2
 """Messages that a process has before it: one in work, one waiting."""
+
+Pack = Callable[[Sequence[CodeBlock]], Packed]
+"""See `protocols.WritableIndex.pack`."""
 
 _START = "import sys; sys.path[:] = sys.argv[1:]; from codenav.indexers.workers import serve; serve()"
 
 
 @contextmanager
-def readings(tasks: Sequence[Task], *, jobs: int | None = None) -> Iterator[Iterator[Reading]]:
+def readings(
+    tasks: Sequence[Task], *, pack: Pack | None = None, jobs: int | None = None
+) -> Iterator[Iterator[Reading]]:
     """The readings of all tasks, in their order, as a stream; when the context ends no process is left.
 
-    `jobs`: how many processes; None takes one per processor from `MANY_FILES` on, 1 reads in this process.
+    `pack` is applied to the blocks where they are made. `jobs`: how many processes; None takes one per processor from
+    `MANY_FILES` on, 1 reads in this process.
     """
     if jobs is None:
         jobs = len(os.sched_getaffinity(0)) if len(tasks) > MANY_FILES else 1
     count = min(jobs, -(-len(tasks) // _BATCH))
     if count <= 1 or not sys.executable:
-        yield map(read, tasks)
+        yield (_packed(read(task), pack) for task in tasks)
         return
-    pool = [_Worker() for _ in range(count)]
+    pool = [_Worker(pack) for _ in range(count)]
     try:
         yield _in_turn(pool, tasks)
     finally:
@@ -64,7 +79,8 @@ def _in_turn(pool: Sequence[_Worker], tasks: Sequence[Task]) -> Iterator[Reading
 class _Worker:
     """A process that reads batches of files. It ends when its standard input does, so none outlives us."""
 
-    def __init__(self) -> None:
+    def __init__(self, pack: Pack | None) -> None:
+        self._pack = pack
         self._sent: deque[Sequence[Task]] = deque()
         self._start()
 
@@ -81,7 +97,7 @@ class _Worker:
         """
         batch = self._sent.popleft()
         if not self._greeted():
-            return [read(task) for task in batch]
+            return [_packed(read(task), self._pack) for task in batch]
         answer = self._read()
         return self._one_by_one(batch) if answer is None else answer
 
@@ -100,6 +116,8 @@ class _Worker:
             stdout=subprocess.PIPE,
             process_group=0,
         )
+        with suppress(OSError):
+            fcntl.fcntl(self._process.stdout or -1, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def _greeted(self) -> bool:
         """Whether the process has come up."""
@@ -131,7 +149,7 @@ class _Worker:
         pipe = self._process.stdin
         if pipe is not None:
             with suppress(BrokenPipeError):
-                pickle.dump(batch, pipe, pickle.HIGHEST_PROTOCOL)
+                pickle.dump((batch, self._pack), pipe, pickle.HIGHEST_PROTOCOL)
                 pipe.flush()
 
     def _read(self) -> list[Reading] | None:
@@ -152,12 +170,24 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     answer: list[Reading] = []
-    while True:
+    # What is read makes next to no cycles: the collector would look again and again at the blocks of a batch.
+    gc.disable()
+    for count in itertools.count(1):
+        if count % _COLLECTED == 0:
+            gc.collect()
         try:
             pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
-            batch: list[Task] = pickle.load(requests)
+            request: tuple[list[Task], Pack | None] = pickle.load(requests)
         except (EOFError, BrokenPipeError):
             # Whoever asked is gone; nothing that is left in a buffer matters.
             os._exit(0)
-        answer = [read(task) for task in batch]
+        batch, pack = request
+        answer = [_packed(read(task), pack) for task in batch]
+
+
+def _packed(reading: Reading, pack: Pack | None) -> Reading:
+    blocks = reading.blocks
+    if pack is None or blocks is None or isinstance(blocks, Packed):
+        return reading
+    return replace(reading, blocks=pack(blocks))

@@ -40,6 +40,27 @@ class _Cache(dict[str, tuple[str, str]]):
 _cache = _Cache()
 
 
+class _AsciiParts(dict[bytes, bytes]):
+    """ASCII identifier → its parts in lower case, joined by blanks."""
+
+    met_long = False
+    """Whether an identifier was too long for a token."""
+
+    def __missing__(self, word: bytes) -> bytes:
+        if len(self) > 200_000:
+            self.clear()
+        self.met_long = self.met_long or len(word) > MAX_TOKEN
+        value = b" ".join(_ASCII_PART.findall(word)).lower()
+        self[word] = value
+        return value
+
+
+_ascii_parts = _AsciiParts()
+_ASCII_PART = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_BLANKED = bytes(code if code < 128 and (chr(code).isalnum() or code == 95) else 32 for code in range(256))
+"""Keeps what `\\w` matches in ASCII."""
+
+
 def words(text: str) -> list[str]:
     """The identifiers of a text as written: runs of letters, digits and `_`; runs of Chinese, Japanese, Korean."""
     if text.isascii():
@@ -58,9 +79,18 @@ def part_tokens(word: str) -> list[str]:
 
 
 def analysed(text: str) -> tuple[str, str]:
-    """Two fields of a text: its whole identifiers, and their parts. Neither is ever empty."""
+    """Two fields of a text: its whole identifiers, each once; and their parts, all in order. Neither is ever empty."""
+    if not text:
+        return SENTINEL, SENTINEL
+    if text.isascii():
+        identifiers = text.encode().translate(_BLANKED).split()
+        # Twice: `Config` and `config` are one token.
+        wholes = b" ".join(dict.fromkeys(b" ".join(dict.fromkeys(identifiers)).lower().split())).decode()
+        parts = b" ".join(map(_ascii_parts.__getitem__, identifiers)).decode()
+        if not _ascii_parts.met_long or max(map(len, identifiers), default=0) <= MAX_TOKEN:
+            return wholes or SENTINEL, parts if parts.strip() else SENTINEL
     pairs = [_cache[word] for word in words(text)]
-    wholes = " ".join([whole for whole, _ in pairs])
+    wholes = " ".join(dict.fromkeys(token for whole, _ in pairs for token in whole.split()))
     parts = " ".join([part for _, part in pairs if part])
     return wholes or SENTINEL, parts or SENTINEL
 
@@ -73,7 +103,8 @@ def prefixes(text: str) -> str:
         for token in whole_tokens(word)
         for length in range(min(MIN_PREFIX, len(token)), min(len(token), MAX_PREFIX) + 1)
     ]
-    return " ".join(tokens) or SENTINEL
+    # Each once: where frequencies are not kept, Lucene's average length counts a token once and tantivy's each time.
+    return " ".join(dict.fromkeys(tokens)) or SENTINEL
 
 
 def path_token(path: str) -> str:

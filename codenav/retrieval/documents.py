@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.retrieval import analysis
@@ -24,7 +26,12 @@ _ASIDE = re.compile(
 
 def worth(block: CodeBlock) -> float:
     """The factor of a block's score, from its kind and its path; at most 1."""
-    return KIND_WORTH.get(block.kind, 1.0) * (TEST_WORTH if _ASIDE.search(block.path.lower()) else 1.0)
+    return _worth(block.kind, block.path)
+
+
+@lru_cache(maxsize=256)
+def _worth(kind: BlockKind, path: str) -> float:
+    return KIND_WORTH.get(kind, 1.0) * (TEST_WORTH if _ASIDE.search(path.lower()) else 1.0)
 
 
 WEIGHT_SCALE = 4.0
@@ -37,30 +44,30 @@ def weight(block: CodeBlock) -> float:
     return max(0.0, math.exp2(WEIGHT_SCALE * worth(block)) - 2.0)
 
 
-PHRASES = frozenset({
-    "name", "name_parts", "signature", "signature_parts", "text", "text_parts", "doc", "doc_parts", "path_parts",
-    "name_prefixes", "source",
-})  # fmt: skip
-"""The scored fields in which positions and frequencies count; of the others only whether a token is there."""
+PHRASES = frozenset({"name_parts", "signature_parts", "text_parts", "doc_parts", "path_parts"})
+"""The scored fields whose tokens stand in order, with positions and frequencies.
+
+The other ones only say which tokens are there: a phrase is looked for among the parts of identifiers, and positions of
+whole ones as well would cost a fifth of a build."""
 
 
 def text_fields(block: CodeBlock) -> dict[str, str]:
     """The scored fields, each as tokens joined by white space, none empty."""
-    name, name_parts = analysis.analysed(block.name)
+    name, name_parts, name_prefixes = _name_fields(block.name)
     signature, signature_parts = analysis.analysed(block.signature)
     text, text_parts = analysis.analysed(f"{block.qualname}\n{block.text}")
-    doc, doc_parts = analysis.analysed(block.docstring)
+    _, doc_parts = analysis.analysed(block.docstring)
     return {
         "name": name,
         "name_parts": name_parts,
-        "name_prefixes": analysis.prefixes(block.name),
+        "name_prefixes": name_prefixes,
         "signature": signature,
         "signature_parts": signature_parts,
         "text": text,
         "text_parts": text_parts,
-        "doc": doc,
         "doc_parts": doc_parts,
-        "path_parts": analysis.path_parts(block.path),
+        "path_parts": _path_parts(block.path),
+        "calls": _calls(block.calls),
         "source": _source(block.source),
     }
 
@@ -70,12 +77,37 @@ def keyword_fields(block: CodeBlock) -> dict[str, str]:
     return {
         "id": analysis.encodable(block.id),
         "path": analysis.encodable(block.path),
-        "file_path": analysis.path_token(block.path),
+        "file_path": _path_token(block.path),
         "type": block.kind.value,
-        "language": analysis.keyword(block.language),
+        "language": _keyword(block.language),
     }
 
 
+_path_parts = lru_cache(maxsize=64)(analysis.path_parts)
+_path_token = lru_cache(maxsize=64)(analysis.path_token)
+_keyword = lru_cache(maxsize=64)(analysis.keyword)
+
+
+def _calls(names: Iterable[str]) -> str:
+    """Each called name as written, without the dot of a call on an expression, and its last part."""
+    tokens: dict[str, None] = {}
+    for name in names:
+        tokens.update(_call(name))
+    return " ".join(tokens) or analysis.SENTINEL
+
+
+@lru_cache(maxsize=10_000)
+def _call(name: str) -> dict[str, None]:
+    whole = analysis.keyword(name.lstrip("."))
+    return dict.fromkeys((whole, whole.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=10_000)
+def _name_fields(name: str) -> tuple[str, str, str]:
+    return (*analysis.analysed(name), analysis.prefixes(name))
+
+
+@lru_cache(maxsize=64)
 def _source(source: str) -> str:
     """A source can be named whole, without its version, or by its bare name."""
     whole = analysis.keyword(source)

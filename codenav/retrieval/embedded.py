@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from codenav.blocks import (
     FileSkip,
     FileState,
     IndexStats,
+    Packed,
     SearchResult,
 )
 from codenav.errors import IndexUnavailable
@@ -48,6 +48,8 @@ class EmbeddedIndex:
         self._reader: engine.Reader | None = None
         self._closed = False
         self._state = self._load()
+
+    pack = staticmethod(engine.pack)
 
     def __repr__(self) -> str:
         return f"EmbeddedIndex({str(self.folder)!r}, source={self.source!r})"
@@ -215,6 +217,7 @@ class _Build:
 
     def _replace(self, change: FileChange, known: FileEntry | None) -> None:
         blocks = change.blocks or ()
+        packed = blocks if isinstance(blocks, Packed) else engine.pack(blocks)
         number = known.number if known else self.manifest.next_number
         writer = self._write()
         if known:
@@ -222,11 +225,9 @@ class _Build:
         else:
             self.manifest.next_number += 1
         with generations.storing():
-            for block in blocks:
-                writer.add(block, file=number)
-        kinds = Counter(block.kind.value for block in blocks)
-        languages = Counter(block.language for block in blocks if block.language)
-        self.manifest.files[change.path] = FileEntry(number, change.state, dict(kinds), dict(languages))
+            for row in packed.content:
+                writer.add(row, file=number)
+        self.manifest.files[change.path] = FileEntry(number, change.state, packed.kinds, packed.languages)
         self.parsed.add(change.path)
 
     def _write(self) -> engine.Writer:
@@ -268,7 +269,8 @@ class _Build:
         self.fresh = generations.clone(None, self.folder)
         writer = engine.Writer(self.fresh, fresh=True)
         for block in reader.blocks():
-            writer.add(block, file=numbers[block.path])
+            for row in engine.pack([block]).content:
+                writer.add(row, file=numbers[block.path])
         writer.commit()
 
     def abandon(self) -> None:

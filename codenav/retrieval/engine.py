@@ -6,18 +6,20 @@ import contextlib
 import heapq
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock, Hit
+from codenav.blocks import BlockKind, CodeBlock, Hit, Packed
 from codenav.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
+from codenav.retrieval.terms import MAX_TERMS, Terms
 
 KINDS = tuple(BlockKind)
 """A block's kind is stored as its place here; the order is part of the format."""
@@ -64,6 +66,27 @@ _EXAMPLE = {
 }  # fmt: skip
 
 
+Row = tuple[dict[str, str], bytes, int, int | None, int, int, float]
+"""A block ready for the engine: the texts, the stored form, kind, id as a number, first and last line, weight."""
+
+
+def pack(blocks: Sequence[CodeBlock]) -> Packed:
+    """The blocks of a file as the rows that `Writer.add` takes."""
+    return Packed.of(blocks, list(map(_row, blocks)))
+
+
+def _row(block: CodeBlock) -> Row:
+    return (
+        documents.text_fields(block) | documents.keyword_fields(block),
+        json.dumps(block.to_dict()).encode(),
+        KINDS.index(block.kind),
+        int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
+        max(block.lines.start, 0),
+        max(block.lines.end, 0),
+        documents.weight(block),
+    )
+
+
 class Writer:
     """Changes the index in a folder; nothing is seen before `commit`."""
 
@@ -79,23 +102,22 @@ class Writer:
         with translated():
             self._writer.delete_documents_by_term("path", analysis.encodable(path))
 
-    def add(self, block: CodeBlock, *, file: int) -> None:
+    def add(self, row: Row, *, file: int) -> None:
         """Index a block of the file with that number."""
         import tantivy
 
+        fields, stored, kind, id_number, first_line, last_line, weight = row
         document = tantivy.Document()
-        for name, value in documents.text_fields(block).items():
+        for name, value in fields.items():
             document.add_text(name, value)
-        for name, value in documents.keyword_fields(block).items():
-            document.add_text(name, value)
-        document.add_bytes("block", json.dumps(block.to_dict()).encode())
+        document.add_bytes("block", stored)
         document.add_unsigned("file", file)
-        document.add_unsigned("kind", KINDS.index(block.kind))
-        if _NUMBER_ID.fullmatch(block.id):
-            document.add_unsigned("id_number", int(block.id, 16))
-        document.add_unsigned("first_line", max(block.lines.start, 0))
-        document.add_unsigned("last_line", max(block.lines.end, 0))
-        document.add_float("weight", documents.weight(block))
+        document.add_unsigned("kind", kind)
+        if id_number is not None:
+            document.add_unsigned("id_number", id_number)
+        document.add_unsigned("first_line", first_line)
+        document.add_unsigned("last_line", last_line)
+        document.add_float("weight", weight)
         try:
             with translated():
                 self._writer.add_document(document)
@@ -136,6 +158,9 @@ class Reader:
             index.config_reader(reload_policy="manual")
             self._searcher = index.searcher()
             self._schema = index.schema
+        self._walked: set[str] = set()
+        self._terms: dict[str, Terms | None] = {}
+        self._lock = threading.Lock()
         self._paths = paths
         self._rank = {number: rank for rank, (number, _) in enumerate(sorted(paths.items(), key=lambda item: item[1]))}
 
@@ -144,7 +169,7 @@ class Reader:
 
         Equal scores are ordered by path, first line and id: all blocks that share the last score are fetched.
         """
-        translation = _Translation(self._schema)
+        translation = _Translation(self._schema, self._matching)
         with translated():
             query = translation.query(what)
         fetch = max(limit, 1) + TIES
@@ -157,6 +182,23 @@ class Reader:
             fetch = min(found.count + 1, fetch * 100)
         best = self._ordered(hits, limit)
         return Ranking([hits[at] for at in best], found.count, tuple(translation.refused))
+
+    def _matching(self, field: str, wildcard: str) -> list[str] | None:
+        """The terms of a field that match a wildcard; None where the engine is to find them itself.
+
+        The first pattern is, as one walk takes less than to fetch the dictionary.
+        """
+        with self._lock:
+            if field not in self._walked:
+                self._walked.add(field)
+                return None
+            if field not in self._terms:
+                with translated():
+                    counted: Any = self._searcher.terms_with_prefix(field, "", limit=MAX_TERMS + 1)
+                few = len(counted) <= MAX_TERMS
+                self._terms[field] = Terms(term for term, _ in counted) if few else None
+            terms = self._terms[field]
+        return terms.matching(wildcard) if terms else None
 
     def _ordered(self, hits: list[tuple[float, Any]], limit: int) -> list[int]:
         """Places of the first `limit` hits by score, path, first line and id."""
@@ -227,8 +269,9 @@ class Reader:
 class _Translation:
     """A plan in the engine's terms."""
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Any, matching: Callable[[str, str], list[str] | None]) -> None:
         self._schema = schema
+        self._matching = matching
         self.refused: list[str] = []
         """Regular expressions that the engine finds too big; they match nothing."""
 
@@ -242,8 +285,9 @@ class _Translation:
                 return Query.term_query(schema, field, token)
             case plan.Sequence(field, tokens, slop):
                 return Query.phrase_query(schema, field, list(tokens), slop)
-            case plan.Pattern(field, regex):
-                return self._pattern(field, regex)
+            case plan.Pattern(field, regex, wildcard):
+                terms = self._matching(field, wildcard) if wildcard[:1] in ("*", "?") else None
+                return self._pattern(field, regex) if terms is None else Query.term_set_query(schema, field, terms)
             case plan.Near(field, token, distance):
                 return Query.fuzzy_term_query(schema, field, token, distance)
             case plan.Between(field, low, high):

@@ -6,11 +6,12 @@ is decided here. All scores are BM25 with k1 = 1.2 and b = 0.75 (tantivy has no 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from codenav.blocks import BlockKind
-from codenav.retrieval import analysis
+from codenav.retrieval import analysis, documents
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.query_values import wildcard_regex
 
@@ -38,6 +39,8 @@ class Pattern:
 
     field: str
     regex: str
+    wildcard: str = ""
+    """The same as a pattern of `*`, `?` and literals; empty where it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ _WORTH: dict[str, tuple[tuple[str, float], ...]] = {
     ),
     "name": (("name", NAME), ("name_parts", NAME_PARTS)),
     "signature": (("signature", 1.0), ("signature_parts", 0.5)),
-    "doc": (("doc", 1.0), ("doc_parts", 0.5)),
+    "doc": (("doc_parts", 1.0),),
 }  # fmt: skip
 _PATTERNS = {**_WORTH, "text": tuple(pair for pair in _WORTH["text"] if not pair[0].startswith("signature"))}
 """Patterns scan a field's whole dictionary (10 ms a field): the signature stands in the text as well."""
@@ -198,7 +201,7 @@ def _phrase(field: str, words: tuple[str, ...], slop: int) -> Plan:
 
 
 def _phrase_parts(field: str, words: tuple[str, ...], slop: int) -> list[Plan]:
-    """One clause per field; a field of parts is left out where the words have none."""
+    """One clause per field; one of parts is left out where the words have none, another where order counts."""
     wholes: list[str] = []
     parts: list[str] = []
     for identifier in _identifiers(words):
@@ -207,19 +210,24 @@ def _phrase_parts(field: str, words: tuple[str, ...], slop: int) -> list[Plan]:
     found: list[Plan] = []
     for name, factor in _WORTH[field]:
         tokens = parts if name.endswith("_parts") else wholes
-        if tokens:
+        if tokens and (len(tokens) == 1 or name in documents.PHRASES):
             found.append(_weighted(_tokens(name, tokens, slop), factor))
     return found
 
 
 def _weighted(part: Plan, factor: float) -> Plan:
-    if isinstance(part, Pattern) or (isinstance(part, Sequence) and part.slop):
+    if isinstance(part, Pattern | Join) or (isinstance(part, Sequence) and part.slop):
         # Lucene weighs a loose phrase by its distance and tantivy does not: constant in both.
         return Constant(part, factor)
     return part if factor == 1 else Weighted(part, factor)
 
 
 def _tokens(field: str, tokens: list[str], slop: int = 0) -> Plan:
+    if slop:
+        tokens = [token for token, _ in itertools.groupby(tokens)]
+    if slop and len(tokens) > 2:
+        # Engines differ in how far apart three words or a word and itself are; of two they say the same.
+        return Join(required=tuple(Sequence(field, pair, slop) for pair in itertools.pairwise(tokens)))
     if len(tokens) > 1:
         return Sequence(field, tuple(tokens), slop)
     token = tokens[0]
@@ -235,9 +243,10 @@ def _wildcard(field: str, pattern: str) -> Plan:
             return Constant(Pattern("file_path", anywhere + wildcard_regex(analysis.path_token(pattern))), FILTER)
         return Constant(Pattern(field, wildcard_regex(analysis.keyword(pattern))), FILTER)
     if pattern == "*":
-        return Join(required=(Everything(),), excluded=(Match(field, analysis.SENTINEL),))
+        tokens = "doc_parts" if field == "doc" else field
+        return Join(required=(Everything(),), excluded=(Match(tokens, analysis.SENTINEL),))
     infix = pattern.startswith("*") and pattern.endswith("*")
-    found = _patterns(field, wildcard_regex(pattern.lower()), parts=not infix)
+    found = _patterns(field, wildcard_regex(pattern.lower()), parts=not infix, wildcard=pattern.lower())
     beginning = pattern[:-1].lower()
     is_prefix = pattern.endswith("*") and not set(beginning) & set("*?")
     if field in ("text", "name") and is_prefix and analysis.MIN_PREFIX <= len(beginning) <= analysis.MAX_PREFIX:
@@ -245,10 +254,11 @@ def _wildcard(field: str, pattern: str) -> Plan:
     return found
 
 
-def _patterns(field: str, regex: str, *, parts: bool = True) -> Plan:
+def _patterns(field: str, regex: str, *, parts: bool = True, wildcard: str = "") -> Plan:
     """`parts` False where a part that matches stands in a whole that matches too."""
-    fields = [(name, factor) for name, factor in _PATTERNS[field] if parts or not name.endswith("_parts")]
-    return _any(Constant(Pattern(name, regex), factor) for name, factor in fields)
+    every = _PATTERNS[field]
+    fields = every if parts else [(name, factor) for name, factor in every if not name.endswith("_parts")] or every
+    return _any(Constant(Pattern(name, regex, wildcard), factor) for name, factor in fields)
 
 
 def _value(field: str, value: str) -> Plan:

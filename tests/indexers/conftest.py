@@ -28,6 +28,8 @@ from codenav.interpreter import Interpreter, find_interpreter
 class MemoryIndex:
     """A `WritableIndex` that keeps everything in dictionaries and counts its calls."""
 
+    pack = None
+
     def __init__(self) -> None:
         self.states: dict[str, FileState] = {}
         self.by_path: dict[str, list[CodeBlock]] = {}

@@ -255,7 +255,7 @@ class FullIndex:
     """An index whose disk is full after some changes."""
 
     def __init__(self, inner: Any, after: int) -> None:
-        self.inner, self.after, self.taken = inner, after, 0
+        self.inner, self.after, self.taken, self.pack = inner, after, 0, None
         self.files, self.stats = inner.files, inner.stats
 
     def apply(self, changes: Iterable[Change], **options: Any) -> None:
