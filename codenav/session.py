@@ -123,7 +123,15 @@ class Session:
         self._work_dir: Path | None = None
         self._inputs: Path | None = None
         self._closing = ExitStack()
+        options = config.store_options(**store)
+        self._secrets = {
+            **_own_secrets(),
+            "elasticsearch api key": options.elasticsearch_api_key,
+            "elasticsearch password": options.elasticsearch_password,
+        }
         with ExitStack() as opening:
+            kept = open_store(options)
+            opening.callback(kept.close)
             if model is None or isinstance(model, str):
                 model = open_model(model or config.model, base_url=base_url or config.base_url, notice=self._noticed)
                 opening.callback(model.close)
@@ -133,11 +141,6 @@ class Session:
                 self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             interpreter = find_interpreter(python or config.python or None)
             self.indexes = []
-            options = config.store_options(**store)
-            self._secrets = {**_own_secrets(), "api key": options.elasticsearch_api_key}
-            self._secrets["password"] = options.elasticsearch_password
-            kept = open_store(options)
-            opening.callback(kept.close)
             for item in listed(on):
                 if not isinstance(item, SourceIndex):
                     item = open_index(item, python=interpreter, store=kept, progress=progress, notice=self._tell)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.options import json_option, one_line, print_json, python_option, say, store_of, store_options
+from codenav.cli.options import (
+    counted,
+    json_option,
+    one_line,
+    print_json,
+    python_option,
+    say,
+    store_of,
+    store_options,
+)
 
 if TYPE_CHECKING:
     from codenav.protocols import Store
@@ -44,7 +53,7 @@ def list_sources(as_json: bool, **options: Any) -> None:
         return
     for stats in entries:
         size = f"{stats.size_bytes / (1 << 20):.1f} MiB"
-        held = f"{stats.files} files, {stats.blocks} blocks, {size}, built {stats.built}"
+        held = f"{counted(stats.files, 'file')}, {counted(stats.blocks, 'block')}, {size}, built {stats.built}"
         say(f"{one_line(stats.source)}  {stats.notice or held}")
     if not entries:
         say("No index yet. Try: codenav index .", err=True)
@@ -71,7 +80,8 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
     if as_json:
         print_json({**stats.to_dict(), "parts": parts})
         return
-    say(f"{one_line(stats.source)}: {stats.files} files, {stats.blocks} blocks, built {stats.built}")
+    held = f"{counted(stats.files, 'file')}, {counted(stats.blocks, 'block')}, built {stats.built}"
+    say(f"{one_line(stats.source)}: {held}")
     if parts:
         say(f"Sources: {', '.join(map(one_line, parts))}")
     if stats.notice:
@@ -81,7 +91,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
             say(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
     if stats.skipped:
         say(f"Skipped or cut, {len(stats.skipped)}:")
-        for skip in stats.skipped:
+        for skip in sorted(stats.skipped, key=lambda skip: skip.path):
             say(f"  {one_line(skip.path)}: {one_line(skip.reason)}")
 
 
