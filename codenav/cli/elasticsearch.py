@@ -62,7 +62,7 @@ def up(image: str | None, port: int | None, memory: int, wait: float, show_passw
     The data lie in the Docker volume codenav-elasticsearch and outlive the server.
 
     \b
-    Exit codes: 0 it runs, 2 other options than those it runs with, 4 no Docker, no image, no port, no start.
+    Exit codes: 0 it runs, 2 it runs with another image or port, 4 it cannot run here.
 
     \b
     Examples:

@@ -25,6 +25,7 @@ COMMANDS = {
     "sources": "sources",
     "episodes": "episodes",
     "prompt": "prompt",
+    "elasticsearch": "elasticsearch",
     "doctor": "doctor",
     "schema": "schema",
     "completion": "completion",

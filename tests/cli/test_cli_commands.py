@@ -19,6 +19,7 @@ COMMANDS = [
     ("index",), ("search",), ("run",), ("sources",), ("sources", "list"), ("sources", "show"), ("sources", "remove"),
     ("episodes",), ("episodes", "list"), ("episodes", "show"), ("episodes", "export"), ("prompt",),
     ("prompt", "show"), ("prompt", "copy"), ("doctor",), ("schema",), ("completion",),
+    ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +17,17 @@ from chat_server import ChatServer
 from command_line import ROOT, codenav
 
 from codenav.models.scripted import read_script
+from codenav.retrieval.elastic.container import IMAGE
+
+Serve = Callable[[str], str]
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SERVER = "http://localhost:8000/v1"
 """The server of the examples; the tests put the address of a real one in its place."""
+ELASTICSEARCH = "http://localhost:9200"
+"""Likewise."""
+UP = "codenav elasticsearch up"
+"""Runs on the Docker engine of the tests, which has the vendor's image under its name, at a free port."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,25 @@ def place(tmp_path: Path, indexed: Path, codenav_home: Path, chat_server: ChatSe
     return here
 
 
+@pytest.fixture
+def served(request: pytest.FixtureRequest, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """Puts the addresses of real servers into a text; only those that it names are started."""
+
+    def serve(text: str) -> str:
+        if ELASTICSEARCH in text:
+            text = text.replace(ELASTICSEARCH, request.getfixturevalue("elasticsearch").url)
+        if UP in text:
+            engine = request.getfixturevalue("docker_engine")
+            engine.docker("tag", engine.elasticsearch_image(), IMAGE)
+            monkeypatch.setenv("DOCKER_HOST", engine.host)
+            request.addfinalizer(lambda: codenav("elasticsearch", "down", "--delete-data"))
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                text = text.replace(UP, f"{UP} --port {free.getsockname()[1]}")
+        return text.replace(SERVER, chat_server.url)
+
+    return serve
+
+
 def environment() -> dict[str, str]:
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
@@ -78,7 +106,7 @@ def matches(expected: str, actual: str) -> bool:
 
 
 @pytest.mark.parametrize("block", blocks("console"), ids=str)
-def test_console_blocks_do_what_they_show(block: Block, place: Path, chat_server: ChatServer) -> None:
+def test_console_blocks_do_what_they_show(block: Block, place: Path, served: Serve) -> None:
     if block.page.name == "README.md":
         played = []
     else:
@@ -88,7 +116,7 @@ def test_console_blocks_do_what_they_show(block: Block, place: Path, chat_server
     for part in [*played, block]:
         for command, expected in commands(part.text):
             ran = subprocess.run(
-                ["sh", "-c", command.replace(SERVER, chat_server.url)],
+                ["sh", "-c", served(command)],
                 cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
             )  # fmt: skip
             assert ran.returncode == 0, f"{command}\n{ran.stderr}"
@@ -97,8 +125,8 @@ def test_console_blocks_do_what_they_show(block: Block, place: Path, chat_server
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_blocks_run(block: Block, place: Path, chat_server: ChatServer) -> None:
-    code = block.text.replace(SERVER, chat_server.url)
+def test_python_blocks_run(block: Block, place: Path, served: Serve) -> None:
+    code = served(block.text)
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
