@@ -24,7 +24,7 @@ from pathlib import Path
 from builds import Builds
 from corpus import Corpus, copy_corpus
 from measure import machine, percentile
-from queries import Material, Times, sampled
+from queries import Times, sample
 
 SIZES = (10_000, 100_000, 1_000_000)
 VARIED = 8
@@ -89,8 +89,7 @@ class Size:
         self.search = builds.ask()
         with builds.open() as index:
             self.blocks = index.stats().blocks
-            asked = list(sampled(Material(index, self.blocks), 1))
-            self.times = Times(index, asked, 2)
+            self.times = Times(index, sample(index, 1), 2)
         builds.forget()
 
     def latency(self, share: float, *, wildcards: bool = True) -> float:

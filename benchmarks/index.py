@@ -61,8 +61,8 @@ def _ratio(value: float, limit: float) -> str:
     return f"{value / limit:11.1f}" if limit else f"{'':11}"
 
 
-def embedded(table: Table, corpus: Corpus, place: Path, options: argparse.Namespace) -> None:
-    """Builds, then what the index answers."""
+def embedded(table: Table, corpus: Corpus, place: Path, options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Builds, then what the index answers; returns the queries that it was asked."""
     builds = Builds(corpus, place / "embedded")
     for label, key, cost in builds.rows(options.runs):
         table.show(label, cost, EMBEDDED.get(key, ()))
@@ -73,11 +73,15 @@ def embedded(table: Table, corpus: Corpus, place: Path, options: argparse.Namesp
         print(f"\n{stats.blocks} blocks in {stats.files} files, {len(stats.skipped)} left out or cut;", end=" ")
         print(f"index of {builds.disk() / 1e6:.1f} MB\n")
         seeds = options.seed or [1, 2]
-        queries.report(index, seed=seeds[0], bars=queries.BARS if corpus.barred else None)
+        asked = queries.sample(index, seeds[0])
+        queries.report(index, asked, bars=queries.BARS if corpus.barred else None)
         known_items.report(index, seeds=seeds, barred=corpus.barred)
+    return asked
 
 
-def elasticsearch(table: Table, corpus: Corpus, place: Path, options: argparse.Namespace) -> None:
+def elasticsearch(
+    table: Table, corpus: Corpus, place: Path, options: argparse.Namespace, asked: list[tuple[str, str]]
+) -> None:
     """The same builds on a server; the first one is shown by itself, because a fresh server is slower."""
     builds = Builds(corpus, place / "elasticsearch", elasticsearch=options.elasticsearch_url)
     try:
@@ -89,10 +93,9 @@ def elasticsearch(table: Table, corpus: Corpus, place: Path, options: argparse.N
         table.show("Elasticsearch, one file edited", edited, ELASTICSEARCH["one file edited"])
         table.show("Elasticsearch, codenav search, one query", repeated(builds.ask, options.runs))
         print()
-        seeds = options.seed or [1, 2]
         with builds.open() as index:
-            queries.report(index, seed=seeds[0], bars=ELASTICSEARCH_QUERIES if corpus.barred else None)
-            known_items.report(index, seeds=seeds[:1], barred=corpus.barred)
+            queries.report(index, asked, bars=ELASTICSEARCH_QUERIES if corpus.barred else None)
+            known_items.report(index, seeds=options.seed or [1, 2], barred=corpus.barred)
     finally:
         builds.forget()
 
@@ -113,9 +116,10 @@ def main() -> None:
         table = Table(corpus.barred)
         for label, cost in () if options.no_rivals else rivals.rows(corpus.root, options.runs):
             table.show(label, cost)
-        embedded(table, corpus, place, options)
+        asked = embedded(table, corpus, place, options)
         if options.elasticsearch_url:
-            elasticsearch(table, corpus, place, options)
+            elasticsearch(table, corpus, place, options, asked)
+        print(machine("at the end"))
 
 
 if __name__ == "__main__":

@@ -139,9 +139,9 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def machine() -> str:
-    """What the figures were taken on."""
-    return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f} at the start"
+def machine(when: str = "at the start") -> str:
+    """What the figures are taken on; with a load beyond ours of 1 to 2 trust processor time only."""
+    return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f} {when}"
 
 
 def verdict(*measured: tuple[float, float, str]) -> str:

@@ -53,8 +53,12 @@ class Material:
         self.parts = sorted({part.lower() for name in self.names for part in _PART.findall(name)})
 
 
-def sampled(material: Material, seed: int) -> Iterator[tuple[str, str]]:
+def sample(index: Index, seed: int) -> list[tuple[str, str]]:
     """Kind and text of each query."""
+    return list(_sampled(Material(index, index.stats().blocks), seed))
+
+
+def _sampled(material: Material, seed: int) -> Iterator[tuple[str, str]]:
     chance = random.Random(seed)
     pick = chance.choice
     kinds = ("FUNCTION", "CLASS", "METHOD")
@@ -126,14 +130,13 @@ class Times:
         return [wall for walls in self.wall.values() for wall in walls]
 
 
-def report(index: Index, *, seed: int, rounds: int = 3, bars: tuple[float | None, ...] | None = None) -> None:
+def report(
+    index: Index, asked: list[tuple[str, str]], *, rounds: int = 3, bars: tuple[float | None, ...] | None = None
+) -> None:
     """Print the table; `bars` for p50 and p99."""
-    total = index.stats().blocks
-    asked = list(sampled(Material(index, total), seed))
     times = Times(index, asked, rounds)
-    print(
-        f"{len(asked)} queries x {rounds} rounds on {total} blocks, seed {seed}; ms; top {FETCHED}, {LOADED} loaded\n"
-    )
+    blocks = index.stats().blocks
+    print(f"{len(asked)} queries x {rounds} rounds on {blocks} blocks; ms; top {FETCHED}, text of {LOADED} loaded\n")
     print(f"{'':36}{'p50':>8}{'p99':>8}{'cpu p50':>9}{'cpu p99':>9}{'matches p50':>13}  bar")
     for kind, walls in times.wall.items():
         cpus, totals = times.cpu[kind], times.totals[kind]
@@ -164,7 +167,7 @@ def main() -> None:
         os.environ["CODENAV_HOME"] = str(Path(temporary, "home"))
         print(f"{corpus.name}; {machine()}")
         with codenav.index(corpus.root) as index:
-            report(index, seed=options.seed, rounds=options.rounds, bars=BARS if corpus.barred else None)
+            report(index, sample(index, options.seed), rounds=options.rounds, bars=BARS if corpus.barred else None)
 
 
 if __name__ == "__main__":
