@@ -55,8 +55,9 @@ def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
         node = cursor.node
         called = node.child(0) if node is not None and node.kind_id == call else None
         if called is not None and called.kind_id == attribute:
-            last = called.child_by_field_name("attribute")
-            spans.append((called.start_byte, called.end_byte, last.start_byte if last is not None else -1))
+            attribute_name = called.child_by_field_name("attribute")
+            last = -1 if attribute_name is None else attribute_name.start_byte
+            spans.append((called.start_byte, called.end_byte, last))
         elif called is not None:
             spans.append((called.start_byte, called.end_byte, -1))
         if not cursor.goto_first_child():

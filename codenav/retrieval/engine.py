@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
+import dataclasses
 import json
 import re
 import threading
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, Packed
+from codenav.blocks import BlockKind, CodeBlock, Hit, LineSpan, Packed
 from codenav.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.plan import Plan
@@ -66,6 +66,16 @@ _EXAMPLE = {
 }  # fmt: skip
 
 
+_STORED = tuple(field.name for field in dataclasses.fields(CodeBlock))
+"""A block is stored as the list of its fields; their order is part of the format."""
+_KIND, _LINES, _CALLS = map(_STORED.index, ("kind", "lines", "calls"))
+_KIND_OF = {kind.value: kind for kind in BlockKind}
+
+
+def _plain(value: Any) -> Any:
+    return value.to_list() if isinstance(value, LineSpan) else value
+
+
 Row = tuple[dict[str, str], bytes, int, int | None, int, int, float]
 """A block ready for the engine: the texts, the stored form, kind, id as a number, first and last line, weight."""
 
@@ -78,7 +88,7 @@ def pack(blocks: Sequence[CodeBlock]) -> Packed:
 def _row(block: CodeBlock) -> Row:
     return (
         documents.text_fields(block) | documents.keyword_fields(block),
-        json.dumps(block.to_dict()).encode(),
+        json.dumps([_plain(getattr(block, name)) for name in _STORED]).encode(),
         KINDS.index(block.kind),
         int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
         max(block.lines.start, 0),
@@ -204,15 +214,24 @@ class Reader:
         """Places of the first `limit` hits by score, path, first line and id."""
         if limit < 1 or not hits:
             return []
-        cut = hits[min(limit, len(hits)) - 1][0]
-        scores = [-score for score, _ in hits if score >= cut]
-        addresses = [address for _, address in hits[: len(scores)]]
+        scores = [score for score, _ in hits]
+        cut = scores[min(limit, len(hits)) - 1]
+        while scores[-1] < cut:
+            scores.pop()
+        order = list(range(len(scores)))
+        tied = [at for at in order if scores[at] in (scores[at - 1] if at else None, *scores[at + 1 : at + 2])]
+        if tied:
+            keys = dict(zip(tied, self._keys([hits[at][1] for at in tied]), strict=True))
+            order.sort(key=lambda at: (-scores[at], keys.get(at, ())))
+        return order[:limit]
+
+    def _keys(self, addresses: list[Any]) -> list[tuple[Any, ...]]:
+        """What orders equal scores: path, first line, id."""
         ranks = [self._rank.get(file, 0) for file in self._numbers("file", addresses)]
         lines, ids = self._numbers("first_line", addresses), self._numbers("id_number", addresses)
         if None in ids:
             ids = self.ids(addresses)
-        keys = zip(scores, ranks, lines, ids, range(len(scores)), strict=True)
-        return [key[-1] for key in heapq.nsmallest(limit, keys)]
+        return list(zip(ranks, lines, ids, strict=True))
 
     def _numbers(self, field: str, addresses: list[Any]) -> list[Any]:
         if not addresses:
@@ -248,7 +267,11 @@ class Reader:
         """Load a block."""
         with translated():
             stored: Any = self._searcher.doc(address).get_first("block")
-        return CodeBlock.from_dict(json.loads(stored))
+        values = json.loads(stored)
+        values[_KIND] = _KIND_OF[values[_KIND]]
+        values[_LINES] = LineSpan(*values[_LINES])
+        values[_CALLS] = tuple(values[_CALLS])
+        return CodeBlock(*values)
 
     def find(self, id: str) -> CodeBlock | None:
         """The block with that id."""
