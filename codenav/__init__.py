@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from codenav.execution import Execution, Outcome, Resources
     from codenav.limits import Limits
     from codenav.models.scripted import FunctionModel, ScriptedModel
+    from codenav.navigation.calls import Callees, Callers
+    from codenav.navigation.outline import Outline
+    from codenav.navigation.verbs import callees, callers, outline, show
     from codenav.session import Session
     from codenav.usage import Usage
 
@@ -34,6 +37,8 @@ __all__ = [
     "Action",
     "Ask",
     "BlockKind",
+    "Callees",
+    "Callers",
     "Code",
     "CodeBlock",
     "CodeNavError",
@@ -49,6 +54,7 @@ __all__ = [
     "Noticed",
     "Observed",
     "Outcome",
+    "Outline",
     "Resources",
     "RunEnded",
     "RunStarted",
@@ -59,11 +65,15 @@ __all__ = [
     "Status",
     "Step",
     "Usage",
+    "callees",
+    "callers",
     "index",
     "load_episode",
+    "outline",
     "run",
     "sandbox",
     "search",
+    "show",
 ]
 
 _HOME = {
@@ -77,6 +87,9 @@ _HOME = {
     "codenav.execution": ("Execution", "Outcome", "Resources"),
     "codenav.limits": ("Limits",),
     "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
+    "codenav.navigation.calls": ("Callees", "Callers"),
+    "codenav.navigation.outline": ("Outline",),
+    "codenav.navigation.verbs": ("callees", "callers", "outline", "show"),
     "codenav.session": ("Session",),
     "codenav.usage": ("Usage",),
 }

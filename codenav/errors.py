@@ -3,6 +3,7 @@
 CodeNavError (exit code 1)
 ├── UsageError (2)
 │   ├── NotFound            a named folder, package, episode, interpreter that is not there
+│   ├── Ambiguous           a name that stands for several blocks
 │   └── QueryTooLarge       a query of over 64 KB
 ├── Unavailable (4)
 │   ├── ModelNotConfigured  no model was named
@@ -20,6 +21,12 @@ What a *model* should see and react to is not here: that is an observation (`act
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codenav.blocks import CodeBlock
 
 
 class CodeNavError(Exception):
@@ -45,6 +52,16 @@ class UsageError(CodeNavError):
 
 class NotFound(UsageError):
     """A named folder, package, episode or interpreter does not exist."""
+
+
+class Ambiguous(UsageError):
+    """A name stands for several blocks: `candidates`, the likeliest first."""
+
+    hint = "name one by its id, by path:line, or by more of its dotted name"
+
+    def __init__(self, message: str, *, candidates: Sequence[CodeBlock]) -> None:
+        super().__init__(message)
+        self.candidates = candidates
 
 
 class QueryTooLarge(UsageError):

@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"base", *PARTS, "environments", "agents", "joints", "evals", "server"},
     "server": {"base", *PARTS, "environments", "agents", "joints", "evals"},
 }
-JOINTS = {"episode", "indexing", "stores", "watching", "masked", "session", "workbench", "api", ""}
+JOINTS = {"episode", "indexing", "stores", "watching", "masked", "navigation", "session", "workbench", "api", ""}
 """Layer 4: where the parts meet. The empty name is the package itself: its lazy public names."""
 
 

@@ -21,6 +21,10 @@ from codenav.errors import CodeNavError
 COMMANDS = {
     "index": "index",
     "search": "search",
+    "show": "show",
+    "callers": "callers",
+    "callees": "callees",
+    "outline": "outline",
     "run": "run",
     "sources": "sources",
     "episodes": "episodes",

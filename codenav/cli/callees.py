@@ -1,0 +1,74 @@
+"""`codenav callees`: what a definition calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from codenav.cli.callers import block_line
+from codenav.cli.options import (
+    json_option,
+    on_option,
+    print_json,
+    python_option,
+    say,
+    store_of,
+    store_options,
+)
+
+
+@click.command("callees")
+@click.argument("name")
+@on_option
+@click.option("--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Names to print.")
+@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+@store_options
+@python_option
+@json_option
+def command(
+    name: str, sources: tuple[str, ...], limit: int, no_refresh: bool, python: str | None, as_json: bool, **options: Any
+) -> None:
+    """List what NAME calls, with signature and place, and what of it is not in the index.
+
+    NAME is given as for `codenav show`.
+
+    \b
+    Examples:
+      codenav callees DiGraph.add_edges_from --on pkg:networkx
+      codenav callees lib/io.py:30 --on ./my-repo --json
+    """
+    from codenav.cli.display import indexing, notice
+    from codenav.navigation import verbs
+    from codenav.navigation.resolve import Evidence
+
+    with indexing(", ".join(sources)) as progress:
+        found = verbs.callees(
+            name,
+            on=sources,
+            limit=limit,
+            python=python,
+            refresh=not no_refresh,
+            progress=progress,
+            notice=notice,
+            **store_of(options),
+        )
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for callee in found:
+        if callee.call.evidence is Evidence.EXTERNAL:
+            continue
+        more = callee.candidates - len(callee.blocks)
+        say(f"{callee.call.name} ({callee.call.evidence.value})")
+        for block in callee.blocks:
+            say("  " + block_line(block, block.lines.start))
+            if signature := " ".join(block.signature.split()):
+                say(f"             {signature[:160]}")
+        if more > 0:
+            say(f"  … {more} more")
+    outside = [callee.dotted or callee.call.name for callee in found if callee.call.evidence is Evidence.EXTERNAL]
+    if outside:
+        say(f"external: {', '.join(outside)}")
+    shown = f"{len(found)} of {found.total}" if len(found) < found.total else str(found.total)
+    say(f"{shown} name{'' if shown == '1' else 's'}, {len(outside)} external", err=True)

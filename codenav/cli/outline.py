@@ -1,0 +1,65 @@
+"""`codenav outline`: a map of a code base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from codenav.cli.options import json_option, print_json, python_option, say, store_of, store_options
+
+
+@click.command("outline")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--path", default="", metavar="PATH", help="Only a folder or file of the sources.")
+@click.option(
+    "--tokens",
+    type=click.IntRange(min=32),
+    default=1024,
+    show_default=True,
+    help="Size of the map, a token being 4 bytes.",
+)
+@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+@store_options
+@python_option
+@json_option
+def command(
+    sources: tuple[str, ...],
+    path: str,
+    tokens: int,
+    no_refresh: bool,
+    python: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Print a map of code bases: the files that the rest refers to most, and their most central definitions.
+
+    SOURCE is a directory, a file, or pkg:NAME for an installed package. Tests and vendored code come last.
+
+    \b
+    Examples:
+      codenav outline pkg:networkx
+      codenav outline pkg:networkx --path algorithms/shortest_paths --tokens 300
+      codenav outline ./my-repo --json
+    """
+    from codenav.cli.display import indexing, notice
+    from codenav.navigation import verbs
+
+    with indexing(", ".join(sources)) as progress:
+        outline = verbs.outline(
+            sources,
+            path=path,
+            tokens=tokens,
+            python=python,
+            refresh=not no_refresh,
+            progress=progress,
+            notice=notice,
+            **store_of(options),
+        )
+    if as_json:
+        print_json(outline.to_dict())
+        return
+    if outline.files or outline.files_left_out:
+        say(str(outline))
+    else:
+        say("nothing is defined there", err=True)

@@ -1,0 +1,62 @@
+"""`codenav show`: the source of one block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from codenav.cli.options import (
+    json_option,
+    on_option,
+    one_line,
+    print_json,
+    python_option,
+    say,
+    store_of,
+    store_options,
+)
+
+
+@click.command("show")
+@click.argument("block")
+@on_option
+@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+@store_options
+@python_option
+@json_option
+def command(
+    block: str, sources: tuple[str, ...], no_refresh: bool, python: str | None, as_json: bool, **options: Any
+) -> None:
+    """Print the source of BLOCK below a line that says what and where it is.
+
+    BLOCK is an id, a dotted name, or PATH:LINE for the innermost block there. A name that stands for several is
+    refused with a list of them.
+
+    \b
+    Examples:
+      codenav show Graph.add_node --on pkg:networkx
+      codenav show networkx.shortest_path --on pkg:networkx
+      codenav show lib/io.py:30 --on ./my-repo --json
+    """
+    from codenav.cli.display import indexing, notice
+    from codenav.navigation import verbs
+    from codenav.navigation.names import place_of
+
+    with indexing(", ".join(sources)) as progress:
+        found = verbs.show(
+            block,
+            on=sources,
+            python=python,
+            refresh=not no_refresh,
+            progress=progress,
+            notice=notice,
+            **store_of(options),
+        )
+    if as_json:
+        print_json({"name": block, "blocks": [item.to_dict() for item in found]})
+        return
+    for number, item in enumerate(found):
+        heading = one_line(f"{item.kind.value} {item.qualname}  {place_of(item)}  {item.source}")
+        say(("\n" if number else "") + (f"{heading}  {item.import_line}" if item.import_line else heading))
+        say("\n" + item.text.rstrip("\n"))

@@ -1,0 +1,287 @@
+"""Who calls a definition, and what a definition calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.errors import NotFound
+from codenav.navigation.local import call_lines
+from codenav.navigation.lookup import Definition, definition, definitions
+from codenav.navigation.names import MATCHES, is_aside
+from codenav.navigation.resolve import Evidence, Resolution, Resolver
+from codenav.protocols import Index
+from codenav.retrieval import query_tree as tree
+from codenav.retrieval.analysis import MAX_TOKEN
+
+CANDIDATES = 5
+"""Blocks listed of a called name that several have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A name that a block calls."""
+
+    name: str
+    """As written: `self.add_node`."""
+    lines: Sequence[int]
+    """Where, 1-based; the first line of the block where its text does not show it."""
+    evidence: Evidence
+    """What tells that the definition is meant."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {"name": self.name, "lines": list(self.lines), "evidence": self.evidence.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A block with the calls in it that mean the definition asked for, or may mean it."""
+
+    block: CodeBlock
+    calls: Sequence[Call]
+
+    @property
+    def certain(self) -> bool:
+        """Whether one of the calls is told by more than its last name."""
+        return any(call.evidence.certain for call in self.calls)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {
+            "block": reference(self.block),
+            "certain": self.certain,
+            "calls": [call.to_dict() for call in self.calls],
+        }
+
+
+@dataclass(frozen=True)
+class Callers(Sequence[Caller]):
+    """The blocks that call a name: a sequence of `Caller`, the certain ones first, tests and vendored code last."""
+
+    name: str
+    """As asked."""
+    targets: Sequence[CodeBlock] = ()
+    """What the name stands for; empty where it is outside the index (`numpy.mean`)."""
+    callers: Sequence[Caller] = ()
+    certain: int = 0
+    """How many are certain, also beyond `callers`."""
+    by_name: int = 0
+    """How many have only the last name in common."""
+    others: int = 0
+    """Blocks left out: they call something else of that name."""
+
+    @property
+    def total(self) -> int:
+        """All of them, also those beyond `callers`."""
+        return self.certain + self.by_name
+
+    def __len__(self) -> int:
+        return len(self.callers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.callers[index]
+
+    def __iter__(self) -> Iterator[Caller]:
+        return iter(self.callers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `codenav callers --json`."""
+        return {
+            "name": self.name,
+            "targets": [reference(block) for block in self.targets],
+            "total": self.total,
+            "certain": self.certain,
+            "by_name": self.by_name,
+            "others": self.others,
+            "callers": [caller.to_dict() for caller in self.callers],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A name that a block calls, with what it stands for."""
+
+    call: Call
+    blocks: Sequence[CodeBlock] = ()
+    """At most `CANDIDATES`; empty for what is not in the index."""
+    candidates: int = 0
+    """All blocks that it could stand for."""
+    dotted: str = ""
+    """Full name of something outside the index, where the imports tell it: `numpy.mean`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {
+            **self.call.to_dict(),
+            "blocks": [reference(block) for block in self.blocks],
+            "candidates": self.candidates,
+            "dotted": self.dotted,
+        }
+
+
+@dataclass(frozen=True)
+class Callees(Sequence[Callee]):
+    """What a block calls: a sequence of `Callee`, those in the index first, each group in order of the source."""
+
+    name: str
+    """As asked."""
+    blocks: Sequence[CodeBlock]
+    """What the name stands for."""
+    callees: Sequence[Callee] = ()
+    total: int = 0
+    """All names that are called, also those beyond `callees`."""
+
+    def __len__(self) -> int:
+        return len(self.callees)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.callees[index]
+
+    def __iter__(self) -> Iterator[Callee]:
+        return iter(self.callees)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `codenav callees --json`."""
+        return {
+            "name": self.name,
+            "blocks": [reference(block) for block in self.blocks],
+            "total": self.total,
+            "callees": [callee.to_dict() for callee in self.callees],
+        }
+
+
+def reference(block: CodeBlock) -> dict[str, Any]:
+    """A block without its text, as documents of navigation name it."""
+    return {
+        "id": block.id,
+        "kind": block.kind.value,
+        "qualname": block.qualname,
+        "path": block.path,
+        "lines": block.lines.to_list(),
+        "signature": block.signature,
+        "source": block.source,
+        "import_line": block.import_line,
+    }
+
+
+def callers(index: Index, asked: str, *, limit: int) -> Callers:
+    """The blocks that call what `asked` names; see `lookup.definitions` for how. Several of one name are all meant.
+
+    Raises:
+        NotFound: nothing of that name is defined or called in the index.
+    """
+    meant = definitions(index, asked)
+    targets = [blocks[0] for blocks in meant]
+    ids = {block.id for blocks in meant for block in blocks}
+    last = targets[0].name if targets else asked.strip().removesuffix("()").replace("::", ".").rpartition(".")[2]
+    resolver = Resolver(index)
+    certain: list[Caller] = []
+    by_name: list[Caller] = []
+    others = 0
+    for block in _outermost_only_where_needed(_calling(index, last), last):
+        calls = []
+        for name in _written(block, last):
+            found = resolver.resolve(block, name)
+            evidence = _means(found, ids) if targets else _means_outside(found, name, asked.strip())
+            if evidence:
+                calls.append(Call(name, call_lines(block, name), evidence))
+        caller = Caller(block, calls)
+        others += not calls
+        if calls:
+            (certain if caller.certain else by_name).append(caller)
+    if not targets and not certain and not by_name:
+        definition(index, asked)
+        raise NotFound(f"nothing called {asked[:200]!r} is defined or called here")
+    found_all = [*sorted(certain, key=_order), *sorted(by_name, key=_order)]
+    return Callers(asked, targets, found_all[: max(limit, 0)], len(certain), len(by_name), others)
+
+
+def callees(index: Index, asked: str, *, limit: int) -> Callees:
+    """What the block that `asked` names calls, each name resolved as far as names can tell.
+
+    Raises:
+        Ambiguous: the name stands for several definitions.
+        NotFound: it stands for none.
+    """
+    blocks: Definition = definition(index, asked)
+    resolver = Resolver(index)
+    seen: dict[str, Callee] = {}
+    for block in blocks:
+        for name in block.calls:
+            if name == "super" or name in seen:
+                continue
+            found = resolver.resolve(block, name)
+            call = Call(name, call_lines(block, name), found.evidence)
+            seen[name] = Callee(call, found.blocks[:CANDIDATES], len(found.blocks), found.dotted)
+    ranked = sorted(seen.values(), key=lambda callee: _RANK[callee.call.evidence])
+    return Callees(asked, blocks, ranked[: max(limit, 0)], len(ranked))
+
+
+_RANK = {evidence: 0 for evidence in Evidence if evidence.certain} | {
+    Evidence.UNIQUE: 1,
+    Evidence.NAME: 2,
+    Evidence.EXTERNAL: 3,
+}
+
+
+def _calling(index: Index, last: str) -> Iterator[CodeBlock]:
+    """The blocks that call something whose last name is `last`, in capitals and small letters as given."""
+    if not 0 < len(last) <= MAX_TOKEN:
+        return
+    found = index.search(tree.render(tree.Value("calls", last)), limit=MATCHES)
+    blocks = (hit.block for hit in found) if found.total <= len(found) else index.blocks()
+    for block in blocks:
+        if block.kind is not BlockKind.IMPORT and _written(block, last):
+            yield block
+
+
+def _written(block: CodeBlock, last: str) -> list[str]:
+    return [name for name in block.calls if re.split(r"\.|::|->", name)[-1] == last]
+
+
+def _outermost_only_where_needed(blocks: Iterable[CodeBlock], last: str) -> list[CodeBlock]:
+    """Without functions whose every call of the name stands inside a function of theirs that is listed too."""
+    found = list(blocks)
+    places = {(block.source, block.path, block.qualname): block for block in found}
+    covered: dict[str, list[CodeBlock]] = {}
+    for block in found:
+        around = block.qualname
+        while around := around.rpartition(".")[0]:
+            outer = places.get((block.source, block.path, around))
+            if outer and outer.kind in (BlockKind.FUNCTION, BlockKind.METHOD):
+                covered.setdefault(outer.id, []).append(block)
+    return [
+        block
+        for block in found
+        if any(
+            not any(inner.lines.start <= line <= inner.lines.end for inner in covered.get(block.id, ()))
+            for name in _written(block, last)
+            for line in call_lines(block, name)
+        )
+    ]
+
+
+def _means(found: Resolution, ids: set[str]) -> Evidence | None:
+    """The evidence that one of the targets is called; None where something else is."""
+    if not any(block.id in ids for block in found.blocks):
+        return None
+    # One candidate of the right name says no more for the target than several do.
+    return found.evidence if found.evidence.certain else Evidence.NAME
+
+
+def _means_outside(found: Resolution, name: str, asked: str) -> Evidence | None:
+    """The same where the target is no block: `numpy.mean`, `mean`, `np.mean`."""
+    if found.blocks:
+        return None
+    if found.dotted:
+        return Evidence.IMPORT if f".{found.dotted}".endswith(f".{asked}") or name == asked else None
+    return Evidence.NAME if f".{name}".endswith(f".{asked}") else None
+
+
+def _order(caller: Caller) -> tuple[object, ...]:
+    block = caller.block
+    return is_aside(block), block.source, block.path, block.lines.start

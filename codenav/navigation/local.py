@@ -1,0 +1,141 @@
+"""What the text of one block says about its own names: parameters, assigned classes, imports, where calls are."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.navigation.imports import Import, imports_in
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)")
+
+
+@dataclass(slots=True)
+class LocalNames:
+    """The names of a function or method that are its own."""
+
+    bound: set[str] = field(default_factory=set)
+    """Parameters and everything that the body binds."""
+    classes: dict[str, str] = field(default_factory=dict)
+    """Name → dotted name of its class: from an annotation, or where every assignment calls that one."""
+    annotated: set[str] = field(default_factory=set)
+    """Those of `classes` that an annotation tells."""
+    imports: dict[str, Import] = field(default_factory=dict)
+
+
+def local_names(block: CodeBlock) -> LocalNames:
+    """Of a Python function or method; of other blocks nothing, as their names are the module's."""
+    names = LocalNames()
+    if block.kind not in (BlockKind.FUNCTION, BlockKind.METHOD) or block.language != "python":
+        return names
+    names.imports = imports_in(block.text)[0]
+    function = next((node for node in _parsed(block.text) if isinstance(node, _FUNCTIONS)), None)
+    if function is None:
+        return names
+    arguments = function.args
+    for argument in (
+        *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs,
+        *filter(None, (arguments.vararg, arguments.kwarg)),
+    ):  # fmt: skip
+        names.bound.add(argument.arg)
+        plain = argument not in (arguments.vararg, arguments.kwarg)
+        if plain and argument.annotation is not None and (dotted := _class_name(argument.annotation)):
+            names.classes[argument.arg] = dotted
+            names.annotated.add(argument.arg)
+    _bindings(function, names)
+    for imported in names.imports:
+        names.bound.discard(imported)
+        names.classes.pop(imported, None)
+    return names
+
+
+def call_lines(block: CodeBlock, call: str) -> list[int]:
+    """The lines on which a block calls that name; its own first line where its text does not show them."""
+    first = block.lines.start
+    if block.text.rstrip("\n").count("\n") != block.lines.end - first:
+        # Bodies that are blocks of their own are left out of the text: its lines are not those of the file.
+        return [first]
+    name = r"\s*\.\s*".join(map(re.escape, call.strip(".").split(".")))
+    before = r"(?<=[)\]}\"'])\s*\.\s*" if call.startswith(".") else r"(?<![\w.])(?<!def )(?<!class )"
+    found = {block.text.count("\n", 0, match.start()) for match in re.finditer(rf"{before}{name}\s*\(", block.text)}
+    decorators = {block.text.count("\n", 0, match.start()) for match in re.finditer(rf"@{name}\b", block.text)}
+    return [first + line for line in sorted(found | decorators)] or [first]
+
+
+def _parsed(text: str) -> Sequence[ast.stmt]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+def _bindings(function: ast.AST, names: LocalNames) -> None:
+    """Everything that the body binds; a class for what is only ever assigned from calls of one name."""
+    assigned: dict[str, set[str]] = {}
+    for node in _inside(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            made = _dotted(node.value.func) if isinstance(node.value, ast.Call) else ""
+            assigned.setdefault(node.targets[0].id, set()).add(made)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            assigned.setdefault(node.target.id, set()).add(_class_name(node.annotation))
+        elif isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
+            # What a class enters is itself as a rule, and need not be.
+            assigned.setdefault(node.optional_vars.id, set()).add("")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.bound.add(node.id)
+        elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            names.bound.discard(node.name)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names.bound.add(node.name)
+    for name, makers in assigned.items():
+        only = makers.pop() if len(makers) == 1 else ""
+        if name in names.classes and only != names.classes[name]:
+            # A parameter that is bound anew: its annotation no longer tells.
+            names.classes.pop(name)
+            names.annotated.discard(name)
+        elif only and name not in names.bound:
+            names.classes[name] = only
+        names.bound.add(name)
+
+
+def _inside(function: ast.AST) -> Iterator[ast.AST]:
+    """All nodes; the targets of plain assignments are told by the assignment alone."""
+    stack = list(ast.iter_child_nodes(function))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            stack.append(node.value)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            stack += [node.value] if node.value else []
+        elif isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
+            stack.append(node.context_expr)
+        else:
+            stack += ast.iter_child_nodes(node)
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` of a name or a chain of attributes; empty for anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _class_name(annotation: ast.expr) -> str:
+    """The one class that an annotation names: `Graph`, `"Graph"`, `nx.Graph | None`, `Optional[Graph]`."""
+    text = annotation.value if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
+    if not isinstance(text, str):
+        return ""
+    match = _OPTIONAL.fullmatch(text.strip())
+    inner = next(filter(None, match.groups())) if match else text
+    inner = inner.strip().strip("'\"")
+    return inner if all(part.isidentifier() for part in inner.split(".")) else ""

@@ -1,0 +1,222 @@
+"""What a person means by the name of a block: its id, a dotted name, or a line of a file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.errors import Ambiguous, NotFound
+from codenav.navigation.modules import Modules
+from codenav.navigation.names import dotted_path, is_aside, module_of, place_of, search_all
+from codenav.protocols import Index
+from codenav.retrieval import query_tree as tree
+
+LISTED = 20
+"""Candidates that an error message lists."""
+
+_LONGEST = 5_000
+"""Characters of the longest name that a block may have: a path has 4,096 at most."""
+_ID = re.compile(r"[0-9a-f]{16}")
+_PLACE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?(?::\d+)?", re.DOTALL)
+_KIND_ORDER = (BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.TOOL, BlockKind.ASSIGNMENT)
+
+Definition = Sequence[CodeBlock]
+"""The blocks of one source and file that share a qualified name: a property's getter and setter, overloads."""
+
+
+def definition(index: Index, asked: str) -> Definition:
+    """The one definition that is meant.
+
+    Raises:
+        Ambiguous: several could be.
+        NotFound: none is; the hint names near ones.
+    """
+    found = definitions(index, asked)
+    if not found:
+        raise NotFound(f"no block {asked[:200]!r}", hint=_meant(index, asked))
+    if len(found) > 1:
+        raise Ambiguous(_ambiguity(asked, found), candidates=[blocks[0] for blocks in found])
+    return found[0]
+
+
+def definitions(index: Index, asked: str) -> list[Definition]:
+    """All definitions that could be meant: public ones first, those in tests and vendored code last.
+
+    `asked` is the id of a block, `path:line`, or a dotted name: `shortest_path`, `Graph.add_node`,
+    `networkx.classes.graph.Graph.add_node`, `networkx.Graph`.
+
+    Raises:
+        NotFound: a line in which no block is.
+    """
+    asked = asked.strip()
+    if len(asked) > _LONGEST:
+        return []
+    if _ID.fullmatch(asked) and (block := index.get(asked)):
+        return [[block]]
+    place = _PLACE.fullmatch(asked)
+    if place:
+        first = int(place["first"])
+        return _at(index, place["path"], first, int(place["last"] or first))
+    return _exported_first(Modules(index), asked, _grouped(_named(index, asked)))
+
+
+def _named(index: Index, asked: str) -> list[CodeBlock]:
+    """The blocks of the best of four readings that any block fits."""
+    dotted = re.sub(r"::|#", ".", asked).removesuffix("()").strip(".")
+    # A section of a document: `Guide > Installing it`.
+    last = dotted.rpartition(" > ")[2] if " " in dotted else dotted.rpartition(".")[2]
+    words = tuple(re.findall(r"\w+", last))
+    if not words:
+        return []
+    found = list(search_all(index, *(tree.Words("name", (word,)) for word in words[:20])))
+    for fits in (_is_named, _ends, _is_below, _is_named_case_blind):
+        kept = [block for block in found if fits(block, dotted)]
+        if kept:
+            return [block for block in kept if block.kind is not BlockKind.IMPORT] or kept
+    return []
+
+
+def _exported_first(modules: Modules, asked: str, found: list[Definition]) -> list[Definition]:
+    """Where one package exports just one of several under the name that was asked for, that one alone is meant.
+
+    Else those that their top-level package exports come first.
+    """
+    if not 1 < len(found) <= LISTED:
+        return found
+    package, _, name = asked.rpartition(".")
+    exported = [blocks for blocks in found if _exports(modules, package, name, blocks[0])] if package else []
+    if len(exported) == 1:
+        return exported
+    return sorted(
+        found,
+        key=lambda blocks: (
+            not _exports(
+                modules, module_of(blocks[0]).partition(".")[0], blocks[0].qualname.partition(".")[0], blocks[0]
+            )
+        ),
+    )
+
+
+def _exports(modules: Modules, package: str, name: str, block: CodeBlock) -> bool:
+    """Whether a name of a package stands for the block, or for what holds it."""
+    module = modules.find(package, modules.of(block))
+    thing = modules.look_up(module, name) if module else None
+    if not isinstance(thing, Sequence):
+        return False
+    top = block.qualname.partition(".")[0]
+    return any((item.source, item.path, item.name) == (block.source, block.path, top) for item in thing)
+
+
+def _is_named(block: CodeBlock, dotted: str) -> bool:
+    return dotted == block.qualname
+
+
+def _is_named_case_blind(block: CodeBlock, dotted: str) -> bool:
+    return dotted.lower() == block.qualname.lower()
+
+
+def _ends(block: CodeBlock, dotted: str) -> bool:
+    """The dotted name of its file and its own end in what was asked, or the name that is imported."""
+    whole = f"{dotted_path(block.path)}.{block.qualname}"
+    return f".{whole}".endswith(f".{dotted}") or dotted == _imported_as(block)
+
+
+def _is_below(block: CodeBlock, dotted: str) -> bool:
+    """`networkx.shortest_path` for what a module of networkx defines and the package exports."""
+    package = dotted.removesuffix(f".{block.qualname}")
+    if package == dotted:
+        return False
+    return any(f"{name}.".startswith(f"{package}.") for name in (dotted_path(block.path), module_of(block)))
+
+
+def _imported_as(block: CodeBlock) -> str:
+    module = module_of(block)
+    return f"{module}.{block.qualname}" if module else ""
+
+
+def _at(index: Index, path: str, first: int, last: int) -> list[Definition]:
+    """The innermost block that holds the lines, in each file that could be meant."""
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    in_file = tree.Value("file_path", name)
+    found = [block for block in search_all(index, in_file, tree.Lines(first, last)) if _fits_path(block, path)]
+    inside = [block for block in found if block.lines.start <= first and last <= block.lines.end] or found
+    inside = _best_paths(inside, path)
+    if inside:
+        inside.sort(key=lambda block: (block.source, block.path))
+        files = groupby(inside, key=lambda block: (block.source, block.path))
+        return [[min(blocks, key=_innermost)] for _, blocks in files]
+    others = [block for block in search_all(index, in_file) if _fits_path(block, path)]
+    if not others:
+        return []
+    near = min(others, key=lambda block: min(abs(block.lines.start - first), abs(block.lines.end - first)))
+    raise NotFound(f"no block holds line {first} of {near.path}", hint=f"the nearest: codenav show {place_of(near)}")
+
+
+def _fits_path(block: CodeBlock, path: str) -> bool:
+    """One is the end of the other: `io.py` or `/home/me/repo/lib/io.py` for `lib/io.py`."""
+    typed, own = _rooted(path), _rooted(block.path)
+    return typed.endswith(own) or own.endswith(typed)
+
+
+def _best_paths(blocks: list[CodeBlock], path: str) -> list[CodeBlock]:
+    """Those of the path as typed; else of the longest path that the typed one ends in; else all."""
+    exact = [block for block in blocks if _rooted(block.path) == _rooted(path)]
+    if exact:
+        return exact
+    ends = [block for block in blocks if _rooted(path).endswith(_rooted(block.path))]
+    longest = max((len(block.path) for block in ends), default=0)
+    return [block for block in ends if len(block.path) == longest] or blocks
+
+
+def _rooted(path: str) -> str:
+    return "/" + path.replace("\\", "/").removeprefix("./").strip("/")
+
+
+def _innermost(block: CodeBlock) -> tuple[int, int]:
+    return block.lines.end - block.lines.start, -block.qualname.count(".")
+
+
+def _grouped(blocks: Iterable[CodeBlock]) -> list[Definition]:
+    groups: dict[tuple[str, str, str], list[CodeBlock]] = {}
+    for block in blocks:
+        groups.setdefault((block.source, block.path, block.qualname), []).append(block)
+    for group in groups.values():
+        group.sort(key=lambda block: block.lines.start)
+    return sorted(groups.values(), key=lambda group: _order(group[0]))
+
+
+def _order(block: CodeBlock) -> tuple[object, ...]:
+    private = any(part.startswith("_") for part in block.qualname.split("."))
+    kind = _KIND_ORDER.index(block.kind) if block.kind in _KIND_ORDER else len(_KIND_ORDER)
+    return is_aside(block), private, kind, block.path.count("/"), block.path, block.lines.start
+
+
+def _ambiguity(asked: str, found: Sequence[Definition]) -> str:
+    rows = [
+        f"  {blocks[0].id}  {blocks[0].kind.value:<10} {blocks[0].qualname}  {blocks[0].path}:{blocks[0].lines.start}"
+        for blocks in found[:LISTED]
+    ]
+    if len(found) > LISTED:
+        rows.append(f"  … {len(found) - LISTED} more")
+    return "\n".join([f"{asked[:200]} names {len(found)} blocks:", *rows])
+
+
+def _meant(index: Index, asked: str) -> str:
+    """Near names, or the command that finds some."""
+    if len(asked) > _LONGEST:
+        return "codenav search WORDS --on SOURCE"
+    if _PLACE.fullmatch(asked.strip()):
+        return "codenav search 'file_path: *NAME*' finds files"
+    words = re.findall(r"\w+", asked)[-1:]
+    near: list[str] = []
+    if words:
+        parts = tuple(part for part in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", words[0]) if part)[:8]
+        nodes: list[tree.Node] = [tree.Fuzzy("name", words[0][:100], 2), *(tree.Words("name", (p,)) for p in parts)]
+        hits = index.search(tree.render(tree.any_of(nodes)), limit=200)
+        names = {name: None for hit in hits for name in (hit.block.qualname, hit.block.name) if " " not in name}
+        near = difflib.get_close_matches(re.sub(r"::|#", ".", asked.strip())[:100], names, n=3, cutoff=0.6)
+        near = near or difflib.get_close_matches(words[0][:100], names, n=3, cutoff=0.7)
+    return f"did you mean {' or '.join(near)}?" if near else "codenav search WORDS --on SOURCE"

@@ -1,0 +1,267 @@
+"""A map of a code base within a token budget: the most central files, and in each its most central definitions."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codenav.blocks import BlockKind
+from codenav.errors import NotFound
+from codenav.navigation.centrality import rank
+from codenav.navigation.references import Entry, File, read_files
+from codenav.protocols import Index
+from codenav.text import neutral
+from codenav.usage import estimate_tokens
+
+TOKENS = 1_024
+"""Default budget; that of aider's repository map (`--map-tokens`)."""
+MIN_TOKENS = 32
+"""The line that counts what is left out fits into it."""
+WIDTH = 100
+"""Characters of a signature that are shown, as in aider's map."""
+_REST_BYTES = 80
+"""Kept free for the line that counts the files left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedFile:
+    """A file of an outline with the definitions that it shows, in order of the file."""
+
+    file: File
+    shown: Sequence[Entry]
+    left_out: int
+    """Definitions of the file that are not shown."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {
+            "path": self.file.path,
+            "source": self.file.source,
+            "rank": round(self.file.rank, 6),
+            "definitions": [_entry_dict(entry) for entry in self.shown],
+            "left_out": self.left_out,
+        }
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A map of a code base. `str()` of it is the map as text, of at most `tokens` tokens."""
+
+    tokens: int
+    """The budget."""
+    files: Sequence[OutlinedFile] = ()
+    """The most central first, tests and vendored code last."""
+    files_left_out: int = 0
+    definitions_left_out: int = 0
+    """In all files, those that are shown included."""
+    path: str = ""
+    """The folder or file that it was confined to."""
+    text: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `codenav outline --json`."""
+        return {
+            "path": self.path,
+            "tokens": self.tokens,
+            "used_tokens": estimate_tokens(self.text),
+            "files": [file.to_dict() for file in self.files],
+            "files_left_out": self.files_left_out,
+            "definitions_left_out": self.definitions_left_out,
+            "text": self.text,
+        }
+
+
+def outline(index: Index, *, tokens: int = TOKENS, path: str = "") -> Outline:
+    """The map of an index, or of a folder or file in it; how central something is, the whole index decides.
+
+    Raises:
+        NotFound: nothing in the index lies at `path`.
+    """
+    files = read_files(index.blocks())
+    rank(files)
+    kept = [file for file in files if not path or _lies_at(file, path)]
+    if path and not kept:
+        raise NotFound(f"nothing in the index lies at {path[:200]!r}", hint=_near_paths(files, path))
+    # What defines nothing, such as a file of constants, has no place on a map.
+    shown = [file for file in kept if file.entries or file.sections]
+    return _Plan(shown, tokens, several=len({file.source for file in shown}) > 1).outline(path)
+
+
+def _lies_at(file: File, path: str) -> bool:
+    wanted = path.replace("\\", "/").removeprefix("./").strip("/")
+    return wanted in ("", ".") or f"/{wanted}/" in f"/{file.path}/"
+
+
+def _near_paths(files: Sequence[File], path: str) -> str:
+    known: dict[str, None] = {}
+    for file in files:
+        parts = file.path.split("/")
+        known.update(("/".join(parts[:length]), None) for length in range(1, len(parts) + 1))
+    near = difflib.get_close_matches(path.strip("/"), known, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else "codenav outline SOURCE, without --path"
+
+
+class _Plan:
+    """Adds definitions, the most central first, while their lines fit."""
+
+    def __init__(self, files: Sequence[File], tokens: int, *, several: bool) -> None:
+        self.files = sorted(files, key=lambda file: (file.aside, -file.rank, file.path))
+        self.tokens = tokens
+        self.several = several
+        self.entries = [file.entries or file.sections for file in self.files]
+        self.shown: dict[int, set[int]] = defaultdict(set)
+        """Number of the file → numbers of its entries."""
+        self.classes = [
+            {entry.qualname: at for at, entry in enumerate(entries) if entry.kind is BlockKind.CLASS}
+            for entries in self.entries
+        ]
+        self.left = tokens * 4 - _REST_BYTES
+
+    def outline(self, path: str) -> Outline:
+        """Fill the budget and write the map."""
+        for number, at in self._by_worth():
+            cost = self._cost(number, at)
+            if cost <= self.left:
+                self.left -= cost
+                self._add(number, at)
+            elif self.left < 40:
+                # No line is shorter than that.
+                break
+        text = self._text()
+        while estimate_tokens(text) > self.tokens and self.shown:
+            self.shown.pop(max(self.shown))
+            text = self._text()
+        outlined = [
+            OutlinedFile(
+                self.files[number],
+                [self.entries[number][at] for at in sorted(self.shown[number])],
+                len(self.entries[number]) - len(self.shown[number]),
+            )
+            for number in sorted(self.shown)
+        ]
+        return Outline(
+            self.tokens,
+            outlined,
+            len(self.files) - len(outlined),
+            sum(map(len, self.entries)) - sum(len(file.shown) for file in outlined),
+            path,
+            text,
+        )
+
+    def _by_worth(self) -> Iterator[tuple[int, int]]:
+        """File and entry: by rank, where the second of a file counts half, the third a third, and so on.
+
+        Otherwise one central file would take the whole map.
+        """
+        heap = []
+        orders = []
+        for number, (file, entries) in enumerate(zip(self.files, self.entries, strict=True)):
+            order = sorted(range(len(entries)), key=lambda at, entries=entries: (-entries[at].rank, at))  # type: ignore[misc]
+            orders.append(order)
+            if order:
+                heap.append((file.aside, -entries[order[0]].rank, number, 0))
+        heapq.heapify(heap)
+        while heap:
+            aside, _, number, place = heapq.heappop(heap)
+            yield number, orders[number][place]
+            place += 1
+            if place < len(orders[number]):
+                value = self.entries[number][orders[number][place]].rank / (place + 1)
+                heapq.heappush(heap, (aside, -value, number, place))
+
+    def _missing(self, number: int, at: int) -> list[int]:
+        """The entry and the classes around it, as far as they are not shown yet."""
+        parts = self.entries[number][at].qualname.split(".")
+        around = [".".join(parts[:length]) for length in range(1, len(parts))]
+        wanted = [*(self.classes[number][name] for name in around if name in self.classes[number]), at]
+        return [item for item in wanted if item not in self.shown.get(number, ())]
+
+    def _cost(self, number: int, at: int) -> int:
+        """Bytes of the lines that the entry adds, a count of what is left out included."""
+        cost = 0
+        if number not in self.shown:
+            cost += len(self._heading(number).encode()) + 1 + len(f"  … {len(self.entries[number])} more\n".encode())
+        for item in self._missing(number, at):
+            entry = self.entries[number][item]
+            cost += len(self._line(number, entry).encode()) + 1
+            if entry.kind is BlockKind.CLASS:
+                cost += len(f"{'  ' * (entry.qualname.count('.') + 2)}… 9999 more\n".encode())
+        return cost
+
+    def _add(self, number: int, at: int) -> None:
+        self.shown[number].update(self._missing(number, at))
+
+    def _heading(self, number: int) -> str:
+        file = self.files[number]
+        return neutral(f"{file.path}  ({file.source})" if self.several else file.path).replace("\n", "\\n")
+
+    def _line(self, number: int, entry: Entry) -> str:
+        signature = entry.signature or entry.name
+        if len(signature) > WIDTH:
+            signature = signature[: WIDTH - 1] + "…"
+        return neutral("  " * (self._depth(number, entry) + 1) + signature).replace("\n", " ")
+
+    def _depth(self, number: int, entry: Entry) -> int:
+        parts = entry.qualname.split(".") if entry.kind is not BlockKind.DOCUMENT else []
+        return sum(".".join(parts[:length]) in self.classes[number] for length in range(1, len(parts)))
+
+    def _text(self) -> str:
+        lines: list[str] = []
+        for number in sorted(self.shown):
+            lines.append(self._heading(number))
+            lines += self._body(number)
+        files = len(self.files) - len(self.shown)
+        hidden = sum(len(entries) for number, entries in enumerate(self.entries) if number not in self.shown)
+        if files:
+            lines.append(f"… {files} more file{'s' * (files != 1)} with {hidden} definition{'s' * (hidden != 1)}")
+        return "\n".join(lines)
+
+    def _body(self, number: int) -> Iterator[str]:
+        """The entries shown of a file; below each class and at the end how many are left out there."""
+        entries, shown = self.entries[number], self.shown[number]
+        owners = [self._owner(number, entry) for entry in entries]
+        hidden = Counter(owner for at, owner in enumerate(owners) if at not in shown)
+        # What is hidden in a class that is itself hidden counts where the class does.
+        for at in sorted(self.classes[number].values(), reverse=True):
+            if at not in shown:
+                hidden[owners[at]] += hidden.pop(at, 0)
+        open_classes: list[int] = []
+
+        def closing(until: int) -> Iterator[str]:
+            while open_classes and open_classes[-1] != until:
+                done = open_classes.pop()
+                if hidden[done]:
+                    yield f"{'  ' * (self._depth(number, entries[done]) + 2)}… {hidden[done]} more"
+
+        for at in sorted(shown):
+            yield from closing(owners[at])
+            yield self._line(number, entries[at])
+            if self.classes[number].get(entries[at].qualname) == at:
+                open_classes.append(at)
+        yield from closing(-1)
+        if hidden[-1]:
+            yield f"  … {hidden[-1]} more"
+
+    def _owner(self, number: int, entry: Entry) -> int:
+        """The number of the class around an entry; -1 at the top."""
+        if entry.kind is BlockKind.DOCUMENT:
+            return -1
+        return self.classes[number].get(entry.qualname.rpartition(".")[0], -1)
+
+
+def _entry_dict(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "kind": entry.kind.value,
+        "qualname": entry.qualname,
+        "lines": entry.lines.to_list(),
+        "signature": entry.signature,
+        "rank": round(entry.rank, 6),
+    }

@@ -1,0 +1,240 @@
+"""Which definitions a called name stands for, as far as names alone can tell."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.navigation.local import LocalNames, local_names
+from codenav.navigation.modules import Module, Modules, Outside, Thing
+from codenav.protocols import Index
+
+
+class Evidence(StrEnum):
+    """What tells which definition a call means; the first seven are certain as far as a name can be."""
+
+    FUNCTION = "same function"
+    CLASS = "same class"
+    BASE = "base class"
+    MODULE = "same module"
+    IMPORT = "import"
+    ANNOTATION = "annotation"
+    ASSIGNMENT = "assignment"
+    """Of the receiver, to a call of the class."""
+    UNIQUE = "only one of that name"
+    NAME = "name only"
+    EXTERNAL = "external"
+    """Not in the index, or a built-in."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether more than the last name speaks for it."""
+        return self not in (Evidence.UNIQUE, Evidence.NAME, Evidence.EXTERNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a call stands for."""
+
+    evidence: Evidence
+    blocks: Sequence[CodeBlock] = ()
+    """Of `NAME` all that it could be; of `EXTERNAL` none."""
+    dotted: str = ""
+    """Of `EXTERNAL`: its full name where imports tell it (`numpy.mean` for `np.mean`)."""
+
+
+SELF = ("self", "cls", "this")
+_NESTED = (BlockKind.FUNCTION, BlockKind.METHOD)
+COMMON_METHODS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
+"""Methods of built-in types: a unique method of such a name is not what an unknown receiver means."""
+_REMEMBERED = 1_000
+"""Functions whose local names are kept."""
+_BASES = 30
+"""Classes that are looked through for an inherited method."""
+
+
+class Resolver:
+    """Resolves calls; remembers the modules that it has read."""
+
+    def __init__(self, index: Index) -> None:
+        self.modules = Modules(index)
+        self._local: dict[str, LocalNames] = {}
+
+    def resolve(self, caller: CodeBlock, call: str) -> Resolution:
+        """What `call`, a dotted name as written inside `caller`, stands for."""
+        head, *rest = re.split(r"\.|::|->", call)
+        module = self.modules.of(caller)
+        if rest and head in (*SELF, "super", "super()") and (owner := self._class_around(caller, module)):
+            found = self._on_self(owner, module, head, rest, caller)
+            if found:
+                return found
+            return self._by_name(rest[-1], methods=True)
+        for scope in self._scopes(caller, module):
+            local = self._names(scope)
+            if head in local.imports:
+                return self._walk(self.modules.imported(local.imports[head], module), rest, Evidence.IMPORT, call)
+            nested = module.definitions.get(f"{scope.qualname}.{head}") if scope.kind in _NESTED else None
+            if nested:
+                return self._walk(nested, rest, Evidence.FUNCTION, call)
+            if head in local.bound:
+                return self._on_local(head, rest, local, module, call)
+        if not head:
+            return self._on_expression(caller, rest, module)
+        thing = self.modules.look_up(module, head)
+        if thing is not None:
+            evidence = Evidence.MODULE if head in module.definitions else Evidence.IMPORT
+            return self._walk(thing, rest, evidence, call)
+        if not rest and caller.language != "python":
+            # A bare name may be a method of the class around, or of any file of the same package.
+            owner = self._class_around(caller, module)
+            member = self._member(owner, head) if owner else None
+            return Resolution(Evidence.CLASS, member) if member else self._by_name(head, methods=False)
+        if not rest:
+            outside = hasattr(builtins, head) or not module.stars
+            return Resolution(Evidence.EXTERNAL) if outside else self._by_name(head, methods=False)
+        return self._by_name(rest[-1], methods=False)
+
+    def _on_self(
+        self, owner: CodeBlock, module: Module, head: str, rest: Sequence[str], caller: CodeBlock
+    ) -> Resolution | None:
+        if len(rest) > 1:
+            return None
+        if head in SELF:
+            own = module.definitions.get(f"{owner.qualname}.{rest[0]}")
+            if own:
+                return Resolution(Evidence.CLASS, own)
+        inherited = self._inherited(owner, rest[0])
+        return Resolution(Evidence.BASE, inherited) if inherited else None
+
+    def _on_expression(self, caller: CodeBlock, rest: Sequence[str], module: Module) -> Resolution:
+        """`.name`: called on what is no name, such as `f().name()`, or `super().name()`, which the text tells."""
+        owner = self._class_around(caller, module)
+        if owner and len(rest) == 1 and re.search(rf"\bsuper\([^()]*\)\s*\.\s*{re.escape(rest[0])}\s*\(", caller.text):
+            inherited = self._inherited(owner, rest[0])
+            return Resolution(Evidence.BASE, inherited) if inherited else Resolution(Evidence.EXTERNAL)
+        return self._by_name(rest[-1], methods=True)
+
+    def _on_local(self, head: str, rest: Sequence[str], local: LocalNames, module: Module, call: str) -> Resolution:
+        if not rest:
+            return Resolution(Evidence.EXTERNAL)
+        dotted = local.classes.get(head)
+        if dotted and len(rest) == 1:
+            first, *more = dotted.split(".")
+            thing = self.modules.imported(local.imports[first], module) if first in local.imports else None
+            thing = thing if thing is not None else self.modules.look_up(module, first)
+            made = self._walk(thing, more, Evidence.ANNOTATION, dotted) if thing is not None else None
+            if made and made.blocks and made.blocks[0].kind is BlockKind.CLASS and made.evidence.certain:
+                found = self._member(made.blocks[0], rest[0])
+                if found:
+                    evidence = Evidence.ANNOTATION if head in local.annotated else Evidence.ASSIGNMENT
+                    return Resolution(evidence, found)
+            elif made and made.evidence is Evidence.EXTERNAL and made.dotted:
+                return Resolution(Evidence.EXTERNAL, dotted=".".join([made.dotted, *rest]))
+        return self._by_name(rest[-1], methods=True)
+
+    def _walk(self, thing: Thing | None, rest: Sequence[str], evidence: Evidence, call: str) -> Resolution:
+        """Follow the attributes of what the first name stands for."""
+        for number, name in enumerate(rest):
+            if isinstance(thing, Outside):
+                return Resolution(Evidence.EXTERNAL, dotted=".".join([thing.name, *rest[number:]]))
+            if isinstance(thing, Module):
+                inner = self.modules.look_up(thing, name)
+                if inner is None and not thing.is_package:
+                    return self._by_name(rest[-1], methods=False)
+                inner = inner if inner is not None else self.modules.find(f"{thing.name}.{name}", thing)
+                inner = inner if inner is not None else self.modules.lazy(thing.name, name)
+                thing = inner if inner is not None else Outside(f"{thing.name}.{name}")
+            elif thing and thing[0].kind is BlockKind.CLASS:
+                found = self._member(thing[0], name)
+                if found is None:
+                    return self._by_name(rest[-1], methods=True)
+                thing = found
+            else:
+                return self._by_name(rest[-1], methods=True)
+        if isinstance(thing, Outside):
+            return Resolution(Evidence.EXTERNAL, dotted=thing.name)
+        if thing is None or isinstance(thing, Module):
+            return Resolution(Evidence.EXTERNAL)
+        return Resolution(evidence, thing)
+
+    def _by_name(self, name: str, *, methods: bool) -> Resolution:
+        """All that the last name alone could mean; with `methods`, only what stands inside classes."""
+        named = self.modules.named(name)
+        found = [block for block in named if block.kind is BlockKind.METHOD]
+        found += [block for block in named if block.kind is BlockKind.CLASS and (not methods or "." in block.qualname)]
+        if not methods:
+            found += [block for block in named if block.kind is BlockKind.FUNCTION and "." not in block.qualname]
+        if not found:
+            return Resolution(Evidence.EXTERNAL)
+        places = {(block.source, block.path, block.qualname) for block in found}
+        unique = len(places) == 1 and name not in COMMON_METHODS
+        return Resolution(Evidence.UNIQUE if unique else Evidence.NAME, found)
+
+    def _names(self, block: CodeBlock) -> LocalNames:
+        if block.id not in self._local:
+            if len(self._local) > _REMEMBERED:
+                self._local.clear()
+            self._local[block.id] = local_names(block)
+        return self._local[block.id]
+
+    @staticmethod
+    def _scopes(caller: CodeBlock, module: Module) -> Iterator[CodeBlock]:
+        """The caller and the functions around it, from the inside out."""
+        yield caller
+        parts = caller.qualname.split(".") if caller.kind in _NESTED else []
+        for length in range(len(parts) - 1, 0, -1):
+            around = module.definitions.get(".".join(parts[:length]), ())
+            yield from (block for block in around if block.kind in _NESTED)
+
+    @staticmethod
+    def _class_around(block: CodeBlock, module: Module) -> CodeBlock | None:
+        """The class in which a method, or a function inside one, stands; of a class itself."""
+        parts = block.qualname.split(".")
+        for length in range(len(parts), 0, -1):
+            for owner in module.definitions.get(".".join(parts[:length]), ()):
+                if owner.kind is BlockKind.CLASS:
+                    return owner
+        return None
+
+    def _member(self, owner: CodeBlock, name: str) -> Sequence[CodeBlock] | None:
+        """What a class, or the nearest of its bases that has it, defines under a name."""
+        own = self.modules.of(owner).definitions.get(f"{owner.qualname}.{name}")
+        return own or self._inherited(owner, name)
+
+    def _inherited(self, owner: CodeBlock, name: str) -> Sequence[CodeBlock] | None:
+        seen = {owner.id}
+        queue = list(self._bases(owner))
+        while queue and len(seen) < _BASES:
+            base = queue.pop(0)
+            if base.id in seen:
+                continue
+            seen.add(base.id)
+            own = self.modules.of(base).definitions.get(f"{base.qualname}.{name}")
+            if own:
+                return own
+            queue += self._bases(base)
+        return None
+
+    def _bases(self, owner: CodeBlock) -> Iterator[CodeBlock]:
+        module = self.modules.of(owner)
+        for dotted in base_names(owner):
+            head, *rest = dotted.split(".")
+            thing = self.modules.look_up(module, head)
+            if thing is None:
+                continue
+            found = self._walk(thing, rest, Evidence.BASE, dotted)
+            if found.evidence is Evidence.BASE and found.blocks and found.blocks[0].kind is BlockKind.CLASS:
+                yield found.blocks[0]
+
+
+def base_names(block: CodeBlock) -> list[str]:
+    """The classes that the header of a class names, generics without their parameters."""
+    match = re.match(r"class\s+\w+\s*(?:\[[^\]]*\])?\s*\((.*)\)", block.signature, re.DOTALL)
+    if not match:
+        return []
+    inside = re.sub(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]", "", match[1])
+    return [item for part in inside.split(",") if re.fullmatch(r"[^\W\d][\w.]*", item := part.strip())]

@@ -1,0 +1,157 @@
+"""The module-level verbs `codenav.show`, `.callers`, `.callees`, `.outline`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Unpack
+
+from codenav.blocks import CodeBlock
+from codenav.config import StoreKeywords, load_config
+from codenav.errors import UsageError
+from codenav.indexers.build import Progress
+from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_index
+from codenav.interpreter import find_interpreter
+from codenav.navigation import calls, lookup
+from codenav.navigation import outline as maps
+from codenav.navigation.calls import Callees, Callers
+from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
+from codenav.protocols import Index
+from codenav.stores import open_store
+
+
+def show(
+    block: str,
+    *,
+    on: On | Sequence[On],
+    python: str | Path | None = None,
+    refresh: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+    **store: Unpack[StoreKeywords],
+) -> list[CodeBlock]:
+    """The block that is named: by its id, a dotted name (`Graph.add_node`), or `path:line`.
+
+    Several blocks where one name is defined in parts: a property's getter and setter, overloads.
+
+    Raises:
+        Ambiguous: the name stands for several definitions; `candidates` has them, the likeliest first.
+        NotFound: it stands for none; the hint names near ones. Also as `codenav.index`.
+        Unavailable, StorageFull: as `codenav.index`.
+    """
+    with _opened(on, python, refresh, progress, notice, store) as index:
+        return list(lookup.definition(index, block))
+
+
+def callers(
+    name: str,
+    *,
+    on: On | Sequence[On],
+    limit: int = 20,
+    python: str | Path | None = None,
+    refresh: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+    **store: Unpack[StoreKeywords],
+) -> Callers:
+    """The blocks that call a definition, named as for `show`, or something outside the index (`numpy.mean`).
+
+    Where the name stands for several definitions, the callers of all.
+
+    Raises:
+        UsageError: a negative limit.
+        NotFound: nothing of that name is defined or called. Also as `codenav.index`.
+        Unavailable, StorageFull: as `codenav.index`.
+    """
+    _check(limit)
+    with _opened(on, python, refresh, progress, notice, store) as index:
+        return calls.callers(index, name, limit=limit)
+
+
+def callees(
+    name: str,
+    *,
+    on: On | Sequence[On],
+    limit: int = 100,
+    python: str | Path | None = None,
+    refresh: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+    **store: Unpack[StoreKeywords],
+) -> Callees:
+    """What a definition, named as for `show`, calls: each name with the blocks that it stands for.
+
+    Raises:
+        UsageError: a negative limit.
+        Ambiguous, NotFound, Unavailable, StorageFull: as `show`.
+    """
+    _check(limit)
+    with _opened(on, python, refresh, progress, notice, store) as index:
+        return calls.callees(index, name, limit=limit)
+
+
+def outline(
+    on: On | Sequence[On],
+    *,
+    path: str | Path = "",
+    tokens: int = TOKENS,
+    python: str | Path | None = None,
+    refresh: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+    **store: Unpack[StoreKeywords],
+) -> Outline:
+    """A map of one or several sources in at most `tokens` tokens: `print(codenav.outline("pkg:networkx"))`.
+
+    `path` confines it to a folder or file; how central something is, the whole source decides all the same.
+
+    Raises:
+        UsageError: fewer than 32 tokens.
+        NotFound: nothing lies at `path`. Also as `codenav.index`.
+        Unavailable, StorageFull: as `codenav.index`.
+    """
+    if tokens < MIN_TOKENS:
+        raise UsageError(f"{tokens} tokens are too few for a map", hint=f"give it {MIN_TOKENS} or more")
+    with _opened(on, python, refresh, progress, notice, store) as index:
+        return maps.outline(index, tokens=tokens, path=_inside(index, str(path)))
+
+
+def _inside(index: Index, path: str) -> str:
+    """A path relative to the root of the source that holds it, where it is given from the root of the disk."""
+    roots = [index.source.root] if isinstance(index, SourceIndex) else []
+    for root in roots:
+        if Path(path).is_absolute() and Path(path).is_relative_to(root):
+            return Path(path).relative_to(root).as_posix()
+    return path
+
+
+def _check(limit: int) -> None:
+    if limit < 0:
+        raise UsageError(f"the limit is negative: {limit}")
+
+
+@contextmanager
+def _opened(
+    on: On | Sequence[On],
+    python: str | Path | None,
+    refresh: bool,
+    progress: Callable[[Progress], None] | None,
+    notice: Notice | None,
+    store: StoreKeywords,
+) -> Iterator[Index]:
+    """The code bases as one index; what this opens is closed at the end, an index that came in stays open."""
+    config = load_config()
+    interpreter = find_interpreter(python or config.python or None)
+    with ExitStack() as opening:
+        kept = open_store(config.store_options(**store))
+        opening.callback(kept.close)
+        indexes = []
+        for item in listed(on):
+            if not isinstance(item, SourceIndex):
+                item = open_index(
+                    item, python=interpreter, store=kept, refresh=refresh, progress=progress, notice=notice
+                )
+                opening.callback(item.close)
+            indexes.append(item)
+        yield as_index(indexes)

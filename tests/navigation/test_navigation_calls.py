@@ -1,0 +1,211 @@
+"""Who calls a definition and what it calls: each rule of resolution, and what no rule can tell."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import codenav
+from codenav.errors import Ambiguous, NotFound, UsageError
+from codenav.indexing import SourceIndex
+from codenav.navigation.imports import Import, imports_in
+
+
+def told(index: SourceIndex, name: str) -> dict[str, tuple[str, list[str]]]:
+    """Of each name called: the evidence, and what it stands for."""
+    return {
+        callee.call.name: (callee.call.evidence.value, [block.qualname for block in callee.blocks])
+        for callee in codenav.callees(name, on=index)
+    }
+
+
+def test_every_call_of_a_function_is_resolved_or_said_to_be_external(shop_index: SourceIndex) -> None:
+    found = told(shop_index, "shop.place")
+    assert found.pop("unknown.get") == ("name only", ["Store.get", "Other.get"])
+    assert found == {
+        "price": ("import", ["price"]),
+        "store.get": ("annotation", ["Store.get"]),
+        "shelves.Store": ("import", ["Store"]),
+        "made.get": ("assignment", ["Store.get"]),
+        "unknown.rare_inherited": ("only one of that name", ["Base.rare_inherited"]),
+        # A list has such a method too.
+        "unknown.append": ("name only", ["Basket.append"]),
+        "math.sqrt": ("external", []),
+        "count": ("external", []),
+        "cancel": ("same module", ["cancel"]),
+        "inner": ("same function", ["place.inner"]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "expected"),
+    [
+        ("Store.get", "self.load", ("same class", ["Store.load"])),
+        ("Store.get", "self.rare_inherited", ("base class", ["Base.rare_inherited"])),
+        ("Base.rare_inherited", "self.load", ("same class", ["Base.load"])),
+        ("Store.size", "self.resize", ("external", [])),
+        ("Store.size", "len", ("external", [])),
+        ("cancel", "Shelf.get", ("import", ["Store.get"])),
+        ("test_place", "shop.place", ("import", ["place"])),
+        ("test_place", "shop.Store", ("import", ["Store"])),
+        # The function around has imported it.
+        ("place.inner", "price", ("import", ["price"])),
+    ],
+)  # fmt: skip
+def test_a_call_is_resolved(shop_index: SourceIndex, name: str, call: str, expected: tuple[str, list[str]]) -> None:
+    assert told(shop_index, name)[call] == expected
+
+
+def test_the_full_name_of_what_is_outside_is_told(shop_index: SourceIndex) -> None:
+    dotted = {callee.call.name: callee.dotted for callee in codenav.callees("shop.place", on=shop_index)}
+    assert dotted["math.sqrt"] == "math.sqrt"
+    assert dotted["count"] == ""
+
+
+def test_callers_are_certain_by_name_only_or_left_out(shop_index: SourceIndex) -> None:
+    found = codenav.callers("Store.get", on=shop_index)
+    assert [(caller.block.qualname, caller.certain) for caller in found] == [("place", True), ("cancel", True)]
+    (place, _) = found
+    assert [(call.name, list(call.lines), call.evidence.value) for call in place.calls] == [
+        ("store.get", [13], "annotation"),
+        ("made.get", [15], "assignment"),
+        ("unknown.get", [16], "name only"),
+    ]
+    assert (found.certain, found.by_name, found.others, found.total) == (2, 0, 0, 2)
+    other = codenav.callers("Other.get", on=shop_index)
+    assert [(caller.block.qualname, caller.certain) for caller in other] == [("place", False)]
+    assert (other.certain, other.by_name, other.others) == (0, 1, 1)
+
+
+def test_a_call_on_self_belongs_to_the_class_around(shop_index: SourceIndex) -> None:
+    assert {caller.block.qualname for caller in codenav.callers("Store.load", on=shop_index)} == {
+        "Store.get", "Store.size",
+    }  # fmt: skip
+    of_base = codenav.callers("Base.load", on=shop_index)
+    assert "Base.rare_inherited" in {caller.block.qualname for caller in of_base if caller.certain}
+
+
+def test_tests_come_last_and_all_of_one_name_are_meant(shop_index: SourceIndex) -> None:
+    found = codenav.callers("place", on=shop_index)
+    assert [block.path for block in found.targets] == ["shop/orders.py", "shop/tests/test_orders.py"]
+    assert [caller.block.qualname for caller in found] == ["_private", "test_place"]
+    assert all(caller.certain for caller in found)
+
+
+def test_callers_of_what_is_outside(shop_index: SourceIndex) -> None:
+    for name in ("math.sqrt", "sqrt"):
+        (caller,) = codenav.callers(name, on=shop_index)
+        assert (caller.block.qualname, caller.certain) == ("place", True)
+    (caller,) = codenav.callers("abs", on=shop_index)
+    assert (caller.block.qualname, caller.certain) == ("price", False)
+    assert codenav.callers("math.sqrt", on=shop_index).targets == []
+    with pytest.raises(NotFound):
+        codenav.callers("cmath.sqrt", on=shop_index)
+
+
+def test_capitals_count(tmp_path: Path) -> None:
+    (tmp_path / "case.py").write_text(
+        "class Parse: ...\n\n\ndef parse(): ...\n\n\ndef a():\n    Parse()\n\n\ndef b():\n    parse()\n"
+    )
+    with codenav.index(tmp_path) as index:
+        assert [caller.block.qualname for caller in codenav.callers("Parse", on=index)] == ["a"]
+        assert [caller.block.qualname for caller in codenav.callers("parse", on=index)] == ["b"]
+
+
+def test_what_nobody_calls_has_no_callers(shop_index: SourceIndex) -> None:
+    found = codenav.callers("_private", on=shop_index)
+    assert (len(found), found.total) == (0, 0)
+    assert [block.qualname for block in found.targets] == ["_private"]
+
+
+def test_bad_input_is_refused(shop_index: SourceIndex) -> None:
+    with pytest.raises(UsageError, match="negative"):
+        codenav.callers("place", on=shop_index, limit=-1)
+    with pytest.raises(UsageError, match="negative"):
+        codenav.callees("place", on=shop_index, limit=-1)
+    with pytest.raises(Ambiguous):
+        codenav.callees("place", on=shop_index)
+    for name in ("", "nothing_of_the_kind", "\0", "x" * 100_000):
+        with pytest.raises(NotFound):
+            codenav.callers(name, on=shop_index)
+        with pytest.raises(NotFound):
+            codenav.callees(name, on=shop_index)
+
+
+def test_the_limit_bounds_the_list_and_not_the_counts(shop_index: SourceIndex) -> None:
+    found = codenav.callers("Store.get", on=shop_index, limit=1)
+    assert (len(found), found.total) == (1, 2)
+    assert len(codenav.callees("shop.place", on=shop_index, limit=3)) == 3
+    assert codenav.callees("shop.place", on=shop_index, limit=3).total == 11
+
+
+def test_cycles_of_imports_and_of_bases_end(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "from b import *\nfrom b import f\n\n\nclass A(A, B): ...\n\n\ndef g():\n    f()\n    h()\n"
+    )
+    (tmp_path / "b.py").write_text(
+        "from a import *\nfrom a import f\n\n\nclass B(A):\n    def m(self):\n        self.n()\n"
+    )
+    with codenav.index(tmp_path) as index:
+        assert told(index, "g") == {"f": ("external", []), "h": ("external", [])}
+        assert told(index, "B.m") == {"self.n": ("external", [])}
+
+
+def test_a_file_with_syntax_errors_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def f(:\n    g()\n\n\ndef g(): ...\n\n\ndef h():\n    g()\n")
+    with codenav.index(tmp_path) as index:
+        assert "h" in {caller.block.qualname for caller in codenav.callers("g", on=index)}
+
+
+def calls_by_the_standard_parser(root: Path, name: str) -> set[tuple[str, int]]:
+    """File and line of every `nx.NAME(...)`, by `ast`."""
+    found = set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == f"nx.{name}":
+                end = node.func.end_lineno or node.lineno
+                found.add((path.relative_to(root.parent).as_posix(), end))
+    return found
+
+
+@pytest.mark.parametrize("name", ["shortest_path", "is_connected", "to_numpy_array", "connected_components"])
+def test_no_call_through_the_package_is_missed(networkx: SourceIndex, name: str) -> None:
+    expected = calls_by_the_standard_parser(networkx.source.root / "networkx", name)
+    found = codenav.callers(f"networkx.{name}", on=networkx, limit=10_000)
+    lines = {
+        (caller.block.path, line)
+        for caller in found
+        for call in caller.calls
+        if call.name == f"nx.{name}" and call.evidence.certain
+        for line in call.lines
+    }
+    assert expected <= lines
+    assert len(expected) > 5
+
+
+def test_methods_of_graphs(networkx: SourceIndex) -> None:
+    found = codenav.callers("Graph.add_node", on=networkx, limit=1_000)
+    assert found.certain > 50 and found.others > 5
+    certain = {caller.block.qualname for caller in found if caller.certain}
+    assert "treewidth_decomp" in certain, "graph = nx.Graph(...) in it"
+    assert not {"GEXFReader.make_graph", "GraphMLReader.make_graph"} & certain, "they call their own"
+
+
+def test_imports_as_python_reads_them() -> None:
+    text = (
+        "import a.b, c as d\nimport x.y as z  # why\nfrom . import q\nfrom ..m.n import (a1 as b1,  # one\n    c2,\n)\n"
+        "from k import *\nif True: import early\ntry:\n    from t import u\nexcept ImportError: from v import u2\n"
+        '">>> import not_me"\nfrom long import \\\n    l\n'
+    )
+    bound, stars = imports_in(text)
+    assert bound == {
+        "a": Import("a"), "d": Import("c"), "z": Import("x.y"), "q": Import("", 1, "q"),
+        "b1": Import("m.n", 2, "a1"), "c2": Import("m.n", 2, "c2"), "early": Import("early"),
+        "u": Import("t", 0, "u"), "u2": Import("v", 0, "u2"), "l": Import("long", 0, "l"),
+    }  # fmt: skip
+    assert stars == [Import("k", 0, "*")]
+    assert Import("m.n", 2, "a1").absolute("p.q.r", is_package=False) == "p.m.n"
+    assert Import("m", 1).absolute("p.q", is_package=True) == "p.q.m"
+    assert Import("m", 5).absolute("p.q", is_package=False) == ""
