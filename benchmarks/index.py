@@ -12,6 +12,7 @@ compare processor time, and its ratio to what tree-sitter needs for parsing alon
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -97,7 +98,9 @@ def elasticsearch(
             queries.report(index, asked, bars=ELASTICSEARCH_QUERIES if corpus.barred else None)
             known_items.report(index, seeds=options.seed or [1, 2], barred=corpus.barred)
     finally:
-        builds.forget()
+        # Where the server is gone, its index is out of reach, and why is told already.
+        with contextlib.suppress(SystemExit):
+            builds.forget()
 
 
 def main() -> None:
