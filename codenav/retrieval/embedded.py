@@ -265,7 +265,7 @@ class _Build:
         """The same blocks without the deleted ones."""
         numbers = {path: entry.number for path, entry in self.manifest.files.items()}
         crowded = self.place
-        reader = engine.Reader(crowded, {})
+        reader = engine.Reader(crowded, {number: path for path, number in numbers.items()})
         self.fresh = generations.clone(None, self.folder)
         writer = engine.Writer(self.fresh, fresh=True)
         for block in reader.blocks():
