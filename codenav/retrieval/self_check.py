@@ -150,13 +150,52 @@ def _a_touched_file_keeps_its_blocks(opened: Callable[[], WritableIndex]) -> Non
 
 def _equal_scores_are_ordered(opened: Callable[[], WritableIndex]) -> None:
     store, paths = opened(), [f"{letter}.py" for letter in "dbca"]
-    store.apply(change(path, *(block("same", path, line=line) for line in (5, 3, 1))) for path in paths)
-    hits = [(hit.path, hit.lines.start) for hit in store.search("same")]
-    _expect("order", hits, sorted(hits))
-    for limit in (0, 1, 5, 12, 100):
-        result = store.search("same", limit=limit)
-        _expect(f"limit {limit}", [(hit.path, hit.lines.start) for hit in result], hits[:limit])
-        _expect("total", result.total, 12)
+    twins = [(5, "return 1"), (3, "return 1"), (1, "return 2"), (1, "return 3"), (1, "return 4")]
+    store.apply(
+        change(path, *(block("same", path, line=line, text=f"def same():\n    {text}") for line, text in twins))
+        for path in paths
+    )
+    wanted = sorted((each.path, each.lines.start, each.id) for each in store.blocks())
+    for query in ("same", "type:FUNCTION", "*", "sam*"):
+        for limit in (0, 1, 5, 18, 20, 100):
+            result = store.search(query, limit=limit)
+            _expect(f"{query}, limit {limit}", [(hit.path, hit.lines.start, hit.id) for hit in result], wanted[:limit])
+            _expect("total", result.total, 20)
+
+
+def _all_blocks_come_in_order(opened: Callable[[], WritableIndex]) -> None:
+    store, names = opened(), [f"{folder}/{letter}.py" for folder in ("b", "a") for letter in "zyx"]
+    _expect("none yet", list(store.blocks()), [])
+    made = {path: [block("thing", path, line=line) for line in range(200, 0, -1)] for path in names}
+    store.apply(change(path, *blocks) for path, blocks in made.items())
+    wanted = [each for path in sorted(made) for each in reversed(made[path])]
+    _expect("blocks", list(store.blocks()) == wanted, True)
+
+
+def _a_changed_store_ranks_like_a_new_one(opened: Callable[[], WritableIndex]) -> None:
+    def files(numbers: range, word: str) -> Iterator[Change]:
+        for number in numbers:
+            path = f"f{number:02}.py"
+            text = f"def {word}_{number % 7}():\n    load {'model ' * (number % 5)} {word if number % 3 else 'other'}"
+            yield change(path, block(f"{word}_{number % 7}", path, text=text))
+
+    store = opened()
+    store.apply(files(range(60), "first"))
+    for begin in (0, 10, 20, 30):
+        store.apply(files(range(begin, begin + 10), "second"))
+    store.apply([FileRemoval(f"f{number:02}.py") for number in range(50, 60)])
+    found = {query: [(hit.path, hit.score) for hit in store.search(query)] for query in _RANKED}
+    store.apply([FileRemoval(path) for path in list(store.files())])
+    _expect("blocks of none", (store.stats().blocks, list(store.blocks())), (0, []))
+    store.apply([*files(range(40), "second"), *files(range(40, 50), "first")])
+    for query, old in found.items():
+        fresh = [(hit.path, hit.score) for hit in store.search(query)]
+        _expect(f"hits of {query}", [path for path, _ in old], [path for path, _ in fresh])
+        far = [pair for pair in zip(old, fresh, strict=True) if abs(pair[0][1] / pair[1][1] - 1) > 0.1]
+        _expect(f"scores of {query} over a tenth apart", far, [])
+
+
+_RANKED = ("load model", "first", "second_3", "model AND NOT second", "fir*", "other")
 
 
 def _kinds_narrow(opened: Callable[[], WritableIndex]) -> None:
@@ -254,12 +293,21 @@ def _a_reader_sees_old_or_new(opened: Callable[[], WritableIndex]) -> None:
             if last:
                 return
 
-    thread = threading.Thread(target=read)
+    failed: list[str] = []
+
+    def reading() -> None:
+        try:
+            read()
+        except Exception as error:
+            failed.append(f"{type(error).__name__}: {error}")
+
+    thread = threading.Thread(target=reading)
     thread.start()
     for letter in ("new", "old", "new"):
         store.apply(state(letter))
     writing.set()
     thread.join()
+    _expect("errors of the reader", failed, [])
     _expect("mixed states", seen - {(16, 0), (0, 16)}, set())
     _expect("last state", (0, 16) in seen, True)
 
@@ -267,6 +315,7 @@ def _a_reader_sees_old_or_new(opened: Callable[[], WritableIndex]) -> None:
 CHECKS = (
     _an_empty_store_answers, _blocks_come_back_whole, _a_file_is_replaced_and_removed,
     _a_stream_that_raises_changes_nothing, _a_store_reopens, _a_touched_file_keeps_its_blocks,
-    _equal_scores_are_ordered, _kinds_narrow, _the_query_language_is_understood, _any_text_is_a_query,
+    _equal_scores_are_ordered, _all_blocks_come_in_order, _a_changed_store_ranks_like_a_new_one,
+    _kinds_narrow, _the_query_language_is_understood, _any_text_is_a_query,
     _every_script_is_found, _a_reader_sees_old_or_new,
 )  # fmt: skip

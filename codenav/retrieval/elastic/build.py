@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from codenav.blocks import Change, FileRemoval, FileSkip, IndexStats
+from codenav.blocks import Change, FileRemoval, FileSkip, IndexStats, Packed
 from codenav.retrieval.elastic import state
 from codenav.retrieval.elastic.bulk import Sender
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
-from codenav.retrieval.elastic.lines import lines, removals
+from codenav.retrieval.elastic.lines import pack, removals
 from codenav.retrieval.elastic.locks import Lock
 from codenav.retrieval.elastic.state import FileEntry
 
@@ -52,16 +51,13 @@ class Build:
         known = self.files.get(change.path)
         if isinstance(change, FileRemoval):
             if known:
-                self._replace(change.path, None, b"", 0)
+                self._replace(change.path, None, b"")
         elif change.blocks is None and known:
             self._dirty.add(change.path)
             self.files[change.path] = dataclasses.replace(known, state=change.state)
         else:
-            blocks = change.blocks or ()
-            kinds = Counter(block.kind.value for block in blocks)
-            languages = Counter(block.language for block in blocks if block.language)
-            entry = FileEntry(change.state, dict(kinds), dict(languages))
-            self._replace(change.path, entry, lines(change.path, blocks), len(blocks))
+            packed = change.blocks if isinstance(change.blocks, Packed) else pack(change.blocks or ())
+            self._replace(change.path, FileEntry(change.state, packed.kinds, packed.languages), packed.content)
             self._parsed.add(change.path)
 
     def finish(
@@ -110,7 +106,7 @@ class Build:
         if self._fresh:
             self._indices.abandon(self._fresh)
 
-    def _replace(self, path: str, entry: FileEntry | None, documents: bytes, count: int) -> None:
+    def _replace(self, path: str, entry: FileEntry | None, documents: bytes) -> None:
         sender = self._write()
         if path in self._dirty or path in self._parsed:
             # Told twice in one build: requests that are on their way at the same time have no order.
@@ -118,8 +114,9 @@ class Build:
         known = self.files.get(path)
         if documents:
             sender.add(documents)
-        if known and known.blocks > count:
-            sender.add(removals(path, count, known.blocks))
+        left = entry.blocks if entry else 0
+        if known and known.blocks > left:
+            sender.add(removals(path, left, known.blocks))
         self._dirty.add(path)
         if entry:
             self.files[path] = entry

@@ -14,6 +14,7 @@ from codenav.errors import IndexUnavailable
 from codenav.retrieval.elastic.build import Build
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
+from codenav.retrieval.elastic.lines import pack
 from codenav.retrieval.elastic.locks import Lock
 from codenav.retrieval.elastic.reader import Gone, Reader
 from codenav.retrieval.elastic.state import FileEntry
@@ -43,6 +44,8 @@ class ElasticsearchIndex:
         self._stats = IndexStats(source, STORE)
         self._files: dict[str, FileEntry] | None = None
         self._load()
+
+    pack = staticmethod(pack)
 
     def __repr__(self) -> str:
         return f"ElasticsearchIndex({self._indices.alias!r}, source={self.source!r})"

@@ -90,7 +90,8 @@ class Indices:
         write, at = self._connection.write, f"/{quoted(fresh)}"
         write("POST", f"{at}/_refresh")
         if self._deleted(fresh) > MAX_DELETED:
-            write("POST", f"{at}/_forcemerge", only_expunge_deletes=True)
+            # Not `only_expunge_deletes`: that keeps, for seconds after a write, what a copy might still ask for.
+            write("POST", f"{at}/_forcemerge", max_num_segments=1)
             write("POST", f"{at}/_refresh")
         write("POST", f"{at}/_flush")
         write("PUT", f"{at}/_settings", schema.PUBLISHED)

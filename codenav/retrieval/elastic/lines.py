@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from codenav.blocks import CodeBlock
+from codenav.blocks import CodeBlock, Packed
 from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
 
@@ -26,6 +26,11 @@ def document_id(token: str, place: int) -> str:
     It is known without asking, so a request that is sent again does no harm and old blocks need no search.
     """
     return f"{token}.{place}"
+
+
+def pack(blocks: Sequence[CodeBlock]) -> Packed:
+    """The blocks of one file as the lines that `build` sends."""
+    return Packed.of(blocks, lines(blocks[0].path, blocks) if blocks else b"")
 
 
 def lines(path: str, blocks: Sequence[CodeBlock]) -> bytes:

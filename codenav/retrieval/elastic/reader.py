@@ -23,6 +23,10 @@ PAGE = 500
 """Blocks of one request where all are read."""
 FIRST_TEXTS = 20
 """Blocks that are loaded with the first one of a result: as many as an observation shows in full or in short."""
+NEAR_TIES = 20
+"""Hits beyond the limit that are looked at, as rounding may part equal scores across it."""
+SAME_SCORE = 5e-7
+"""Relative difference of scores that is rounding: four steps of the 24 bits of a score."""
 _FEWEST_CLAUSES = 64
 
 
@@ -85,8 +89,9 @@ class Reader:
         """
         told: list[str] = []
         refused: frozenset[str] = frozenset()
+        wanted = limit + NEAR_TIES if limit > 0 else 0
         while True:
-            answer = self._page(queries.ranked(what, refused=refused), min(max(limit, 0), schema.WINDOW))
+            answer = self._page(queries.ranked(what, refused=refused), min(wanted, schema.WINDOW))
             if answer.ok:
                 break
             wrong = frozenset(self._refused(what)) - refused
@@ -98,17 +103,15 @@ class Reader:
                 continue
             what = self._fewer(what, answer)
             told = [*(text for text in told if "clauses" not in text), f"{_TOO_MANY} {count_leaves(what)} were used"]
-        rows, total = self._rows(answer, limit)
-        while len(rows) < min(limit, total):
-            last = rows[-1]
-            answer = self._page(
-                queries.ranked(what, refused=refused), min(limit - len(rows), schema.WINDOW), after=last
-            )
-            more, _ = self._rows(answer, limit)
+        rows, total = self._rows(answer)
+        while 0 < len(rows) < min(wanted, total):
+            size = min(wanted - len(rows), schema.WINDOW)
+            more, _ = self._rows(self._page(queries.ranked(what, refused=refused), size, after=rows[-1]))
             if not more:
                 break
             rows += more
-        return Ranking([(row[0], row[1], row[3], row[4]) for row in rows], total, tuple(told))
+        best = settled(rows)[: max(limit, 0)]
+        return Ranking([(row[0], row[1], row[3], row[4]) for row in best], total, tuple(told))
 
     def check(self) -> None:
         """Make sure that it is still there. Raises as `load`."""
@@ -165,7 +168,7 @@ class Reader:
             body["search_after"] = after
         return self._ask(body, "hits.total.value,hits.hits.sort,error", accept=(400,))
 
-    def _rows(self, answer: Answer, limit: int) -> tuple[list[list[Any]], int]:
+    def _rows(self, answer: Answer) -> tuple[list[list[Any]], int]:
         found = mapping(answer.json().get("hits"))
         return [hit["sort"] for hit in found.get("hits", ())], int(mapping(found.get("total")).get("value", 0))
 
@@ -210,6 +213,22 @@ class Reader:
 
 
 _TOO_MANY = "the query has more clauses than the server takes:"
+
+
+def settled(rows: list[list[Any]]) -> list[list[Any]]:
+    """Rows with scores that differ by rounding alone as ties: ordered by path, line and id."""
+    found: list[list[Any]] = []
+    run: list[list[Any]] = []
+    for row in rows:
+        if run and run[-1][0] - row[0] > SAME_SCORE * abs(row[0]):
+            found += sorted(run, key=_place)
+            run = []
+        run.append(row)
+    return found + sorted(run, key=_place)
+
+
+def _place(row: list[Any]) -> list[Any]:
+    return row[1:4]
 
 
 def count_leaves(what: Plan) -> int:

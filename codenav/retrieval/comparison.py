@@ -1,0 +1,156 @@
+"""Two stores side by side: on the same blocks, with the same history, every query gives the same hits in one order."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from codenav.blocks import CodeBlock, SearchResult
+from codenav.protocols import Index
+from codenav.retrieval import query_tree
+from codenav.retrieval.self_check import CheckRow
+
+SAME_SCORE = 1e-4
+"""Relative difference of two scores that count as one: engines add the same numbers in another order."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_PART = re.compile(r"[A-Z]?[a-z]{2,}")
+
+
+def compare(one: Index, other: Index, queries: Mapping[str, Sequence[str]], *, limit: int = 100) -> Iterator[CheckRow]:
+    """A row per kind of query: whether both give the same hits in the same order, the same totals and readings."""
+    for kind, texts in queries.items():
+        differences = [found for text in texts if (found := difference(one, other, text, limit=limit))]
+        detail = f"{len(differences)} of {len(texts)}, the first: {differences[0]}" if differences else ""
+        yield CheckRow(kind, not differences, detail)
+
+
+def difference(one: Index, other: Index, query: str, *, limit: int = 100) -> str:
+    """How two stores differ in one query; empty where they agree."""
+    left, right = one.search(query, limit=limit), other.search(query, limit=limit)
+    for what in ("read_as", "repairs", "total"):
+        if getattr(left, what) != getattr(right, what):
+            return f"{query!r}: {what} {getattr(left, what)!r} and {getattr(right, what)!r}"
+    if len(left) != len(right):
+        return f"{query!r}: {len(left)} and {len(right)} hits"
+    return _hits_differ(query, left, right)
+
+
+def _hits_differ(query: str, left: SearchResult, right: SearchResult) -> str:
+    for place, (mine, yours) in enumerate(zip(left, right, strict=True)):
+        if mine.id != yours.id:
+            return f"{query!r}: hit {place} is {mine.path} {mine.id} and {yours.path} {yours.id}"
+        if abs(mine.score - yours.score) > SAME_SCORE * max(abs(mine.score), abs(yours.score)):
+            return f"{query!r}: hit {place} scores {mine.score} and {yours.score}"
+    if left and left[0].block != right[0].block:
+        return f"{query!r}: the first block was not stored as it was"
+    return ""
+
+
+def queries_of(blocks: Sequence[CodeBlock], *, each: int, seed: int = 0) -> dict[str, list[str]]:
+    """`each` queries of every kind, about words that stand in these blocks."""
+    words = _Words(blocks, random.Random(seed))
+    return {kind: [make(words) for _ in range(each)] for kind, make in KINDS.items()}
+
+
+class _Words:
+    """Draws words from blocks."""
+
+    def __init__(self, blocks: Sequence[CodeBlock], rng: random.Random) -> None:
+        self.rng = rng
+        self._blocks = [block for block in blocks if _PART.search(block.name) and len(_WORD.findall(block.text)) > 8]
+
+    def block(self) -> CodeBlock:
+        """Any block with a name and a text of some words."""
+        return self.rng.choice(self._blocks)
+
+    def name(self) -> str:
+        """The name of a block."""
+        return self.block().name
+
+    def part(self) -> str:
+        """A part of a name, in lower case."""
+        parts: list[str] = _PART.findall(self.name())
+        return self.rng.choice(parts).lower()
+
+    def word(self) -> str:
+        """A word of a text."""
+        found: list[str] = _WORD.findall(self.block().text)
+        return self.rng.choice(found)
+
+    def phrase(self, count: int) -> str:
+        """Neighbours in a text."""
+        words = re.findall(r"\w+", self.block().text)
+        at = self.rng.randrange(len(words) - count)
+        return f'"{" ".join(words[at : at + count])}"'
+
+    def typo(self) -> str:
+        """A part of a name with a letter too few."""
+        part = self.part() + self.part()
+        at = self.rng.randrange(1, len(part))
+        return part[:at] + part[at + 1 :]
+
+
+def _field(words: _Words) -> str:
+    block = words.block()
+    folder = block.path.split("/")[0]
+    return words.rng.choice([
+        f"name:{words.part()}", f"doc:{words.word()}", f"signature:{words.word()}", f"{words.part()} AND type:class",
+        f"file_path:{folder} AND {words.part()}", f"file_path:*{block.path[-6:]} AND {words.part()}",
+        f"name:({words.part()} OR {words.part()})", f"language:{block.language} AND {words.word()}",
+        f"source:{block.source.rpartition(':')[2]} AND {words.part()}",
+    ])  # fmt: skip
+
+
+def _messy(words: _Words) -> str:
+    name, word, part = words.name(), words.word(), words.part()
+    return words.rng.choice([
+        f"def {name}(self, {word}=None):", f"{part}/{word}/", f'"{word} {part}', f"self.{name}({word}", f"{part} AND (",
+        f"how do I {part} the {word}?", f"{word}:", f"type: {part} {name}", f"-{word} +{part}", f"`{name}`, [{word}",
+    ])  # fmt: skip
+
+
+def _lines(words: _Words) -> str:
+    first = words.rng.randrange(1, 200)
+    return f"{words.part()} AND lines:[{first} TO {first + words.rng.randrange(300)}]"
+
+
+def _regex(words: _Words) -> str:
+    part = words.part()
+    return words.rng.choice(
+        [f"/{part[:3]}.*{part[-1]}/", f"/[{part[0]}-z]{part[1:]}.?/", f"/({part}|{words.part()})s*/"]
+    )
+
+
+def _holes(words: _Words) -> str:
+    part = words.part()
+    return words.rng.choice([f"*{part}", f"{part[:2]}?{part[-1]}*"])
+
+
+def _boosts(words: _Words) -> str:
+    return f"{words.part()}^{words.rng.choice((0.5, 2, 7))} OR name:{words.part()}^3 OR {words.word()}"
+
+
+KINDS: dict[str, Callable[[_Words], str]] = {
+    "one name": lambda words: words.name(),
+    "one word": lambda words: words.word(),
+    "two words": lambda words: f"{words.part()} {words.part()}",
+    "words of a sentence": lambda words: f"{words.part()} {words.word()} {words.word()} {words.part()}",
+    "prefix": lambda words: words.name()[: words.rng.randint(2, 7)] + "*",
+    "infix": lambda words: f"*{words.part()[:5]}*",
+    "suffix and holes": _holes,
+    "regular expression": _regex,
+    "fuzzy": lambda words: f"{words.typo()}~{words.rng.randint(1, 2)}",
+    "phrase": lambda words: words.phrase(words.rng.randint(2, 4)),
+    "phrase with slop": lambda words: f"{words.phrase(words.rng.randint(2, 3))}~{words.rng.randint(1, 3)}",
+    "AND, OR, NOT": lambda words: f"({words.part()} OR {words.word()}) AND NOT {words.word()}",
+    "+ and -": lambda words: f"+{words.part()} {words.word()} -{words.word()}",
+    "only NOT": lambda words: f"NOT {words.word()}",
+    "fields": _field,
+    "lines": _lines,
+    "type alone": lambda words: f"type:{words.block().kind.value}",
+    "boosts": _boosts,
+    "messy": _messy,
+    "everything": lambda words: query_tree.render(query_tree.Everything()),
+}  # fmt: skip
+"""The kinds of queries, and how to make one."""
