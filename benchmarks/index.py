@@ -81,7 +81,7 @@ def embedded(table: Table, corpus: Corpus, place: Path, options: argparse.Namesp
 
 
 def elasticsearch(
-    table: Table, corpus: Corpus, place: Path, options: argparse.Namespace, asked: list[tuple[str, str]]
+    table: Table, corpus: Corpus, place: Path, options: argparse.Namespace, asked: list[tuple[str, str]] | None
 ) -> None:
     """The same builds on a server; the first one is shown by itself, because a fresh server is slower."""
     builds = Builds(corpus, place / "elasticsearch", elasticsearch=options.elasticsearch_url)
@@ -94,9 +94,11 @@ def elasticsearch(
         table.show("Elasticsearch, one file edited", edited, ELASTICSEARCH["one file edited"])
         table.show("Elasticsearch, codenav search, one query", repeated(builds.ask, options.runs))
         print()
+        seeds = options.seed or [1, 2]
         with builds.open() as index:
+            asked = asked or queries.sample(index, seeds[0])
             queries.report(index, asked, bars=ELASTICSEARCH_QUERIES if corpus.barred else None)
-            known_items.report(index, seeds=options.seed or [1, 2], barred=corpus.barred)
+            known_items.report(index, seeds=seeds, barred=corpus.barred)
     finally:
         # Where the server is gone, its index is out of reach, and why is told already.
         with contextlib.suppress(SystemExit):
@@ -109,6 +111,7 @@ def main() -> None:
     parser.add_argument("corpus", nargs="?", default="transformers", help="a directory, or a distribution")
     parser.add_argument("--runs", type=int, default=3, help="of each row; default: 3")
     parser.add_argument("--no-rivals", action="store_true", help="only our own rows")
+    parser.add_argument("--no-embedded", action="store_true", help="only rivals and Elasticsearch")
     parser.add_argument("--elasticsearch-url", metavar="URL", help="also on this server; see docs/elasticsearch.md")
     parser.add_argument("--seed", type=int, action="append", help="of queries and known items; default: 1 and 2")
     options = parser.parse_args()
@@ -119,7 +122,7 @@ def main() -> None:
         table = Table(corpus.barred)
         for label, cost in () if options.no_rivals else rivals.rows(corpus.root, options.runs):
             table.show(label, cost)
-        asked = embedded(table, corpus, place, options)
+        asked = None if options.no_embedded else embedded(table, corpus, place, options)
         if options.elasticsearch_url:
             elasticsearch(table, corpus, place, options, asked)
         print(machine("at the end"))
