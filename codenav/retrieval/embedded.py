@@ -23,7 +23,7 @@ from codenav.blocks import (
     SearchResult,
 )
 from codenav.errors import IndexUnavailable
-from codenav.retrieval import engine, generations
+from codenav.retrieval import engine, generations, rows
 from codenav.retrieval.generations import FileEntry, Manifest
 from codenav.retrieval.plan import plan
 from codenav.retrieval.query import parse
@@ -49,7 +49,7 @@ class EmbeddedIndex:
         self._closed = False
         self._state = self._load()
 
-    pack = staticmethod(engine.pack)
+    pack = staticmethod(rows.pack)
 
     def __repr__(self) -> str:
         return f"EmbeddedIndex({str(self.folder)!r}, source={self.source!r})"
@@ -208,7 +208,7 @@ class _Build:
         known = self.manifest.files.get(change.path)
         if isinstance(change, FileRemoval):
             if known:
-                self._write().remove(change.path)
+                self._write().remove(known.number)
                 del self.manifest.files[change.path]
         elif change.blocks is None and known:
             self.manifest.files[change.path] = dataclasses.replace(known, state=change.state)
@@ -217,11 +217,11 @@ class _Build:
 
     def _replace(self, change: FileChange, known: FileEntry | None) -> None:
         blocks = change.blocks or ()
-        packed = blocks if isinstance(blocks, Packed) else engine.pack(blocks)
+        packed = blocks if isinstance(blocks, Packed) else rows.pack(blocks)
         number = known.number if known else self.manifest.next_number
         writer = self._write()
         if known:
-            writer.remove(change.path)
+            writer.remove(known.number)
         else:
             self.manifest.next_number += 1
         with generations.storing():
@@ -269,7 +269,7 @@ class _Build:
         self.fresh = generations.clone(None, self.folder)
         writer = engine.Writer(self.fresh, fresh=True)
         for block in reader.blocks():
-            for row in engine.pack([block]).content:
+            for row in rows.pack([block]).content:
                 writer.add(row, file=numbers[block.path])
         writer.commit()
 

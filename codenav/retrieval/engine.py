@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, LineSpan, Packed
+from codenav.blocks import CodeBlock, Hit
 from codenav.errors import IndexUnavailable
-from codenav.retrieval import analysis, documents, plan
+from codenav.retrieval import analysis, documents, plan, rows
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
+from codenav.retrieval.rows import Row
 from codenav.retrieval.terms import MAX_TERMS, Terms
 
-KINDS = tuple(BlockKind)
-"""A block's kind is stored as its place here; the order is part of the format."""
-_NUMBER_ID = re.compile(r"[0-9a-f]{16}")
 WRITER_BYTES = 64_000_000
 """Memory of the writer before it starts a new segment; 128 MB index no faster and take twice the memory."""
 
@@ -47,56 +43,14 @@ def schema() -> Any:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    example = CodeBlock.from_dict(_EXAMPLE)
-    for name in documents.text_fields(example):
+    for name in (*rows.SCORED, rows.FACTS):
         option: Any = "position" if name in documents.PHRASES else "basic"
         builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
-    for name in documents.keyword_fields(example):
-        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_bytes_field("block", stored=True)
-    for name in ("file", "kind", "id_number"):
+    for name in ("file", "kind", "id_number", "first_line", "last_line"):
         builder.add_unsigned_field(name, fast=True)
-    for name in ("first_line", "last_line"):
-        builder.add_unsigned_field(name, fast=True, indexed=True)
     builder.add_float_field("weight", fast=True)
     return builder.build()
-
-
-_EXAMPLE = {
-    "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
-    "signature": "", "docstring": "", "language": "", "source": "", "import_line": "", "calls": [],
-}  # fmt: skip
-
-
-_STORED = tuple(field.name for field in dataclasses.fields(CodeBlock))
-"""A block is stored as the list of its fields; their order is part of the format."""
-_KIND, _LINES, _CALLS = map(_STORED.index, ("kind", "lines", "calls"))
-_KIND_OF = {kind.value: kind for kind in BlockKind}
-
-
-def _plain(value: Any) -> Any:
-    return value.to_list() if isinstance(value, LineSpan) else value
-
-
-Row = tuple[dict[str, str], bytes, int, int | None, int, int, float]
-"""A block ready for the engine: the texts, the stored form, kind, id as a number, first and last line, weight."""
-
-
-def pack(blocks: Sequence[CodeBlock]) -> Packed:
-    """The blocks of a file as the rows that `Writer.add` takes."""
-    return Packed.of(blocks, list(map(_row, blocks)))
-
-
-def _row(block: CodeBlock) -> Row:
-    return (
-        documents.text_fields(block) | documents.keyword_fields(block),
-        json.dumps([_plain(getattr(block, name)) for name in _STORED]).encode(),
-        KINDS.index(block.kind),
-        int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
-        max(block.lines.start, 0),
-        max(block.lines.end, 0),
-        documents.weight(block),
-    )
 
 
 class Writer:
@@ -109,19 +63,20 @@ class Writer:
             self._index = tantivy.Index(schema(), path=str(place)) if fresh else tantivy.Index.open(str(place))
             self._writer = self._index.writer(WRITER_BYTES, 1)
 
-    def remove(self, path: str) -> None:
-        """Drop all blocks of a file."""
+    def remove(self, file: int) -> None:
+        """Drop all blocks of the file with that number."""
         with translated():
-            self._writer.delete_documents_by_term("path", analysis.encodable(path))
+            self._writer.delete_documents_by_term(rows.FACTS, f"{rows.FILE_MARK}{file}")
 
     def add(self, row: Row, *, file: int) -> None:
         """Index a block of the file with that number."""
         import tantivy
 
-        fields, stored, kind, id_number, first_line, last_line, weight = row
+        texts, facts, stored, kind, id_number, first_line, last_line, weight = row
         document = tantivy.Document()
-        for name, value in fields.items():
-            document.add_text(name, value)
+        for name, text in zip(rows.SCORED, texts, strict=True):
+            document.add_text(name, text)
+        document.add_text(rows.FACTS, f"{facts} {rows.FILE_MARK}{file}")
         document.add_bytes("block", stored)
         document.add_unsigned("file", file)
         document.add_unsigned("kind", kind)
@@ -206,9 +161,10 @@ class Reader:
                 return None
             if field not in self._terms:
                 with translated():
-                    counted: Any = self._searcher.terms_with_prefix(field, "", limit=MAX_TERMS + 1)
+                    stands, mark = _place(field)
+                    counted: Any = self._searcher.terms_with_prefix(stands, mark, limit=MAX_TERMS + 1)
                 few = len(counted) <= MAX_TERMS
-                self._terms[field] = Terms(term for term, _ in counted) if few else None
+                self._terms[field] = Terms(term.removeprefix(mark) for term, _ in counted) if few else None
             terms = self._terms[field]
         return terms.matching(wildcard) if terms else None
 
@@ -256,7 +212,7 @@ class Reader:
         return [
             Found(
                 id,
-                kind=KINDS[kind],
+                kind=rows.KINDS[kind],
                 path=self._paths.get(file, ""),
                 score=score / documents.WEIGHT_SCALE,
                 query=query,
@@ -269,11 +225,7 @@ class Reader:
         """Load a block."""
         with translated():
             stored: Any = self._searcher.doc(address).get_first("block")
-        values = json.loads(stored)
-        values[_KIND] = _KIND_OF[values[_KIND]]
-        values[_LINES] = LineSpan(*values[_LINES])
-        values[_CALLS] = tuple(values[_CALLS])
-        return CodeBlock(*values)
+        return rows.restored(stored)
 
     def find(self, id: str) -> CodeBlock | None:
         """The block with that id."""
@@ -284,15 +236,21 @@ class Reader:
         """Every block, by path and first line; read a few files at a time."""
         import tantivy
 
-        paths = [analysis.encodable(path) for path in sorted(self._paths.values())]
-        for at in range(0, len(paths), _FILES_AT_ONCE):
-            query = tantivy.Query.term_set_query(self._schema, "path", paths[at : at + _FILES_AT_ONCE])
+        numbers = [f"{rows.FILE_MARK}{number}" for number in self._rank]
+        for at in range(0, len(numbers), _FILES_AT_ONCE):
+            query = tantivy.Query.term_set_query(self._schema, rows.FACTS, numbers[at : at + _FILES_AT_ONCE])
             with translated():
                 count: Any = self._searcher.search(query, 1, count=True).count
                 found: Any = self._searcher.search(query, max(count, 1), count=False)
             hits = [(0.0, address) for _, address in found.hits]
             for place in self._ordered(hits, len(hits)):
                 yield self.block(hits[place][1])
+
+
+def _place(field: str) -> tuple[str, str]:
+    """The engine's field for one of a plan, and what its tokens begin with there."""
+    mark = rows.MARKS.get(field, "")
+    return (rows.FACTS if mark else field), mark
 
 
 class _Translation:
@@ -311,12 +269,17 @@ class _Translation:
         schema = self._schema
         match what:
             case plan.Match(field, token):
+                if field in rows.MARKS:
+                    return Query.term_query(schema, rows.FACTS, rows.fact(field, token))
                 return Query.term_query(schema, field, token)
             case plan.Sequence(field, tokens, slop):
                 return Query.phrase_query(schema, field, list(tokens), slop)
             case plan.Pattern(field, regex, wildcard):
                 terms = self._matching(field, wildcard) if wildcard[:1] in ("*", "?") else None
-                return self._pattern(field, regex) if terms is None else Query.term_set_query(schema, field, terms)
+                stands, mark = _place(field)
+                if terms is not None:
+                    return Query.term_set_query(schema, stands, [mark + term for term in terms])
+                return self._pattern(stands, f"{mark}({regex})" if mark else regex)
             case plan.Near(field, token, distance):
                 return Query.fuzzy_term_query(schema, field, token, distance)
             case plan.Between(field, low, high):

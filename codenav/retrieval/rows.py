@@ -1,0 +1,110 @@
+"""A block as a row of the embedded engine: made where files are parsed, so nothing here knows the engine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from codenav.blocks import BlockKind, CodeBlock, LineSpan, Packed
+from codenav.retrieval import analysis, documents
+
+KINDS = tuple(BlockKind)
+"""A block's kind is stored as its place here; the order is part of the format."""
+FACTS = "facts"
+"""The field of all values that only narrow a search. A field of its own for each would cost a tenth of a build."""
+MARKS = {"id": "i:", "file_path": "f:", "type": "t:", "language": "l:", "source": "s:", "calls": "c:"}
+"""Which field of a plan a token of `FACTS` belongs to."""
+FILE_MARK = "n:"
+"""Before the number of a block's file."""
+SCORED = (
+    "name", "name_parts", "name_prefixes", "signature", "signature_parts", "text", "text_parts", "doc_parts",
+    "path_parts",
+)  # fmt: skip
+"""The scored fields, in the order in which a row has them."""
+
+Row = tuple[tuple[str, ...], str, bytes, int, int | None, int, int, float]
+"""The values of `SCORED`, the facts without the file, the stored form, kind, id as a number, lines, weight."""
+
+_NUMBER_ID = re.compile(r"[0-9a-f]{16}")
+_FIELD, _ITEM = "\x1f", "\x1e"
+"""ASCII's separators of units and of records; a text that has one of them is stored as JSON."""
+
+
+def pack(blocks: Sequence[CodeBlock]) -> Packed:
+    """The blocks of a file as rows."""
+    return Packed.of(blocks, list(map(_row, blocks)))
+
+
+def _row(block: CodeBlock) -> Row:
+    texts = documents.text_fields(block)
+    keywords = documents.keyword_fields(block)
+    facts = [
+        f"i:{_SPACE.sub(analysis.SPACE, keywords['id'])}",
+        f"f:{keywords['file_path']}",
+        f"t:{keywords['type']}",
+        f"l:{keywords['language']}",
+        _marked("s:", texts["source"]),
+        _marked("c:", texts["calls"]),
+    ]
+    return (
+        tuple([texts[name] for name in SCORED]),
+        " ".join(facts),
+        stored(block),
+        KINDS.index(block.kind),
+        int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
+        max(block.lines.start, 0),
+        max(block.lines.end, 0),
+        documents.weight(block),
+    )
+
+
+_SPACE = re.compile(r"\s")
+
+
+def _marked(mark: str, tokens: str) -> str:
+    return mark + tokens.replace(" ", f" {mark}")
+
+
+def fact(field: str, token: str) -> str:
+    """A token of a field as it stands among the facts."""
+    return MARKS[field] + _SPACE.sub(analysis.SPACE, token)
+
+
+def stored(block: CodeBlock) -> bytes:
+    """A whole block."""
+    values = (
+        block.id, str(KINDS.index(block.kind)), block.name, block.qualname, block.path, str(block.lines.start),
+        str(block.lines.end), block.text, block.signature, block.docstring, block.language, block.source,
+        block.import_line, _ITEM.join(block.calls),
+    )  # fmt: skip
+    joined = _FIELD.join(values)
+    if joined.count(_FIELD) == len(values) - 1 and joined.count(_ITEM) == max(len(block.calls) - 1, 0):
+        return joined.encode("utf-8", "surrogatepass")
+    return json.dumps(block.to_dict()).encode()
+
+
+def restored(data: bytes) -> CodeBlock:
+    """The inverse of `stored`."""
+    if data[:1] == b"{":
+        whole: dict[str, Any] = json.loads(data)
+        return CodeBlock.from_dict(whole)
+    values = data.decode("utf-8", "surrogatepass").split(_FIELD)
+    id, kind, name, qualname, path, first, last, *others, calls = values
+    text, signature, docstring, language, source, import_line = others
+    return CodeBlock(
+        id=id,
+        kind=KINDS[int(kind)],
+        name=name,
+        qualname=qualname,
+        path=path,
+        lines=LineSpan(int(first), int(last)),
+        text=text,
+        signature=signature,
+        docstring=docstring,
+        language=language,
+        source=source,
+        import_line=import_line,
+        calls=tuple(calls.split(_ITEM)) if calls else (),
+    )
