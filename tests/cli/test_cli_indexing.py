@@ -16,6 +16,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from command_line import codenav, start
+from elasticsearch_server import Server
 
 from codenav import schemas
 from codenav.indexing import stored_index
@@ -163,6 +164,27 @@ def test_the_embedded_store_passes_its_check(codenav_home: Path) -> None:
     assert len(ran.document) >= 10 and all(row["ok"] for row in ran.document)
     assert not (codenav_home / "indexes").exists(), "the user's own indexes are not touched"
     assert codenav("sources", "check").out.count("ok    ") == len(ran.document)
+
+
+def test_every_command_works_on_elasticsearch(elasticsearch: Server, shapes: Path, colours: Path, yes: str) -> None:
+    options = ("--store", "elasticsearch", "--elasticsearch-url", elasticsearch.url)
+    built = codenav("index", shapes, colours, "--name", "pair", *options, "--json")
+    assert built.code == 0, built.err
+    assert (built.document["store"], built.document["files"]) == ("elasticsearch", 4)
+    (shapes / "new.py").write_text("def fresh(): pass\n")
+    found = codenav("search", "fresh", "--on", "name:pair", *options, "--json")
+    assert [hit["path"] for hit in found.document["hits"]] == ["shapes/new.py"], found.err
+    configured = {"CODENAV_STORE": "elasticsearch", "CODENAV_ELASTICSEARCH_URL": elasticsearch.url}
+    ran = codenav("run", "Yes?", "--on", "name:pair", "--model", yes, env=configured)
+    assert (ran.code, ran.out) == (0, "yes\n"), ran.err
+    assert codenav("sources", "show", "name:pair", "--json", env=configured).document["files"] == 5
+    assert "name:pair" in codenav("sources", "list", env=configured).out
+    assert codenav("sources", "remove", "name:pair", *options).code == 0
+    before = codenav("sources", "list", env=configured).out
+    checked = codenav("sources", "check", *options, "--json")
+    assert checked.code == 0 and all(row["ok"] for row in checked.document), checked.out
+    assert codenav("sources", "list", env=configured).out == before, "what the check made is removed"
+    assert codenav("sources", "list").err == "No index yet. Try: codenav index .\n", "nothing went into the other store"
 
 
 # Builds that meet ----------------------------------------------------------------------------------------------
