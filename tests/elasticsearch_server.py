@@ -289,7 +289,9 @@ class Cluster:
             users = [f"{name}:{_hashed(self.password)}\n" for name in self._roles]
             (home / "config" / "users").write_text("".join(users))
             (home / "config" / "users_roles").write_text("".join(f"{name}:{name}\n" for name in self._roles))
-            (home / "config" / "roles.yml").write_text(json.dumps(self._roles))
+            # A role begins on a line of its own: the server looks for them before it reads YAML.
+            lines = [f"{name}: {json.dumps(role)}\n" for name, role in self._roles.items()]
+            (home / "config" / "roles.yml").write_text("".join(lines))
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **self._settings}.items()]
         (home / "config" / "elasticsearch.yml").write_text("".join(lines))
 

@@ -50,8 +50,15 @@ class Answer:
         return 200 <= self.status < 300
 
     def json(self) -> dict[str, Any]:
-        """The object in the body; empty where there is none."""
-        return faults.mapping(codec.loads(self.body)) if self.body else {}
+        """The object in the body; empty where there is none.
+
+        Raises:
+            IndexUnavailable: it is cut, or no JSON.
+        """
+        try:
+            return faults.mapping(codec.loads(self.body)) if self.body else {}
+        except ValueError as error:
+            raise IndexUnavailable("an answer of Elasticsearch cannot be read: it is no complete JSON") from error
 
 
 @dataclass(frozen=True)
@@ -208,8 +215,9 @@ def node_of(url: str) -> Node:
     Raises:
         UsageError: it is no base URL.
     """
-    shown = neutral(shown_url(url)) if "://" in url else neutral(url.rpartition("@")[2])
+    shown = neutral(url.rpartition("@")[2])
     try:
+        shown = neutral(shown_url(url)) if "://" in url else shown
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:

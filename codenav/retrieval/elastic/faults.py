@@ -103,7 +103,7 @@ def foreign(status: int, *, where: str) -> IndexUnavailable:
 
 def unreachable(error: BaseException, *, where: str, seconds: float, ca_file: str) -> IndexUnavailable:
     """The error for a connection that did not come about or broke."""
-    said, name = str(error), type(error).__name__
+    said, name = str(getattr(error, "message", error)), type(error).__name__
     if name == "ConnectionTimeout":
         return Unreachable(f"{where} did not answer within {seconds:g} s", hint="is the server overloaded or hanging?")
     if name == "SerializationError":

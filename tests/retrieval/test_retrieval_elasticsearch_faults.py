@@ -1,0 +1,360 @@
+"""What can be wrong with a cluster, and what a user is told: one sentence and a hint; the old index stays."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from elasticsearch_server import Server
+from retrieval.elastic import many, one, store_of
+
+from codenav.blocks import FileChange
+from codenav.config import StoreOptions
+from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
+from codenav.retrieval.elastic.store import ElasticsearchStore
+
+
+def at(url: str, **given: str) -> ElasticsearchStore:
+    return ElasticsearchStore(StoreOptions(store="elasticsearch", elasticsearch_url=url, **given), patience=0.5)
+
+
+@contextlib.contextmanager
+def web_server(status: int, body: bytes, *, kind: str = "text/html", product: str = "") -> Iterator[str]:
+    """Any server that answers everything with the same."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def respond(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            if product:
+                self.send_header("x-elastic-product", product)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = respond
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def told(store: ElasticsearchStore) -> IndexUnavailable:
+    """The error of opening an index: one line, a hint, exit code 4."""
+    try:
+        with pytest.raises(IndexUnavailable) as caught:
+            store.open("any", source="s")
+    finally:
+        store.close()
+    error = caught.value
+    assert error.exit_code == 4 and error.hint and "\n" not in str(error) and len(str(error)) < 500
+    return error
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("", "no Elasticsearch is configured"),
+        ("localhost:9200", "must begin with http"),
+        ("htp://localhost:9200", "must begin with http"),
+        ("ftp://localhost:9200", "must begin with http"),
+        ("http://localhost", "names no port"),
+        ("http://:9200", "no base URL"),
+        ("http://local host:9200", "no base URL"),
+        ("http://localhost:92000", "is no URL"),
+        ("http://localhost:port", "is no URL"),
+        ("http://[::1:9200", "is no URL"),
+        ("http://localhost:9200/?pretty", "no base URL"),
+        ("http://localhost:9200,localhost:9201", "must begin with http"),
+        ("elastic:secret@localhost:9200", "must begin with http"),
+        ("http://elastic:secret@localhost", "names no port"),
+        ("http://elastic:secret@local host:9200", "no base URL"),
+        ("http://elastic:secret@localhost:port", "is no URL"),
+    ],
+)
+def test_a_typo_in_the_url_is_wrong_usage(url: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says) as caught:
+        at(url)
+    assert caught.value.exit_code == 2 and "secret" not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"elasticsearch_user": "u", "elasticsearch_api_key": "k"}, "an API key and a user"),
+        ({"elasticsearch_password": "p"}, "no user"),
+        ({"elasticsearch_api_key": "id: key\n"}, "not in its encoded form"),
+        ({"elasticsearch_replicas": -1}, "replicas must be from 0"),
+        ({"elasticsearch_shards": 0}, "shards must be from 1"),
+    ],
+)
+def test_options_that_cannot_be_right_are_wrong_usage(given: dict[str, str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        at("http://localhost:9200", **given)
+
+
+def test_a_ca_file_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no such file"):
+        at("https://localhost:9200", elasticsearch_ca_file=str(tmp_path / "none.pem"))
+    (tmp_path / "ca.pem").write_text("this is no certificate")
+    with pytest.raises(UsageError, match="no certificate that can be read"):
+        at("https://localhost:9200", elasticsearch_ca_file=str(tmp_path / "ca.pem"))
+    with pytest.raises(UsageError, match="no certificate that can be read"):
+        at("https://localhost:9200", elasticsearch_ca_file=str(tmp_path))
+
+
+def test_nothing_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    assert "nothing listens" in str(told(at(f"http://127.0.0.1:{port}")))
+    error = told(at(f"http://elastic:secret@127.0.0.1:{port}"))
+    assert "secret" not in str(error) + error.hint + repr(error)
+
+
+def test_there_is_no_such_host() -> None:
+    assert "no host of the name" in str(told(at("http://no-such-host.invalid:9200")))
+
+
+def test_a_server_that_hangs_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    server.accept()[0].close()
+
+        thread = threading.Thread(target=hang_up, daemon=True)
+        thread.start()
+        error = told(at(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert "broke" in str(error) and "https://" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (200, b"<html>welcome</html>", "text/html"),
+        (200, b'{"version": {"distribution": "opensearch", "number": "2.11.0"}}', "application/json"),
+        (200, b"", "text/plain"),
+        (200, b"\x89PNG", "image/png"),
+        (404, b"<html>not found</html>", "text/html"),
+        (404, b'{"detail": "Not Found"}', "application/json"),
+        (401, b"who are you?", "text/plain"),
+        (403, b'{"error": "forbidden"}', "application/json"),
+        (301, b"", "text/html"),
+        (500, b"oops", "text/plain"),
+    ],
+)
+def test_what_is_no_elasticsearch_is_told(status: int, body: bytes, kind: str) -> None:
+    with web_server(status, body, kind=kind) as url:
+        assert "is no Elasticsearch" in str(told(at(url)))
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_proxy_without_its_server_is_told(status: int) -> None:
+    with web_server(status, b"<html>bad gateway</html>") as url:
+        assert f"a proxy answers at {url}" in str(told(at(url)))
+
+
+@pytest.mark.parametrize(
+    ("version", "says"), [("7.17.9", "too old: 8 or 9"), ("1.0", "too old"), ("10.2.0", "newer than what is known")]
+)
+def test_versions_that_are_not_known(version: str, says: str) -> None:
+    body = json.dumps({"nodes": {"a": {"version": version}}}).encode()
+    with web_server(200, body, kind="application/json", product="Elasticsearch") as url:
+        assert says in str(told(at(url)))
+
+
+def test_an_answer_that_is_cut(elasticsearch: Server) -> None:
+    with web_server(200, b'{"nodes": {"a"', kind="application/json", product="Elasticsearch") as url:
+        assert "cannot be read" in str(told(at(url)))
+
+
+def test_a_wrong_password(elasticsearch_secured: Server) -> None:
+    url = elasticsearch_secured.url
+    error = told(at(url, elasticsearch_user="elastic", elasticsearch_password="wrong-secret"))
+    assert "does not accept the password of elastic" in str(error) and "PASSWORD" in error.hint
+    assert "wrong-secret" not in str(error) + error.hint
+    assert "asks for a user and a password" in str(told(at(url)))
+    assert "the API key" in str(told(at(url, elasticsearch_api_key="aWQ6a2V5")))
+    host = url.removeprefix("http://")
+    told(at(f"http://elastic:wrong-secret@{host}"))
+    with store_of(elasticsearch_secured) as store:
+        index = store.open("secured", source="s")
+        index.apply([one("inside")])
+        assert [hit.name for hit in index.search("inside")] == ["inside"]
+    inside = at(f"http://elastic:{elasticsearch_secured.password}@{host}")
+    assert [item.key for item in inside.list()] == ["secured"]
+    assert elasticsearch_secured.password not in repr(inside)
+    inside.close()
+
+
+def test_tls_and_roles() -> None:
+    roles = {
+        "reader": {"indices": [{"names": ["codenav-*"], "privileges": ["read", "view_index_metadata"]}]},
+        "writer": {"indices": [{"names": ["codenav-*"], "privileges": ["all"]}]},
+        "nobody": {"indices": [{"names": ["other-*"], "privileges": ["read"]}]},
+    }
+    with Server(tls=True, roles=roles) as server:
+        ca = {"elasticsearch_ca_file": str(server.ca_file)}
+        plain = server.url.replace("https://", "http://")
+        assert "https://" in told(at(plain)).hint
+        error = told(at(server.url))
+        assert "is not signed by" in str(error) and "--elasticsearch-ca-file" in error.hint
+        with store_of(server, **ca, elasticsearch_user="writer") as store:
+            store.open("roles", source="s").apply([one("first")])
+            assert [hit.name for hit in store.open("roles", source="s").search("first")] == ["first"]
+        with store_of(server, **ca, elasticsearch_user="reader") as store:
+            index = store.open("roles", source="s")
+            assert [hit.name for hit in index.search("first")] == ["first"]
+            with pytest.raises(IndexUnavailable, match="does not let reader do that"):
+                index.apply([one("second")])
+            assert [hit.name for hit in index.search("*")] == ["first"]
+        refused = pytest.raises(IndexUnavailable, match="does not let nobody do that")
+        with store_of(server, **ca, elasticsearch_user="nobody") as store, refused:
+            store.open("roles", source="s")
+
+
+def test_tls_to_a_port_without(elasticsearch: Server) -> None:
+    error = told(at(elasticsearch.url.replace("http://", "https://")))
+    assert "does not speak TLS" in str(error) and "http://" in error.hint
+
+
+def blocked(server: Server, setting: str, index: str = "") -> contextlib.AbstractContextManager[None]:
+    """A block of the whole cluster or of an index."""
+
+    @contextlib.contextmanager
+    def block() -> Iterator[None]:
+        path = f"{index}/_settings" if index else "_cluster/settings"
+        server.request("PUT", path, {setting: True} if index else {"persistent": {setting: True}})
+        try:
+            yield
+        finally:
+            server.request("PUT", path, {setting: None} if index else {"persistent": {setting: None}})
+
+    return block()
+
+
+@pytest.mark.parametrize("setting", ["cluster.blocks.read_only", "cluster.blocks.read_only_allow_delete"])
+def test_a_read_only_cluster_keeps_the_old_index(elasticsearch: Server, setting: str) -> None:
+    with store_of(elasticsearch, patience=0.5) as store:
+        index = store.open("readonly", source="s")
+        index.apply([one("old")])
+        with blocked(elasticsearch, setting):
+            with pytest.raises((IndexUnavailable, StorageFull), match=r"read-only|lets nobody write") as caught:
+                index.apply([one("new")])
+            assert caught.value.exit_code == 4
+            assert [hit.name for hit in store.open("readonly", source="s").search("*")] == ["old"]
+        index.apply([one("new")])
+        assert [hit.name for hit in index.search("*")] == ["new"]
+
+
+def test_a_full_disk_in_the_middle_of_a_build(elasticsearch: Server) -> None:
+    with store_of(elasticsearch, patience=0.5) as store:
+        index = store.open("full", source="s")
+        index.apply([one("old")])
+
+        def changes() -> Iterator[FileChange]:
+            yield one("new")
+            # What a node does by itself where its disk passes the flood stage.
+            path = "codenav-full-2/_settings"
+            elasticsearch.request("PUT", path, {"index.blocks.read_only_allow_delete": True})
+            yield from many(100)()
+
+        with pytest.raises(StorageFull, match="nearly full") as caught:
+            index.apply(changes())
+        assert "watermark" in caught.value.hint
+        again = store.open("full", source="s")
+        assert [hit.name for hit in again.search("*")] == ["old"]
+        again.apply([one("new")])
+        assert [hit.name for hit in again.search("*")] == ["new"]
+
+
+def test_an_index_that_is_removed_while_it_is_written(elasticsearch: Server) -> None:
+    with store_of(elasticsearch, patience=0.5) as store:
+        index = store.open("removed", source="s")
+
+        def changes() -> Iterator[FileChange]:
+            yield one("new")
+            elasticsearch.request("DELETE", "codenav-removed-1")
+            yield from many(100)()
+
+        with pytest.raises(IndexUnavailable, match="something else removed it"):
+            index.apply(changes())
+        left = elasticsearch.request("GET", "codenav-removed*?expand_wildcards=all")
+        assert left == {}, "no index of the server's own making stays"
+
+
+def test_a_closed_index_says_so(elasticsearch: Server) -> None:
+    with store_of(elasticsearch) as store:
+        index = store.open("closed", source="s")
+        index.apply([one("old")])
+        index.close()
+        index.close()
+        with pytest.raises(IndexUnavailable, match="was closed"):
+            index.search("old")
+
+
+def test_the_cluster_goes_away_in_a_build_and_comes_back() -> None:
+    with Server() as server:
+        with store_of(server, patience=0.5) as store:
+            index = store.open("away", source="s")
+            index.apply([one("old")])
+
+            def changes() -> Iterator[FileChange]:
+                yield one("new")
+                server.kill()
+                yield from many(100)()
+
+            with pytest.raises(IndexUnavailable, match="nothing listens") as caught:
+                index.apply(changes())
+            assert caught.value.exit_code == 4
+            with pytest.raises(IndexUnavailable, match="nothing listens"):
+                index.search("old")
+        server.restart()
+        with store_of(server) as store:
+            index = store.open("away", source="s")
+            assert [hit.name for hit in index.search("*")] == ["old"]
+            index.apply([one("new")])
+            assert [hit.name for hit in index.search("*")] == ["new"]
+            assert len(server.request("GET", "codenav-away-*?expand_wildcards=all")) == 2, "the half one is gone"
+
+
+def test_without_its_client_the_store_says_how_to_install_it() -> None:
+    program = f"""
+import sys
+sys.modules["elastic_transport"] = None
+from codenav.errors import MissingExtra
+from codenav.retrieval.elastic.store import ElasticsearchStore
+from codenav.config import StoreOptions
+try:
+    ElasticsearchStore({StoreOptions(elasticsearch_url="http://localhost:9200")!r})
+except MissingExtra as error:
+    print(error, "|", error.hint, "|", error.exit_code)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "codenav-agent[elasticsearch]" in done.stdout and done.stdout.strip().endswith("| 4"), done.stderr
+
+
+def test_importing_the_store_imports_no_client() -> None:
+    program = "import sys, codenav.retrieval.elastic.store; print('elastic_transport' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
