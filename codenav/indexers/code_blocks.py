@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from codenav.blocks import CodeBlock
 from codenav.indexers.code_draft import Calls, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
+from codenav.indexers.code_macros import damage, without_macros
 from codenav.indexers.code_tree import NoParser, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.python_draft import Place, numbered
 from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 CUT = "cut: indexed as text"
 """The reason of a skip for a file that the parser could not read in time."""
@@ -47,7 +52,7 @@ def code_blocks(
         return None, MINIFIED
     rules = LANGUAGE_RULES[language]
     try:
-        root = parse(data, language, seconds)
+        root = _parsed(data, language, seconds)
     except NoParser:
         return None, f"no parser for {rules.name}: pip install 'codenav-agent[{rules.extra}]'"
     except OutOfTime:
@@ -61,6 +66,21 @@ def code_blocks(
         drafts = kept
     calls = Calls(walk.called, data)
     return numbered(finish(draft, data, place, rules.name, calls) for draft in drafts), reason
+
+
+def _parsed(data: bytes, language: str, seconds: float) -> Node:
+    """The syntax tree; of C and C++ that macros break the one without them, where it is broken less."""
+    root = parse(data, language, seconds)
+    if language not in ("c", "cpp") or not root.has_error:
+        return root
+    masked = without_macros(data)
+    if masked == data:
+        return root
+    try:
+        other = parse(masked, language, seconds)
+    except OutOfTime:
+        return root
+    return other if damage(other) < damage(root) else root
 
 
 def _long_lines(data: bytes) -> tuple[set[int], int]:

@@ -6,6 +6,7 @@ import re
 
 from codenav.blocks import BlockKind
 from codenav.indexers.code_readers import (
+    c_class,
     c_declaration,
     c_function,
     c_macro,
@@ -31,7 +32,7 @@ from codenav.indexers.code_readers import (
     rust_macro,
     rust_mod,
 )
-from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, embraced, namespace
+from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, namespace
 
 _JAVASCRIPT_DEFINITIONS = {
     "function_declaration": FUNCTION,
@@ -199,9 +200,9 @@ _C_DEFINITIONS = {
     "declaration": c_declaration,
     "field_declaration": c_declaration,
     "type_definition": c_typedef,
-    "struct_specifier": embraced(BlockKind.CLASS),
-    "union_specifier": embraced(BlockKind.CLASS),
-    "enum_specifier": embraced(BlockKind.CLASS),
+    "struct_specifier": c_class,
+    "union_specifier": c_class,
+    "enum_specifier": c_class,
     "preproc_def": c_macro,
     "preproc_function_def": FUNCTION,
 }
@@ -230,7 +231,7 @@ CPP = Rules(
     extra="languages",
     definitions={
         **_C_DEFINITIONS,
-        "class_specifier": embraced(BlockKind.CLASS),
+        "class_specifier": c_class,
         "alias_declaration": TYPE,
         "concept_definition": TYPE,
         "namespace_definition": namespace,

@@ -133,6 +133,14 @@ def c_names(node: Node, data: bytes) -> tuple[str, ...]:
     return (*names, last)
 
 
+def c_class(node: Node, data: bytes, item: bool) -> Found | None:
+    """`struct node { … }` and not `struct node *next`; of a specialization the name alone."""
+    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    if name is None or name.is_missing or body is None:
+        return None
+    return Found(BlockKind.CLASS, c_names(name, data), body, "class")
+
+
 def c_function(node: Node, data: bytes, item: bool) -> Found | None:
     """A function with its body, or one that is defaulted or deleted."""
     name, function = declared(node.child_by_field_name("declarator"))

@@ -93,17 +93,6 @@ def named(kind: BlockKind, scope: str = "", *, body: str = "body", name: str = "
     return read
 
 
-def embraced(kind: BlockKind, scope: str = "class") -> Reader:
-    """Like `named`, but only with a body: `struct node { … }` and not `struct node *next`."""
-    plain = named(kind, scope)
-
-    def read(node: Node, data: bytes, item: bool) -> Found | None:
-        found = plain(node, data, item)
-        return found if found is not None and found.body is not None else None
-
-    return read
-
-
 FUNCTION = named(BlockKind.FUNCTION, "function")
 CLASS = named(BlockKind.CLASS, "class")
 TYPE = named(BlockKind.CLASS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,12 +45,26 @@ class Grammar:
 
     parser: Parser
     roles: Mapping[int, Role]
-    error: int
-    """The number of nodes that stand for what could not be parsed."""
+    opaque: bytes
+    """By the number of a node: 1 where nothing below it matters, 2 where the node itself does not either."""
 
 
-_ERROR = 0xFFFF
-"""`ts_builtin_sym_error` in tree-sitter's `api.h`: -1 in 16 bits."""
+ERROR = 0xFFFF
+"""The number of nodes for what could not be parsed: `ts_builtin_sym_error` in tree-sitter's `api.h`, -1 in 16 bits."""
+
+_OPAQUE = {
+    "array_type", "char_literal", "character_literal", "decimal_integer_literal", "float_literal", "formal_parameter",
+    "function_type", "generic_name", "generic_type", "integer_literal", "interpreted_string_literal", "map_type",
+    "named_type", "namespace_name", "nested_type_identifier", "number", "number_literal", "parameter_declaration",
+    "pointer_type", "preproc_arg", "qualified_name", "qualified_type", "raw_string_literal", "reference_type",
+    "regex", "scoped_identifier", "scoped_type_identifier", "slice_type", "string_literal", "token_tree",
+    "type_annotation", "type_arguments", "type_list", "type_parameters", "variable_name",
+}  # fmt: skip
+"""Types and literals: they hold no definition and no call."""
+
+
+_ANGLES = re.compile(rb"(?<!\w)(?:\w++\s*+<\s*+){200}")
+"""What is a comparison or the arguments of a type only at its end: the Java parser takes 30 GB for 50,000 `a<`."""
 
 
 @cache
@@ -73,21 +88,33 @@ def grammar(language: str) -> Grammar:
         "ignored": rules.ignored, "package": rules.package_nodes,
     }  # fmt: skip
     roles = {}
-    for kind in set().union(*groups.values(), rules.definitions, rules.calls):
+    roles_by_kind = set().union(*groups.values(), rules.definitions, rules.calls)
+    for kind in roles_by_kind:
         number = loaded.id_for_node_kind(kind, True)
         if number is not None:
             flags = {flag: kind in kinds for flag, kinds in groups.items()}
             roles[number] = Role(kind, reader=rules.definitions.get(kind), call=rules.calls.get(kind), **flags)
-    return Grammar(Parser(loaded), roles, _ERROR)
+    opaque = bytearray(ERROR + 1)
+    for number in range(loaded.node_kind_count):
+        kind = loaded.node_kind_for_id(number) or ""
+        if not loaded.node_kind_is_named(number):
+            opaque[number] = 2
+        elif kind in rules.comments | rules.imports:
+            opaque[number] = 1
+        elif kind not in roles_by_kind and (kind in _OPAQUE or kind.endswith("identifier")):
+            opaque[number] = 2
+    return Grammar(Parser(loaded), roles, bytes(opaque))
 
 
 def parse(data: bytes, language: str, seconds: float = PARSE_SECONDS) -> Node:
     """The root of the syntax tree of UTF-8 source, within `seconds` of processor time.
 
     Raises:
-        OutOfTime: the parser was stopped.
+        OutOfTime: the parser was stopped, or would take more memory than there is.
         NoParser: the grammar is not installed.
     """
+    if _ANGLES.search(data):
+        raise OutOfTime
     parser = grammar(language).parser
     view = memoryview(data)
     end = time.thread_time() + seconds

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind
 from codenav.indexers.code_draft import Draft, Elision
 from codenav.indexers.code_rules import Found, Rules, spaced, text_of
 from codenav.indexers.code_text import doc_text, is_licence, prototype
-from codenav.indexers.code_tree import Grammar, Role
+from codenav.indexers.code_tree import ERROR, Grammar, Role
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -56,6 +56,11 @@ class _Frame:
     importable: str | None = None
     """The import line of the definition around; None outside of any."""
 
+    def within(self, depth: int, items: int, *, runs: bool = False, elided: list[Elision] | None = None) -> _Frame:
+        """The frame of a node that is neither a scope nor a definition."""
+        # Not `dataclasses.replace`, which takes ten times as long.
+        return _Frame(depth, items, self.names, self.kind, runs, elided, importable=self.importable)
+
 
 @dataclass(slots=True)
 class _Run:
@@ -99,31 +104,32 @@ class Walk:
     def drafts(self) -> list[Draft]:
         """The blocks in order of the source, the outer one first."""
         cursor = self._root.walk()
-        roles, error = self._grammar.roles, self._grammar.error
-        frames = self._frames
-        depth = 0
+        roles, opaque, frames = self._grammar.roles, self._grammar.opaque, self._frames
+        depth, around = 1, frames[-1]
         going = cursor.goto_first_child()
-        if going:
-            depth = 1
         while going:
             node = cursor.node
-            if node is not None:
-                number = node.kind_id
+            assert node is not None
+            number = node.kind_id
+            hidden = opaque[number]
+            if hidden < 2:
                 role = roles.get(number)
-                item = depth == frames[-1].items
+                item = depth == around.items
                 if role is not None or (item and cursor.field_name not in _LABELS):
-                    self._visit(node, depth, item, role or (_TRANSPARENT if number == error else _NO_ROLE))
-            if cursor.goto_first_child():
-                depth += 1
-                continue
+                    self._visit(node, depth, item, role or (_TRANSPARENT if number == ERROR else _NO_ROLE))
+                    around = frames[-1]
+                if not hidden and cursor.goto_first_child():
+                    depth += 1
+                    continue
             while not cursor.goto_next_sibling():
-                going = cursor.goto_parent()
                 depth -= 1
-                if not going or depth == 0:
+                if depth == 0:
                     going = False
                     break
-            while len(frames) > 1 and frames[-1].depth >= depth:
+                cursor.goto_parent()
+            while around.depth >= depth and len(frames) > 1:
                 self._leave(frames.pop())
+                around = frames[-1]
         while len(frames) > 1:
             self._leave(frames.pop())
         self._flush()
@@ -132,7 +138,7 @@ class Walk:
         return self._drafts
 
     def _leave(self, frame: _Frame) -> None:
-        if frame.runs:
+        if frame.runs and frame.names != self._frames[-1].names:
             self._flush()
 
     def _visit(self, node: Node, depth: int, item: bool, role: Role) -> None:
@@ -157,7 +163,7 @@ class Walk:
         if role.wrapper and self._wrap(node, depth):
             return
         if role.container:
-            self._frames.append(replace(frame, depth=depth, items=depth + 1, outer=None, prefix=""))
+            self._frames.append(frame.within(depth, depth + 1, runs=frame.runs, elided=frame.elided))
         elif role.package:
             return
         elif frame.runs and (role.importing or (role.wrapper and node.child_by_field_name("source") is not None)):
@@ -167,9 +173,7 @@ class Walk:
         elif frame.runs and node.is_named and node.child_count:
             self._add(BlockKind.ASSIGNMENT, node)
             run = self._run
-            self._frames.append(
-                replace(frame, depth=depth, items=-1, runs=False, elided=run.elided if run else None, outer=None)
-            )
+            self._frames.append(frame.within(depth, -1, elided=run.elided if run else None))
 
     def _wrap(self, node: Node, depth: int) -> bool:
         """Open a wrapper, if there is a definition in it."""
@@ -188,21 +192,24 @@ class Walk:
         if inner > 1:
             words = self._slice(outer.start_byte, first.start_byte).partition("(")[0].split("\n")[0]
             prefix = words.strip() + " "
-        self._frames.append(
-            replace(frame, depth=depth, items=depth + 1, runs=False, outer=outer if inner == 1 else None, prefix=prefix)
-        )
+        wrapper = frame.within(depth, depth + 1, elided=frame.elided)
+        wrapper.outer, wrapper.prefix = outer if inner == 1 else None, prefix
+        self._frames.append(wrapper)
         return True
 
     def _define(self, node: Node, depth: int, item: bool, found: Found) -> bool:
         frame = self._frames[-1]
         outer = frame.outer if frame.outer is not None and item else node
         names = frame.names + found.names
-        if not names and not found.scope:
+        if not found.names and not found.scope:
             return True
+        if "" in found.names:
+            return False
         if found.scope == "namespace":
             self._flush()
-            kind = "class" if frame.kind == "class" else "file"
-            self._frames.append(replace(frame, depth=depth, items=depth + 1, names=names, kind=kind, outer=None))
+            scope = frame.within(depth, depth + 1, runs=frame.runs, elided=frame.elided)
+            scope.names, scope.kind = names, "class" if frame.kind == "class" else "file"
+            self._frames.append(scope)
             return True
         if found.kind is BlockKind.IMPORT:
             self._add(BlockKind.IMPORT, outer)
@@ -247,7 +254,8 @@ class Walk:
         self._drafts.append(draft)
         if frame.elided is not None:
             self._elide(frame.elided, marks, start, found.body)
-        inner = replace(frame, depth=depth, items=-1, runs=False, outer=None, prefix="", elided=None, importable="")
+        inner = frame.within(depth, -1)
+        inner.importable = ""
         if found.scope != "alias":
             inner.names = names
         if found.scope in ("class", "alias"):
@@ -321,7 +329,7 @@ class Walk:
         rows = (node.start_point.row, _last_row(node))
         draft = Draft(BlockKind.CONDITIONAL, header, header, node.start_byte, node.end_byte, rows, header)
         self._drafts.append(draft)
-        self._frames.append(replace(frame, depth=depth, items=-1, runs=False, elided=draft.elided, outer=None))
+        self._frames.append(frame.within(depth, -1, elided=draft.elided))
 
     def _add(self, kind: BlockKind, node: Node) -> None:
         """An import or a statement, to the run that it goes on with."""
@@ -330,10 +338,12 @@ class Walk:
             self._flush()
             run = None
         rows = (node.start_point.row, _last_row(node))
-        words = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)), 100)
+        words = ""
+        if run is None or len(run.signature) < 20:
+            words = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)), 100)
         if run is not None:
             run.end, run.rows = node.end_byte, (run.rows[0], rows[1])
-            run.signature.append(words)
+            run.signature += [words] if words else []
             return
         marks = self._marks_above(node.start_byte, rows[0]) if kind is BlockKind.ASSIGNMENT else []
         start = marks[0].start if marks else node.start_byte
@@ -345,7 +355,7 @@ class Walk:
         if run is None:
             return
         name = "imports" if run.kind is BlockKind.IMPORT else "statements"
-        signature = spaced("; ".join(run.signature[:20]), 300)
+        signature = spaced("; ".join(run.signature), 300)
         self._drafts.append(Draft(run.kind, name, name, run.start, run.end, run.rows, signature, elided=run.elided))
 
     def _head_document(self) -> None:

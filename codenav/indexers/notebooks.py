@@ -45,7 +45,7 @@ def notebook_blocks(text: str, place: Place) -> tuple[list[CodeBlock] | None, st
     try:
         data = json.loads(text)
         cells = list(_cells(data))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None, BROKEN
     language = _language(data)
     stem = place.path.rpartition("/")[2].rpartition(".")[0]
@@ -81,7 +81,7 @@ def _language(data: Any) -> str:
     for part, key in (("kernelspec", "language"), ("language_info", "name")):
         said = known.get(part, {}).get(key) if isinstance(known, dict) and isinstance(known.get(part), dict) else None
         if isinstance(said, str) and said:
-            return said.lower()[:50]
+            return said.lower()[:50].encode("utf-8", "replace").decode("utf-8")
     return "python"
 
 

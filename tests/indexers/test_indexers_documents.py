@@ -1,4 +1,4 @@
-"""Markdown and reStructuredText: sections, and not a character lost."""
+"""Markdown, reStructuredText and plain text: sections, and not a character lost."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.indexers.decode import decode
 from codenav.indexers.document_blocks import SECTION_TOKENS, document_blocks
 from codenav.indexers.headings import markdown_headings
 from codenav.indexers.python_draft import Place
+from codenav.indexers.walk import language_of
 from codenav.usage import estimate_tokens
 
 GUIDE = """Preamble.
@@ -189,6 +193,59 @@ def test_what_has_no_paragraphs_is_cut_all_the_same(text: str) -> None:
     assert blocks[-1].lines.end <= text.count("\n") + 1
 
 
+def test_plain_text_has_titles_and_parts() -> None:
+    text = "Intro.\n\nUsage\n=====\n\nCall it.\n\nNotes\n-----\nNone.\n"
+    blocks = document_blocks(text, Place("/docs", "docs/README"), "text")
+    assert [(block.qualname, block.lines.start) for block in blocks] == [
+        ("README", 1),
+        ("Usage", 3),
+        ("Usage > Notes", 8),
+    ]
+    words = document_blocks("word\n" * 20_000, Place("/docs", "words.txt"), "text")
+    assert [block.name for block in words[:2]] == ["words (part 1)", "words (part 2)"]
+    assert "".join(block.text for block in words) == "word\n" * 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("README", "text"),
+        ("docs/ChangeLog", "text"),
+        ("notes.TXT", "text"),
+        ("page.mdx", "markdown"),
+        ("LICENSE", ""),
+        ("Makefile", ""),
+        ("README.png", ""),
+    ],
+)
+def test_which_files_are_documents(name: str, language: str) -> None:
+    assert language_of(name) == language
+
+
+DOCUMENTS = st.lists(
+    st.one_of(
+        st.text(max_size=40),
+        st.sampled_from(["# A\n", "Title\n===\n", "-" * 5 + "\n", "```\n", "\n\n", "<!--", "word " * 400, "- x\n",
+                         "\x0c", "\u2028", "\x85", ".. note::\n", "\n---\n", "é" * 3000]),
+    ),
+    max_size=25,
+).map("".join)  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["markdown", "restructuredtext", "text"])
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(text=DOCUMENTS)
+def test_the_blocks_of_any_text_joined_are_the_text(language: str, text: str) -> None:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    blocks = sections(text, language)
+    assert "".join(block.text for block in blocks) == (text if text.strip() else "")
+    row = 1
+    for block in blocks:
+        assert block.lines.start == row
+        row += block.text.count("\n")
+        assert estimate_tokens(block.text) <= SECTION_TOKENS
+
+
 @pytest.mark.parametrize("language", ["markdown", "restructuredtext"])
 @pytest.mark.parametrize("seed", range(10))
 def test_no_character_of_a_generated_document_is_lost(language: str, seed: int) -> None:
@@ -210,9 +267,8 @@ def test_no_character_of_real_documents_is_lost() -> None:
     spec = importlib.util.find_spec("networkx")
     assert spec and spec.origin
     site = Path(spec.origin).parent.parent
-    documents = [path for ending in ("*.md", "*.rst") for path in sorted(site.rglob(ending))]
-    assert len(documents) >= 5
-    for path in documents:
-        text = path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
-        language = "markdown" if path.suffix == ".md" else "restructuredtext"
-        assert "".join(block.text for block in sections(text, language)) == text
+    documents = [path for ending in ("*.md", "*.rst", "*.txt") for path in sorted(site.rglob(ending))]
+    assert len(documents) >= 20
+    for path in documents[:300]:
+        text = decode(path.read_bytes())
+        assert "".join(block.text for block in sections(text, language_of(path.name))) == (text if text.strip() else "")
