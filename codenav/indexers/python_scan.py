@@ -11,10 +11,9 @@ import keyword
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from inspect import cleandoc
 
 from codenav.indexers.python_draft import Calls
-from codenav.indexers.python_text import literal_text
+from codenav.indexers.python_text import clean, literal_text
 
 STRING = "\x01"
 """Fills the place of a string; no source holds this character."""
@@ -41,8 +40,8 @@ _CALL_REVERSED = re.compile(r"\( *([\w.]+)")
 _FORMATTED_CALL = re.compile(r"([\w.]+)\(")
 _IF = re.compile(r"( *)if\b")
 _CASE = re.compile(r"\n +case\b[^\n]*:")
-_CONFLICT = re.compile(r"\n(?:<{7}|={7}|>{7})")
-_NOT_AT_IMPORT = re.compile(r"__name__|TYPE_CHECKING")
+_CONFLICTS = ("\n<<<<<<<", "\n=======", "\n>>>>>>>")
+_NOT_AT_IMPORT = ("__name__", "TYPE_CHECKING")
 """What stands in the condition of an `if` whose definitions an import does not find."""
 
 
@@ -64,7 +63,9 @@ class Scan:
         self._formatted: list[tuple[int, str]] = []
         self.masked = _TOKEN.sub(self._blank, text)
         """The source with filled strings and comments, of the same length."""
-        if _IRREGULAR.search(self.masked) or _CASE.search(self.masked) or _CONFLICT.search(self.masked):
+        if _IRREGULAR.search(self.masked) or any(mark in self.masked for mark in _CONFLICTS):
+            raise Irregular
+        if " case " in self.masked and _CASE.search(self.masked):
             raise Irregular
         self._dedents: dict[int, re.Pattern[str]] = {}
 
@@ -188,7 +189,7 @@ class Scan:
                 return None
             texts.append(text)
             at = token.end()
-        return cleandoc("".join(texts)), last
+        return clean("".join(texts)), last
 
     def definitions(self) -> Iterator[tuple[int, int, int, bool, str]]:
         """Of each `def` and `class`: where it begins, its indentation, where its name ends, if a class, its name."""
@@ -210,19 +211,17 @@ class Scan:
     def decorators(self) -> Iterator[tuple[int, int]]:
         """Where each line that begins with `@` has it, and its indentation."""
         masked = self.masked
-        at = masked.find("@")
-        while at >= 0:
+        for at in places(masked, "@"):
             line = masked.rfind("\n", 0, at) + 1
             if not masked[line:at].strip(" "):
                 yield at, at - line
-            at = masked.find("@", at + 1)
 
     def guarded(self) -> list[tuple[int, int]]:
         """What stands under an `if` that is not taken at import: begins and ends."""
         masked = self.masked
         guarded = []
-        for mark in _NOT_AT_IMPORT.finditer(masked):
-            line = masked.rfind("\n", 0, mark.start()) + 1
+        for at in sorted(place for mark in _NOT_AT_IMPORT for place in places(masked, mark)):
+            line = masked.rfind("\n", 0, at) + 1
             condition = _IF.match(masked, line)
             if condition:
                 with suppress(Irregular):
@@ -272,6 +271,14 @@ class _Called(dict[str, str]):
 
 
 _called = _Called()
+
+
+def places(text: str, part: str) -> Iterator[int]:
+    """Where a part begins in a text."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def balance(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import cleandoc
 
 SIGNATURE_CHARACTERS = 2_000
 """A longer prototype is cut: it is a table of defaults. The longest of networkx has 700, of sympy 900."""
@@ -18,6 +19,8 @@ _ESCAPED = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 def one_line(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
     """Source over several lines as one, without comments: `def f(a: int = 1, *, b) -> str`."""
+    if "\n" not in source and "#" not in source and len(source) <= limit:
+        return source.strip().removesuffix("\\").rstrip()
     if "#" in source:
         source = _STRING_OR_COMMENT.sub(lambda found: found.group("keep") or "", source)
     joined = ""
@@ -61,6 +64,23 @@ def _unescape(found: re.Match[str]) -> str:
         return code
     # Half of a surrogate pair is no text that can be stored.
     return "\N{REPLACEMENT CHARACTER}" if number > 0x10FFFF or 0xD800 <= number < 0xE000 else chr(number)
+
+
+def clean(docstring: str) -> str:
+    """What `inspect.cleandoc` gives, in a third of the time where no line is just blanks."""
+    if "\n" not in docstring and "\t" not in docstring:
+        return docstring.lstrip(" ")
+    whole = docstring.rstrip(" \n").lstrip(" ")
+    if "\t" in docstring or " \n" in whole or whole[:1] in ("", "\n"):
+        return cleandoc(docstring)
+    margin = min(map(len, _MARGIN.findall(whole)), default=0)
+    blanks = docstring[len(docstring.rstrip(" \n")) :]
+    if max(map(len, blanks.split("\n"))) > margin:
+        return cleandoc(docstring)
+    return whole.replace("\n" + " " * margin, "\n") if margin else whole
+
+
+_MARGIN = re.compile(r"\n( *)(?=[^ \n])")
 
 
 def dedent(source: str, indent: str) -> str:
