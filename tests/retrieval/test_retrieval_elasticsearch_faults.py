@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elasticsearch_server import Server
@@ -22,7 +23,23 @@ from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
 from codenav.retrieval.elastic.store import ElasticsearchStore
 
 
-def at(url: str, **given: str) -> ElasticsearchStore:
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Server]:
+    """A server with TLS, where the users have roles; the password of all is `secured.password`."""
+    roles = {
+        "reader": {"indices": [{"names": ["codenav-*"], "privileges": ["read", "view_index_metadata"]}]},
+        "writer": {"indices": [{"names": ["codenav-*"], "privileges": ["all"]}]},
+        "nobody": {"indices": [{"names": ["other-*"], "privileges": ["read"]}]},
+    }
+    with Server(tls=True, roles=roles) as server:
+        yield server
+
+
+def ca(server: Server) -> dict[str, str]:
+    return {"elasticsearch_ca_file": str(server.ca_file)}
+
+
+def at(url: str, **given: Any) -> ElasticsearchStore:
     return ElasticsearchStore(StoreOptions(store="elasticsearch", elasticsearch_url=url, **given), patience=0.5)
 
 
@@ -105,7 +122,7 @@ def test_a_typo_in_the_url_is_wrong_usage(url: str, says: str) -> None:
         ({"elasticsearch_shards": 0}, "shards must be from 1"),
     ],
 )
-def test_options_that_cannot_be_right_are_wrong_usage(given: dict[str, str], says: str) -> None:
+def test_options_that_cannot_be_right_are_wrong_usage(given: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         at("http://localhost:9200", **given)
 
@@ -188,49 +205,42 @@ def test_an_answer_that_is_cut(elasticsearch: Server) -> None:
         assert "cannot be read" in str(told(at(url)))
 
 
-def test_a_wrong_password(elasticsearch_secured: Server) -> None:
-    url = elasticsearch_secured.url
-    error = told(at(url, elasticsearch_user="elastic", elasticsearch_password="wrong-secret"))
+def test_a_wrong_password(secured: Server) -> None:
+    wrong = {"elasticsearch_user": "elastic", "elasticsearch_password": "wrong-secret"}
+    error = told(at(secured.url, **wrong, **ca(secured)))
     assert "does not accept the password of elastic" in str(error) and "PASSWORD" in error.hint
     assert "wrong-secret" not in str(error) + error.hint
-    assert "asks for a user and a password" in str(told(at(url)))
-    assert "the API key" in str(told(at(url, elasticsearch_api_key="aWQ6a2V5")))
-    host = url.removeprefix("http://")
-    told(at(f"http://elastic:wrong-secret@{host}"))
-    with store_of(elasticsearch_secured) as store:
-        index = store.open("secured", source="s")
-        index.apply([one("inside")])
-        assert [hit.name for hit in index.search("inside")] == ["inside"]
-    inside = at(f"http://elastic:{elasticsearch_secured.password}@{host}")
-    assert [item.key for item in inside.list()] == ["secured"]
-    assert elasticsearch_secured.password not in repr(inside)
+    assert "asks for a user and a password" in str(told(at(secured.url, **ca(secured))))
+    assert "the API key" in str(told(at(secured.url, elasticsearch_api_key="aWQ6a2V5", **ca(secured))))
+    host = secured.url.removeprefix("https://")
+    told(at(f"https://elastic:wrong-secret@{host}", **ca(secured)))
+    inside = at(f"https://elastic:{secured.password}@{host}", **ca(secured))
+    index = inside.open("secured", source="s")
+    index.apply([one("inside")])
+    assert [hit.name for hit in index.search("inside")] == ["inside"]
+    assert secured.password not in repr(inside) + repr(index)
     inside.close()
 
 
-def test_tls_and_roles() -> None:
-    roles = {
-        "reader": {"indices": [{"names": ["codenav-*"], "privileges": ["read", "view_index_metadata"]}]},
-        "writer": {"indices": [{"names": ["codenav-*"], "privileges": ["all"]}]},
-        "nobody": {"indices": [{"names": ["other-*"], "privileges": ["read"]}]},
-    }
-    with Server(tls=True, roles=roles) as server:
-        ca = {"elasticsearch_ca_file": str(server.ca_file)}
-        plain = server.url.replace("https://", "http://")
-        assert "https://" in told(at(plain)).hint
-        error = told(at(server.url))
-        assert "is not signed by" in str(error) and "--elasticsearch-ca-file" in error.hint
-        with store_of(server, **ca, elasticsearch_user="writer") as store:
-            store.open("roles", source="s").apply([one("first")])
-            assert [hit.name for hit in store.open("roles", source="s").search("first")] == ["first"]
-        with store_of(server, **ca, elasticsearch_user="reader") as store:
-            index = store.open("roles", source="s")
-            assert [hit.name for hit in index.search("first")] == ["first"]
-            with pytest.raises(IndexUnavailable, match="does not let reader do that"):
-                index.apply([one("second")])
-            assert [hit.name for hit in index.search("*")] == ["first"]
-        refused = pytest.raises(IndexUnavailable, match="does not let nobody do that")
-        with store_of(server, **ca, elasticsearch_user="nobody") as store, refused:
-            store.open("roles", source="s")
+def test_a_certificate_that_nobody_knows(secured: Server) -> None:
+    error = told(at(secured.url))
+    assert "is not signed by" in str(error) and "--elasticsearch-ca-file" in error.hint
+    assert "https://" in told(at(secured.url.replace("https://", "http://"))).hint
+
+
+def test_rights_that_are_missing(secured: Server) -> None:
+    with store_of(secured, **ca(secured), elasticsearch_user="writer") as store:
+        store.open("roles", source="s").apply([one("first")])
+        assert [hit.name for hit in store.open("roles", source="s").search("first")] == ["first"]
+    with store_of(secured, **ca(secured), elasticsearch_user="reader") as store:
+        index = store.open("roles", source="s")
+        assert [hit.name for hit in index.search("first")] == ["first"]
+        with pytest.raises(IndexUnavailable, match="does not let reader do that"):
+            index.apply([one("second")])
+        assert [hit.name for hit in index.search("*")] == ["first"]
+    refused = pytest.raises(IndexUnavailable, match="does not let nobody do that")
+    with store_of(secured, **ca(secured), elasticsearch_user="nobody") as store, refused:
+        store.open("roles", source="s")
 
 
 def test_tls_to_a_port_without(elasticsearch: Server) -> None:
@@ -313,29 +323,29 @@ def test_a_closed_index_says_so(elasticsearch: Server) -> None:
             index.search("old")
 
 
-def test_the_cluster_goes_away_in_a_build_and_comes_back() -> None:
-    with Server() as server:
-        with store_of(server, patience=0.5) as store:
-            index = store.open("away", source="s")
-            index.apply([one("old")])
+def test_the_cluster_goes_away_in_a_build_and_comes_back(secured: Server) -> None:
+    with store_of(secured, **ca(secured), patience=0.5) as store:
+        index = store.open("away", source="s")
+        index.apply([one("old")])
 
-            def changes() -> Iterator[FileChange]:
-                yield one("new")
-                server.kill()
-                yield from many(100)()
+        def changes() -> Iterator[FileChange]:
+            yield one("new")
+            secured.kill()
+            yield from many(100)()
 
-            with pytest.raises(IndexUnavailable, match="nothing listens") as caught:
-                index.apply(changes())
-            assert caught.value.exit_code == 4
-            with pytest.raises(IndexUnavailable, match="nothing listens"):
-                index.search("old")
-        server.restart()
-        with store_of(server) as store:
-            index = store.open("away", source="s")
-            assert [hit.name for hit in index.search("*")] == ["old"]
-            index.apply([one("new")])
-            assert [hit.name for hit in index.search("*")] == ["new"]
-            assert len(server.request("GET", "codenav-away-*?expand_wildcards=all")) == 2, "the half one is gone"
+        with pytest.raises(IndexUnavailable, match="nothing listens") as caught:
+            index.apply(changes())
+        assert caught.value.exit_code == 4
+        with pytest.raises(IndexUnavailable, match="nothing listens"):
+            index.search("old")
+    secured.restart()
+    with store_of(secured, **ca(secured)) as store:
+        index = store.open("away", source="s")
+        assert [hit.name for hit in index.search("*")] == ["old"]
+        index.apply([one("new")])
+        assert [hit.name for hit in index.search("*")] == ["new"]
+        left = secured.request("GET", "codenav-away-*?expand_wildcards=all")
+        assert len(left) == 2, "the half one is gone"
 
 
 def test_without_its_client_the_store_says_how_to_install_it() -> None:
