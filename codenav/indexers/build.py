@@ -12,7 +12,6 @@ from codenav.errors import UsageError
 from codenav.indexers.python_draft import Place
 from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
-from codenav.indexers.walk import LANGUAGES
 from codenav.indexers.workers import readings
 from codenav.protocols import WritableIndex
 
@@ -153,9 +152,8 @@ class _Run:
 
 
 def _nothing(source: Source, skips: list[FileSkip]) -> UsageError:
-    kinds = ", ".join(LANGUAGES)
     left_out = f" ({len(skips)} left out, the first: {skips[0].path}: {skips[0].reason})" if skips else ""
     return UsageError(
-        f"nothing to index in {source.spec}: it holds no file that ends in {kinds}{left_out}",
-        hint="name a folder, a file or an installed package that holds Python code or documents",
+        f"nothing to index in {source.spec}: it holds no source code and no document{left_out}",
+        hint="name a folder, a file, an installed package or a repository that holds some: docs/indexing.md says which",
     )

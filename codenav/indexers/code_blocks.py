@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from codenav.blocks import CodeBlock
 from codenav.indexers.code_draft import Calls, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
+from codenav.indexers.code_lines import mend
 from codenav.indexers.code_macros import damage, without_macros
 from codenav.indexers.code_tree import NoParser, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
+from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
 from codenav.indexers.python_draft import Place, numbered
-from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -59,6 +60,8 @@ def code_blocks(
         return document_blocks(text, place, rules.name), CUT
     walk = Walk(data, root, rules, grammar(language), path=place.path)
     drafts = walk.drafts()
+    if root.has_error:
+        drafts = mend(drafts, data, language)
     reason = ""
     if long_rows:
         kept = [draft for draft in drafts if draft.rows[0] not in long_rows or draft.rows[0] != draft.rows[1]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_rules import Reader
-from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime
+from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime, parse_within
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -115,14 +114,4 @@ def parse(data: bytes, language: str, seconds: float = PARSE_SECONDS) -> Node:
     """
     if _ANGLES.search(data):
         raise OutOfTime
-    parser = grammar(language).parser
-    view = memoryview(data)
-    end = time.thread_time() + seconds
-    try:
-        tree = parser.parse(
-            lambda offset, point: view[offset:], progress_callback=lambda offset, error: time.thread_time() > end
-        )
-    except ValueError as error:
-        parser.reset()
-        raise OutOfTime from error
-    return tree.root_node
+    return parse_within(grammar(language).parser, data, seconds)

@@ -6,12 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
 from codenav.indexers.python_draft import Calls, Draft, Identity, Place, finish, import_line, numbered
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
 from codenav.indexers.python_regular import regular_drafts
 from codenav.indexers.python_scan import Irregular
 from codenav.indexers.python_text import dedent, one_line
-from codenav.indexers.python_tree import PARSE_SECONDS, OutOfTime, called_names, parse
+from codenav.indexers.python_tree import called_names, parse
 from codenav.indexers.python_walk import Walk
 
 if TYPE_CHECKING:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from typing import TYPE_CHECKING
+
+from codenav.indexers.parsing import PARSE_SECONDS, parse_within
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-PARSE_SECONDS = 2.0
-"""Processor time that one file may take. Real files of up to 1 MB take under 0.1 s; 1 MB of noise takes over 2 s."""
-
 _NAME_BYTES = 200
 """A longer dotted name of a call is left out."""
-
-
-class OutOfTime(Exception):
-    """A file took over `PARSE_SECONDS`; it is read by lines instead."""
 
 
 def parse(data: bytes, seconds: float = PARSE_SECONDS) -> Node:
@@ -26,17 +20,7 @@ def parse(data: bytes, seconds: float = PARSE_SECONDS) -> Node:
     Raises:
         OutOfTime: the parser was stopped.
     """
-    parser = _parser()
-    view = memoryview(data)
-    end = time.thread_time() + seconds
-    try:
-        tree = parser.parse(
-            lambda offset, point: view[offset:], progress_callback=lambda offset, error: time.thread_time() > end
-        )
-    except ValueError as error:
-        parser.reset()
-        raise OutOfTime from error
-    return tree.root_node
+    return parse_within(_parser(), data, seconds)
 
 
 def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:

@@ -240,8 +240,8 @@ class Reader:
         for at in range(0, len(numbers), _FILES_AT_ONCE):
             query = tantivy.Query.term_set_query(self._schema, rows.FACTS, numbers[at : at + _FILES_AT_ONCE])
             with translated():
-                count: Any = self._searcher.search(query, 1, count=True).count
-                found: Any = self._searcher.search(query, max(count, 1), count=False)
+                counted: Any = self._searcher.search(query, 1, count=True)
+                found: Any = self._searcher.search(query, max(counted.count, 1), count=False)
             hits = [(0.0, address) for _, address in found.hits]
             for place in self._ordered(hits, len(hits)):
                 yield self.block(hits[place][1])

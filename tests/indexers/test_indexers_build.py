@@ -204,9 +204,7 @@ def test_a_source_with_nothing_to_index(tree: Tree, index: Any, built: Build, fi
     root = tree(files)
     with pytest.raises(UsageError) as caught:
         built(root)
-    assert str(caught.value) == (
-        f"nothing to index in {root}: it holds no file that ends in .py, .pyi, .md, .markdown, .rst"
-    )
+    assert str(caught.value) == f"nothing to index in {root}: it holds no source code and no document"
     assert caught.value.exit_code == 2 and caught.value.hint
     assert index.applied == []
 

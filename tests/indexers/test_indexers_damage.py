@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from codenav.blocks import BlockKind, CodeBlock
+from codenav.indexers.parsing import OutOfTime
 from codenav.indexers.python_blocks import CUT, python_blocks
 from codenav.indexers.python_draft import Place
-from codenav.indexers.python_tree import OutOfTime, parse
+from codenav.indexers.python_tree import parse
 
 PLACE = Place("s", "m.py", "m")
 DEFINITIONS = {BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from codenav.blocks import CodeBlock
+from codenav.indexers.parsing import PARSE_SECONDS
 from codenav.indexers.python_blocks import parsed_blocks
 from codenav.indexers.python_draft import Identity, Place, finish
 from codenav.indexers.python_regular import regular_drafts
 from codenav.indexers.python_scan import Irregular
-from codenav.indexers.python_tree import PARSE_SECONDS
 
 PLACE = Place("check", "a.py", "pkg.a")
 
