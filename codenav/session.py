@@ -223,7 +223,7 @@ class Session:
             request,
             agent=CodeNavAgent(self._model, prompts=self._prompts),
             environments=[
-                SearchEnvironment(as_index(self.indexes)),
+                SearchEnvironment(as_index(self.indexes), tagged=len(self.indexes) > 1),
                 code,
                 CodeSummaryEnvironment(replay),
                 AskEnvironment(self._ask),

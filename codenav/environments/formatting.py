@@ -33,9 +33,13 @@ def cut_middle(text: str, tokens: int) -> str:
     return f"{text[:keep]}\n… {len(text) - 2 * keep} characters left out …\n{text[-keep:]}"
 
 
-def block_in_full(block: CodeBlock) -> str:
-    """Heading, import line and source; signature and docstring instead where that is shorter."""
-    heading = f"{block.kind.value} {block.qualname or block.name}  ({block.path}:{block.lines.start}-{block.lines.end})"
+def block_in_full(block: CodeBlock, *, tagged: bool = False) -> str:
+    """Heading, import line and source; signature and docstring instead where that is shorter.
+
+    `tagged` where the reader has to be told which source it is from.
+    """
+    where = f"{block.path}:{block.lines.start}-{block.lines.end}{_tag(block, tagged)}"
+    heading = f"{block.kind.value} {block.qualname or block.name}  ({where})"
     body, language = block.text, block.language
     docstring = textwrap.indent(block.docstring, "    ").lstrip()
     described = f'{block.signature}\n    """{docstring}"""' if docstring else ""
@@ -50,17 +54,28 @@ def block_in_full(block: CodeBlock) -> str:
     return "\n".join(lines)
 
 
-def block_in_short(block: CodeBlock) -> str:
-    """One line: kind, signature and place."""
+def _tag(block: CodeBlock, tagged: bool) -> str:
+    return f", {block.source}" if tagged else ""
+
+
+def block_in_short(block: CodeBlock, *, tagged: bool = False) -> str:
+    """One line: kind, signature and place. `tagged` as in `block_in_full`."""
     signature = _cut(block.signature or block.name)
-    where = f"{block.path}:{block.lines.start}"
+    where = f"{block.path}:{block.lines.start}{_tag(block, tagged)}"
     owner = block.qualname.rpartition(".")[0]
     inside = f" in {owner}" if owner and block.kind is not BlockKind.DOCUMENT else ""
     return f"- {block.kind.value} {signature}{inside}  ({where})"
 
 
-def searched(result: SearchResult, *, full: Sequence[CodeBlock], short: Sequence[CodeBlock], seen: int) -> str:
-    """What one query found. `seen` counts the matches that were shown in full before."""
+def searched(
+    result: SearchResult,
+    *,
+    full: Sequence[CodeBlock],
+    short: Sequence[CodeBlock],
+    seen: int,
+    tagged: bool = False,
+) -> str:
+    """What one query found. `seen` counts the matches that were shown in full before; `tagged`: `block_in_full`."""
     parts = [f"Query: {_cut(result.query)}"]
     if result.repairs:
         parts.append(f"Read as: {_cut(result.read_as)} ({_cut('; '.join(result.repairs))})")
@@ -76,9 +91,9 @@ def searched(result: SearchResult, *, full: Sequence[CodeBlock], short: Sequence
     shown = f"{len(full)} in full" + (f", {len(short)} as signatures" if short else "")
     more = f", {rest} not shown; the same query again shows the next ones" if rest > 0 else ""
     parts.append(f"{counts}{before}: {shown}{more}.")
-    parts += [block_in_full(block) for block in full]
+    parts += [block_in_full(block, tagged=tagged) for block in full]
     if short:
-        parts.append("\n".join(["Also:", *(block_in_short(block) for block in short)]))
+        parts.append("\n".join(["Also:", *(block_in_short(block, tagged=tagged) for block in short)]))
     return "\n\n".join(parts)
 
 

@@ -27,8 +27,10 @@ class SearchEnvironment:
 
     action: type[Action] = Search
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, *, tagged: bool = False) -> None:
+        """`tagged`: each hit says which source it is from, for an index of several."""
         self.index = index
+        self._tagged = tagged
         self._seen: set[str] = set()
 
     def facts(self) -> Mapping[str, str]:
@@ -58,7 +60,8 @@ class SearchEnvironment:
         seen = len(found) - len(unseen)
         full, short = unseen[:FULL], unseen[FULL : FULL + MORE]
         while True:
-            text = searched(found, full=[hit.block for hit in full], short=[hit.block for hit in short], seen=seen)
+            blocks = {"full": [hit.block for hit in full], "short": [hit.block for hit in short]}
+            text = searched(found, **blocks, seen=seen, tagged=self._tagged)
             if estimate_tokens(text) <= tokens or len(full) <= 1:
                 break
             full, short = full[:-1], [full[-1], *short][:MORE]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codenav.blocks import BlockKind, CodeBlock, Hit, LineSpan, SearchResult
 from codenav.environments import formatting
 from codenav.execution import (
@@ -140,3 +142,11 @@ def test_whatever_a_step_did_the_observation_is_bounded() -> None:
     findings = [Finding("F821", "m" * 5000, n) for n in range(1000)]
     shown = formatting.executed(execution, [CheckReport(tool, findings=findings) for tool in ("flake8", "mypy")])
     assert estimate_tokens(shown) <= formatting.EXECUTED_TOKENS + 20
+
+
+def test_hits_of_several_sources_say_which_one() -> None:
+    one = replace(block(), source="pkg:one@1.0")
+    result = SearchResult("area", hits=[Hit.of(one)], total=1)
+    told = formatting.searched(result, full=[one], short=[one], seen=0, tagged=True)
+    assert told.count(", pkg:one@1.0)") == 2
+    assert "pkg:one" not in formatting.searched(result, full=[one], short=[one], seen=0)
