@@ -179,7 +179,7 @@ class _Parser(Clauses):
         return any_of([*ors, all_of([*ands, node])])
 
     def joined(self, run: _Run) -> Node:
-        words = [child for child in run.may if not isinstance(child, tree.Everything)]
+        words: list[Node] = [child for child in run.may if not isinstance(child, tree.Everything)]
         if len(words) < len(run.may) and (words or run.must):
             run.may = words
             self.tell("a * beside other words was left out")
@@ -230,7 +230,8 @@ class _Parser(Clauses):
         self.strict, must, self.required = outer, must or self.required, False
         if between and not (never or must):
             node = self.near(between, run.may.pop(), node)
-        (run.never if never else run.must if must else run.may).append(node)
+        if not isinstance(node, tree.Nothing):
+            (run.never if never else run.must if must else run.may).append(node)
 
     def near(self, between: re.Match[str], left: Node, right: Node) -> Node:
         """Two clauses with `NEAR`, `ADJ` or `XOR` between them."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-MAX_STATES = 400
-"""States of the deterministic automaton. tantivy stops at 10,000 (over bytes, up to 8 for one of ours), Lucene at a
-work of 100,000; `.*a.{8}` has 514."""
+MAX_STATES = 700
+"""States of the deterministic automaton over bytes, as estimated. tantivy 0.27 stops at 1,000 (of 3,000 random
+patterns within this it refused a few dozen, which the store tells); Lucene counts characters, and takes more."""
+BEYOND_ASCII = 18
+"""States for the bytes of a character that is not ASCII, as `.` takes any: `.{52}` is the longest that tantivy takes,
+`a{980}` too."""
 MAX_POSITIONS = 600
 """Characters of a pattern, repetition written out."""
 _MAX_DEPTH = 12
@@ -45,18 +48,20 @@ class _Glushkov:
             part = self.atom(depth)
             low, high = self.count()
             after = self.at
-            for number in range(high or max(low, 1)):
+            out = (empty, last) if low == 0 else (False, 0)
+            copies = max(low, 1) if high is None else high
+            for number in range(copies):
                 if number:
                     self.at = begin
                     part = self.atom(depth)
-                if high == 0:
-                    part = (True, 0, 0)
-                optional = part[0] or number >= low
-                if high is None and number == max(low, 1) - 1:
-                    self.link(part[2], part[1])
                 self.link(last, part[1])
-                first, last = first | (part[1] if empty else 0), part[2] | (last if optional else 0)
-                empty = empty and optional
+                if high is None and number == copies - 1:
+                    self.link(part[2], part[1])
+                first |= part[1] if empty else 0
+                empty, last = empty and part[0], part[2] | (last if part[0] else 0)
+                if number + 1 >= low:
+                    out = out[0] or empty, out[1] | last
+            empty, last = out
             self.at = after
         return empty, first, last
 
@@ -101,42 +106,45 @@ def too_large(pattern: str) -> bool:
     """Whether an engine may refuse a pattern of the common dialect, or spend long on it."""
     automaton = _Glushkov(pattern)
     try:
-        _, first, _ = automaton.alternatives(0)
+        _, first, last = automaton.alternatives(0)
     except (_TooLarge, RecursionError):
         return True
-    return _states(automaton, first) > MAX_STATES
+    return _states(automaton, first, last) > MAX_STATES
 
 
-def _states(automaton: _Glushkov, first: int) -> int:
-    """States of the subset construction, counted up to the limit."""
+def _states(automaton: _Glushkov, first: int, last: int) -> int:
+    """States of the subset construction over bytes, counted up to the limit."""
     matching = _by_character(automaton.takes)
-    seen = {first}
+    beyond = _mask(automaton.takes, "\uffff")
+    seen = {(first, False)}
+    wide: set[int] = set()
     todo = [first]
-    while todo and len(seen) <= MAX_STATES:
+    while todo and len(seen) + BEYOND_ASCII * len(wide) <= MAX_STATES:
         state = todo.pop()
+        wide |= {state & beyond} - {0}
         for mask in matching:
-            hit = state & mask
+            taken = hit = state & mask
             after = 0
             while hit:
                 bit = hit & -hit
                 after |= automaton.follow[bit.bit_length() - 1]
                 hit ^= bit
-            if after not in seen:
-                seen.add(after)
+            key = after, bool(taken & last)
+            if key not in seen:
+                seen.add(key)
                 todo.append(after)
-    return len(seen)
+    return len(seen) + BEYOND_ASCII * len(wide)
 
 
 def _by_character(takes: list[str]) -> list[int]:
     """For each character that makes a difference, the positions that take it."""
-    distinct = list(dict.fromkeys(takes))
-    tests = {token: re.compile(token, re.DOTALL) for token in distinct}
-    letters = {char for token in distinct for char in _letters(token)} | {"\uffff"}
-    masks = set()
-    for letter in letters:
-        matched = {token for token in distinct if tests[token].fullmatch(letter)}
-        masks.add(sum(1 << at for at, token in enumerate(takes) if token in matched))
-    return sorted(masks)
+    letters = {char for token in dict.fromkeys(takes) for char in _letters(token)} | {"\uffff"}
+    return sorted({_mask(takes, letter) for letter in letters})
+
+
+def _mask(takes: list[str], letter: str) -> int:
+    matched = {token for token in dict.fromkeys(takes) if re.fullmatch(token, letter, re.DOTALL)}
+    return sum(1 << at for at, token in enumerate(takes) if token in matched)
 
 
 def _letters(token: str) -> str:

@@ -160,7 +160,7 @@ def preferring(required: Node, optional: Node) -> Node:
     """`Prefer` in normal form."""
     if isinstance(required, Nothing):
         return optional
-    return required if isinstance(optional, Nothing) else Prefer(required, optional)
+    return required if isinstance(optional, Nothing | Everything) else Prefer(required, optional)
 
 
 def boosted(child: Node, factor: float) -> Node:

@@ -20,9 +20,9 @@ _MEANT = {
 _LANGUAGES = {
     "py": "python", "python3": "python", "js": "javascript", "jsx": "javascript", "node": "javascript",
     "ts": "typescript", "golang": "go", "rs": "rust", "rb": "ruby", "c++": "cpp", "cxx": "cpp", "c#": "csharp",
-    "cs": "csharp", "md": "markdown",
+    "cs": "csharp", "md": "markdown", "rst": "restructuredtext",
 }  # fmt: skip
-LANGUAGES = frozenset(_LANGUAGES) | set(_LANGUAGES.values()) | {"java", "php", "tsx", "c", "restructuredtext", "rst"}
+LANGUAGES = frozenset({*_LANGUAGES, *_LANGUAGES.values(), "java", "php", "tsx", "c", "text", "notebook"})
 """What is recognised as a language where a list of them goes on: `language: js OR ts`."""
 
 
