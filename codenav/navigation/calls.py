@@ -186,7 +186,7 @@ def callers(index: Index, asked: str, *, limit: int) -> Callers:
         calls = []
         for name in _written(block, last):
             found = resolver.resolve(block, name)
-            evidence = _means(found, ids) if targets else _means_outside(found, name, asked.strip())
+            evidence = _means(found, ids) if targets else _means_outside(found, name, asked.strip().removesuffix("()"))
             if evidence:
                 calls.append(Call(name, call_lines(block, name), evidence))
         caller = Caller(block, calls)
@@ -274,9 +274,10 @@ def _means(found: Resolution, ids: set[str]) -> Evidence | None:
 
 
 def _means_outside(found: Resolution, name: str, asked: str) -> Evidence | None:
-    """The same where the target is no block: `numpy.mean`, `mean`, `np.mean`."""
+    """The same where the target is no block: `numpy.mean`, `mean`, or a call as written: `np.mean`, `nx.Graph`."""
     if found.blocks:
-        return None
+        certain = found.evidence if found.evidence.certain else Evidence.NAME
+        return certain if name == asked else None
     if found.dotted:
         return Evidence.IMPORT if f".{found.dotted}".endswith(f".{asked}") or name == asked else None
     return Evidence.NAME if f".{name}".endswith(f".{asked}") else None

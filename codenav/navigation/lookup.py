@@ -71,7 +71,16 @@ def _named(index: Index, asked: str) -> list[CodeBlock]:
     words = tuple(re.findall(r"\w+", last))
     if not words:
         return []
-    found = list(search_all(index, *(tree.Words("name", (word,)) for word in words[:20])))
+    wanted = [tree.Words("name", (word,)) for word in words[:20]]
+    owner = dotted.rpartition(".")[0].rpartition(".")[2] if " " not in dotted else ""
+    if owner.isidentifier():
+        # A qualified name stands in the text: of a name that thousands have only few blocks are looked at.
+        exact = [
+            block for block in search_all(index, *wanted, tree.Words("text", (owner,))) if block.qualname == dotted
+        ]
+        if exact:
+            return exact
+    found = list(search_all(index, *wanted))
     for fits in (_is_named, _ends, _is_below, _is_named_case_blind):
         kept = [block for block in found if fits(block, dotted)]
         if kept:

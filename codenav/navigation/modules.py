@@ -146,7 +146,9 @@ class Modules:
                 found = self.look_up(target, name, hops - 1)
                 if found is not None:
                     return found
-        return None
+        # A star brings the modules inside a package too.
+        inner = (self.find(f"{target.name}.{name}", target) for target in targets if target.is_package)
+        return next(filter(None, inner), None)
 
     def _find(self, name: str, near: Module) -> Module | None:
         path = name.replace(".", "/")

@@ -48,6 +48,8 @@ class Resolution:
 
 
 SELF = ("self", "cls", "this")
+_FAMILY = {"tsx": "javascript", "typescript": "javascript", "jsx": "javascript", "cpp": "c"}
+"""Languages that call each other by name; all others keep to themselves."""
 _NESTED = (BlockKind.FUNCTION, BlockKind.METHOD)
 COMMON_METHODS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
 """Methods of built-in types: a unique method of such a name is not what an unknown receiver means."""
@@ -72,31 +74,31 @@ class Resolver:
             found = self._on_self(owner, module, head, rest, caller)
             if found:
                 return found
-            return self._by_name(rest[-1], methods=True)
+            return self._by_name(caller, rest[-1], methods=True)
         for scope in self._scopes(caller, module):
             local = self._names(scope)
             if head in local.imports:
-                return self._walk(self.modules.imported(local.imports[head], module), rest, Evidence.IMPORT, call)
+                return self._walk(caller, self.modules.imported(local.imports[head], module), rest, Evidence.IMPORT)
             nested = module.definitions.get(f"{scope.qualname}.{head}") if scope.kind in _NESTED else None
             if nested:
-                return self._walk(nested, rest, Evidence.FUNCTION, call)
+                return self._walk(caller, nested, rest, Evidence.FUNCTION)
             if head in local.bound:
-                return self._on_local(head, rest, local, module, call)
+                return self._on_local(caller, head, rest, local, module)
         if not head:
             return self._on_expression(caller, rest, module)
         thing = self.modules.look_up(module, head)
         if thing is not None:
             evidence = Evidence.MODULE if head in module.definitions else Evidence.IMPORT
-            return self._walk(thing, rest, evidence, call)
+            return self._walk(caller, thing, rest, evidence)
         if not rest and caller.language != "python":
             # A bare name may be a method of the class around, or of any file of the same package.
             owner = self._class_around(caller, module)
             member = self._member(owner, head) if owner else None
-            return Resolution(Evidence.CLASS, member) if member else self._by_name(head, methods=False)
+            return Resolution(Evidence.CLASS, member) if member else self._by_name(caller, head, methods=False)
         if not rest:
             outside = hasattr(builtins, head) or not module.stars
-            return Resolution(Evidence.EXTERNAL) if outside else self._by_name(head, methods=False)
-        return self._by_name(rest[-1], methods=False)
+            return Resolution(Evidence.EXTERNAL) if outside else self._by_name(caller, head, methods=False)
+        return self._by_name(caller, rest[-1], methods=False)
 
     def _on_self(
         self, owner: CodeBlock, module: Module, head: str, rest: Sequence[str], caller: CodeBlock
@@ -116,9 +118,11 @@ class Resolver:
         if owner and len(rest) == 1 and re.search(rf"\bsuper\([^()]*\)\s*\.\s*{re.escape(rest[0])}\s*\(", caller.text):
             inherited = self._inherited(owner, rest[0])
             return Resolution(Evidence.BASE, inherited) if inherited else Resolution(Evidence.EXTERNAL)
-        return self._by_name(rest[-1], methods=True)
+        return self._by_name(caller, rest[-1], methods=True)
 
-    def _on_local(self, head: str, rest: Sequence[str], local: LocalNames, module: Module, call: str) -> Resolution:
+    def _on_local(
+        self, caller: CodeBlock, head: str, rest: Sequence[str], local: LocalNames, module: Module
+    ) -> Resolution:
         if not rest:
             return Resolution(Evidence.EXTERNAL)
         dotted = local.classes.get(head)
@@ -126,7 +130,7 @@ class Resolver:
             first, *more = dotted.split(".")
             thing = self.modules.imported(local.imports[first], module) if first in local.imports else None
             thing = thing if thing is not None else self.modules.look_up(module, first)
-            made = self._walk(thing, more, Evidence.ANNOTATION, dotted) if thing is not None else None
+            made = self._walk(caller, thing, more, Evidence.ANNOTATION) if thing is not None else None
             if made and made.blocks and made.blocks[0].kind is BlockKind.CLASS and made.evidence.certain:
                 found = self._member(made.blocks[0], rest[0])
                 if found:
@@ -134,9 +138,9 @@ class Resolver:
                     return Resolution(evidence, found)
             elif made and made.evidence is Evidence.EXTERNAL and made.dotted:
                 return Resolution(Evidence.EXTERNAL, dotted=".".join([made.dotted, *rest]))
-        return self._by_name(rest[-1], methods=True)
+        return self._by_name(caller, rest[-1], methods=True)
 
-    def _walk(self, thing: Thing | None, rest: Sequence[str], evidence: Evidence, call: str) -> Resolution:
+    def _walk(self, caller: CodeBlock, thing: Thing | None, rest: Sequence[str], evidence: Evidence) -> Resolution:
         """Follow the attributes of what the first name stands for."""
         for number, name in enumerate(rest):
             if isinstance(thing, Outside):
@@ -144,26 +148,27 @@ class Resolver:
             if isinstance(thing, Module):
                 inner = self.modules.look_up(thing, name)
                 if inner is None and not thing.is_package:
-                    return self._by_name(rest[-1], methods=False)
+                    return self._by_name(caller, rest[-1], methods=False)
                 inner = inner if inner is not None else self.modules.find(f"{thing.name}.{name}", thing)
                 inner = inner if inner is not None else self.modules.lazy(thing.name, name)
                 thing = inner if inner is not None else Outside(f"{thing.name}.{name}")
             elif thing and thing[0].kind is BlockKind.CLASS:
                 found = self._member(thing[0], name)
                 if found is None:
-                    return self._by_name(rest[-1], methods=True)
+                    return self._by_name(caller, rest[-1], methods=True)
                 thing = found
             else:
-                return self._by_name(rest[-1], methods=True)
+                return self._by_name(caller, rest[-1], methods=True)
         if isinstance(thing, Outside):
             return Resolution(Evidence.EXTERNAL, dotted=thing.name)
         if thing is None or isinstance(thing, Module):
             return Resolution(Evidence.EXTERNAL)
         return Resolution(evidence, thing)
 
-    def _by_name(self, name: str, *, methods: bool) -> Resolution:
+    def _by_name(self, caller: CodeBlock, name: str, *, methods: bool) -> Resolution:
         """All that the last name alone could mean; with `methods`, only what stands inside classes."""
-        named = self.modules.named(name)
+        family = _FAMILY.get(caller.language, caller.language)
+        named = [block for block in self.modules.named(name) if _FAMILY.get(block.language, block.language) == family]
         found = [block for block in named if block.kind is BlockKind.METHOD]
         found += [block for block in named if block.kind is BlockKind.CLASS and (not methods or "." in block.qualname)]
         if not methods:
@@ -226,7 +231,7 @@ class Resolver:
             thing = self.modules.look_up(module, head)
             if thing is None:
                 continue
-            found = self._walk(thing, rest, Evidence.BASE, dotted)
+            found = self._walk(owner, thing, rest, Evidence.BASE)
             if found.evidence is Evidence.BASE and found.blocks and found.blocks[0].kind is BlockKind.CLASS:
                 yield found.blocks[0]
 

@@ -141,13 +141,18 @@ def _opened(
     store: StoreKeywords,
 ) -> Iterator[Index]:
     """The code bases as one index; what this opens is closed at the end, an index that came in stays open."""
+    named = listed(on)
+    ready = [item for item in named if isinstance(item, SourceIndex)]
+    if len(ready) == len(named):
+        yield as_index(ready)
+        return
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     with ExitStack() as opening:
         kept = open_store(config.store_options(**store))
         opening.callback(kept.close)
         indexes = []
-        for item in listed(on):
+        for item in named:
             if not isinstance(item, SourceIndex):
                 item = open_index(
                     item, python=interpreter, store=kept, refresh=refresh, progress=progress, notice=notice

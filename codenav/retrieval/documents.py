@@ -96,10 +96,14 @@ def _calls(names: Iterable[str]) -> str:
     return " ".join(tokens) or analysis.SENTINEL
 
 
+_JOINT = re.compile(r"\.|::|->")
+"""What stands between the parts of a called name, in one language or another."""
+
+
 @lru_cache(maxsize=10_000)
 def _call(name: str) -> dict[str, None]:
     whole = analysis.keyword(name.lstrip("."))
-    return dict.fromkeys((whole, whole.rpartition(".")[2]))
+    return dict.fromkeys((whole, _JOINT.split(whole)[-1]))
 
 
 @lru_cache(maxsize=10_000)
