@@ -98,7 +98,7 @@ Plan = Match | Sequence | Pattern | Near | Between | Everything | Join | Weighte
 
 NAME, NAME_PARTS, NAME_PREFIX = 6.0, 4.0, 2.0
 SIGNATURE, SIGNATURE_PARTS = 1.0, 1.0
-TEXT, TEXT_PARTS = 1.0, 0.5
+TEXT, TEXT_PARTS = 1.0, 1.0
 """What a match is worth per field. A name must outweigh everything else; the values come from known-item search
 for 450 names of networkx 3.6 (tests/retrieval/test_retrieval_ranking.py)."""
 JOINED, ALL_JOINED, ALL_PARTS = 10.0, 10.0, 7.0
