@@ -10,6 +10,7 @@ from codenav.indexers.code_draft import Calls, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_lines import mend
 from codenav.indexers.code_macros import damage, without_macros
+from codenav.indexers.code_marks import Marks
 from codenav.indexers.code_tree import NoParser, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
@@ -58,10 +59,11 @@ def code_blocks(
         return None, f"no parser for {rules.name}: pip install 'codenav-agent[{rules.extra}]'"
     except OutOfTime:
         return document_blocks(text, place, rules.name), CUT
-    walk = Walk(data, root, rules, grammar(language), path=place.path)
+    marks = Marks(data)
+    walk = Walk(data, root, rules, grammar(language), marks, path=place.path)
     drafts = walk.drafts()
     if root.has_error:
-        drafts = mend(drafts, data, language)
+        drafts = mend(drafts, data, language, marks.comment_rows())
     reason = ""
     if long_rows:
         kept = [draft for draft in drafts if draft.rows[0] not in long_rows or draft.rows[0] != draft.rows[1]]

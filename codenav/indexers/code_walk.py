@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind
 from codenav.indexers.code_draft import Draft, Elision
+from codenav.indexers.code_marks import Mark, Marks
 from codenav.indexers.code_rules import Found, Rules, spaced, text_of
 from codenav.indexers.code_text import doc_text, is_licence, prototype
 from codenav.indexers.code_tree import ERROR, Grammar, Role
@@ -74,29 +75,19 @@ class _Run:
     elided: list[Elision] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """A comment, or an attribute that stands beside what it belongs to."""
-
-    start: int
-    end: int
-    rows: tuple[int, int]
-    comment: bool
-
-
 class Walk:
     """Goes over the tree once, with a cursor: `Node.children` keeps every node of the tree alive, and tree-sitter's
     queries take half a minute for 200,000 open brackets, without a way to stop them."""
 
-    def __init__(self, data: bytes, root: Node, rules: Rules, grammar: Grammar, *, path: str) -> None:
+    def __init__(self, data: bytes, root: Node, rules: Rules, grammar: Grammar, marks: Marks, *, path: str) -> None:
         self._data, self._root, self._rules, self._grammar = data, root, rules, grammar
         self._module = path.rpartition("/")[2].partition(".")[0]
         self._frames = [_Frame(depth=0, items=1, runs=True)]
-        self._marks: list[_Mark] = []
+        self._marks = marks
         self._run: _Run | None = None
         self._claimed: set[int] = set()
         self._package = ""
-        self._head: list[_Mark] | None = None
+        self._head: list[Mark] | None = None
         self._drafts: list[Draft] = []
         self.called: list[tuple[int, int]] = []
         """Bytes from which the names of calls are read."""
@@ -144,10 +135,10 @@ class Walk:
     def _visit(self, node: Node, depth: int, item: bool, role: Role) -> None:
         frame = self._frames[-1]
         if role.comment:
-            self._mark(node, comment=True)
+            self._marks.add(node, comment=True)
             return
         if role.attribute:
-            self._mark(node, comment=False)
+            self._marks.add(node, comment=False)
         if role.call is not None:
             self._call(node, role.call)
         if role.package and not self._package:
@@ -235,7 +226,7 @@ class Walk:
         keyword = _KEYWORD.search(self._data, max(0, start - 20), start) if frame.items < 0 else None
         if keyword is not None:
             start = keyword.start()
-        marks = self._marks_above(start, row)
+        marks = self._marks.above(start, row)
         signature = self._signature(start, node, outer, found)
         importable = frame.importable
         if importable is None:
@@ -266,7 +257,7 @@ class Walk:
             inner.kind = "function"
         self._frames.append(inner)
 
-    def _elide(self, elided: list[Elision], marks: list[_Mark], start: int, body: Node | None) -> None:
+    def _elide(self, elided: list[Elision], marks: list[Mark], start: int, body: Node | None) -> None:
         """In the block around: no doc comments, and `...` for what is in the body."""
         for mark, after in zip(marks, [*(mark.start for mark in marks[1:]), start], strict=False):
             if mark.comment:
@@ -345,7 +336,7 @@ class Walk:
             run.end, run.rows = node.end_byte, (run.rows[0], rows[1])
             run.signature += [words] if words else []
             return
-        marks = self._marks_above(node.start_byte, rows[0]) if kind is BlockKind.ASSIGNMENT else []
+        marks = self._marks.above(node.start_byte, rows[0]) if kind is BlockKind.ASSIGNMENT else []
         start = marks[0].start if marks else node.start_byte
         rows = (marks[0].rows[0] if marks else rows[0], rows[1])
         self._run = _Run(kind, start, node.end_byte, rows, [words])
@@ -361,7 +352,7 @@ class Walk:
     def _head_document(self) -> None:
         """What the comments at the top of the file say of it, if it is not the notice of a licence."""
         used = {draft.start for draft in self._drafts}
-        chains: list[list[_Mark]] = []
+        chains: list[list[Mark]] = []
         for mark in self._marks if self._head is None else self._head:
             if chains and mark.rows[0] <= chains[-1][-1].rows[1] + 1:
                 chains[-1].append(mark)
@@ -375,35 +366,6 @@ class Walk:
             title = text.strip().partition("\n")[0][:200]
             name = self._module
             self._drafts.append(Draft(BlockKind.DOCUMENT, name, name, chain[0].start, chain[-1].end, rows, title, text))
-
-    def _mark(self, node: Node, *, comment: bool) -> None:
-        start, end = node.start_byte, node.end_byte
-        # The line comments of some grammars reach over the end of their line.
-        while end > start and self._data[end - 1 : end].isspace():
-            end -= 1
-        row = node.start_point.row
-        last = node.end_point.row if end == node.end_byte else row + self._data.count(b"\n", start, end)
-        self._marks.append(_Mark(start, end, (row, last), comment))
-
-    def _marks_above(self, start: int, row: int) -> list[_Mark]:
-        """The comments and attributes right above a byte and its row, with no empty line and nothing else between."""
-        above: list[_Mark] = []
-        for mark in reversed(self._marks):
-            if mark.start >= start:
-                continue
-            if mark.end > start or row - mark.rows[1] > 1 or self._data[mark.end : start].strip():
-                break
-            if not self._begins_line(mark.start):
-                break
-            above.append(mark)
-            start, row = mark.start, mark.rows[0]
-        above.reverse()
-        return above
-
-    def _begins_line(self, start: int) -> bool:
-        """Whether only other marks stand before it on its line."""
-        line = self._data[max(self._data.rfind(b"\n", 0, start) + 1, start - 500) : start].strip()
-        return not line or line.endswith((b"*/", b"]", b")")) or line == b"<?php"
 
     def _call(self, node: Node, fields: tuple[str, str]) -> None:
         first, last = fields

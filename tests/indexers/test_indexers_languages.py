@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -179,6 +180,42 @@ def test_macros_do_not_hide_what_is_around_them() -> None:
 def test_one_syntax_error_costs_no_more_than_its_place() -> None:
     source = "function a() { return 1; }\nfunction b() { return f(1, ; }\nclass C { m() {} }\nfunction d() {}\n"
     assert {"a", "b", "C", "C.m", "d"} <= {block.qualname for block in blocks_of("a.js", source)}
+
+
+def without(mark: str) -> Callable[[list[str], random.Random], list[str]]:
+    def damage(lines: list[str], chance: random.Random) -> list[str]:
+        row = chance.choice([row for row, line in enumerate(lines) if mark in line] or [0])
+        return [*lines[:row], lines[row].replace(mark, "", 1), *lines[row + 1 :]]
+
+    return damage
+
+
+def with_conflict_markers(lines: list[str], chance: random.Random) -> list[str]:
+    row = chance.randrange(len(lines))
+    return [*lines[:row], "<<<<<<< HEAD", *lines[row : row + 5], "=======", ">>>>>>> other", *lines[row + 5 :]]
+
+
+@pytest.mark.parametrize("name", ["shop.js", "client.ts", "shapes.go", "Account.java", "pool.rs", "list.c",
+                                  "matrix.cpp", "Store.cs", "parser.rb", "Mailer.php"])  # fmt: skip
+def test_a_damaged_file_keeps_its_definitions(name: str) -> None:
+    """At least 90 % of their names: the samples are short, so that one place is a large part of them."""
+    source = (SAMPLES / name).read_text(encoding="utf-8")
+    kinds = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
+    wanted = Counter(block.name for block in sample(name) if block.kind in kinds)
+    closing = "end" if name.endswith(".rb") else "}"
+    total = kept = 0
+    for damage in (without(")"), without(closing), without('"'), with_conflict_markers):
+        for seed in range(10):
+            lines = damage(source.split("\n"), random.Random(seed))
+            blocks, _ = code_blocks("\n".join(lines), Place("s", name), language_of(name))
+            total += wanted.total()
+            kept += (wanted & Counter(block.name for block in blocks or ())).total()
+    assert kept / total >= 0.9
+
+
+def test_comments_of_a_damaged_file_define_nothing() -> None:
+    source = "/* struct seen by\n   int call(int a)\n*/\nint f(void) {\n    // int g(int x) {\n    return (1;\n}\n"
+    assert [block.name for block in blocks_of("a.c", source)] == ["f"]
 
 
 def test_a_long_table_is_cut_and_statements_are_parted() -> None:
