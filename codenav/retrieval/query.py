@@ -67,11 +67,11 @@ def parse(text: str) -> Query:
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
 _NOT = re.compile(r"NOT(?=[\s()\"']|\Z)")
 _BETWEEN = re.compile(r"NEAR(?:[/~](\d{1,3}))?(?=\s)|ADJ(?=\s)|XOR(?=\s)")
-_SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE)
+_SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE | re.ASCII)
 _FILLER = re.compile(r"(and|or)(?=\s+\S)", re.IGNORECASE)
 _SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*?\\/]))|[+!](?=[+!-]{0,3}\d)")
 _MEMBER = re.compile(
-    r"\b(?:method|function|func|def|(?:type|kind)\s*[:=]\s*\(?(?:method|function))\s*:?", re.IGNORECASE
+    r"\b(?:(?:method|function|func|def)\s*:|(?:type|kind)\s*[:=]\s*\(?(?:method|function)\b)", re.IGNORECASE
 )
 _OPENING = re.compile(r"[(\s]+")
 _PREFIX = re.compile(r"[rbfuRBFU]{1,2}(?=[\"'])")

@@ -22,13 +22,15 @@ DEFINING = {
 """Names of kinds that are written like fields: `class: Loader` wants a class of that name."""
 
 _KNOWN = (*TEXT_FIELDS, *KEYWORD_FIELDS, "lines")
-FIELD = re.compile(rf"({'|'.join((*_KNOWN, *ALIASES))})[ \t]*:(?!:)", re.IGNORECASE)
+FIELD = re.compile(rf"({'|'.join((*_KNOWN, *ALIASES))})[ \t]*:(?!:)", re.IGNORECASE | re.ASCII)
 """A field's name and its colon, as they begin a clause."""
 EQUALS = re.compile(
-    rf"({'|'.join(_KNOWN)})(?:=(?=[\w*]|\"[^\"]*\"|'[^']*')|[ \t]*=[ \t]*(?=\"[^\"\n]{{1,200}}\"(?:[\s),]|\Z)))", re.I
+    rf"({'|'.join(_KNOWN)})(?:=(?=[\w*\u0080-\U0010ffff]|\"[^\"]*\"|'[^']*')"
+    r"|[ \t]*=[ \t]*(?=\"[^\"\n]{1,200}\"(?:[\s),]|\Z)))",
+    re.I | re.ASCII,
 )
 """`name=x`, `name = "x"`."""
-DEFINES = re.compile(rf"({'|'.join(DEFINING)})[ \t]*:(?!:)[ \t]*(?=[\"']?[\w*])", re.IGNORECASE)
+DEFINES = re.compile(rf"({'|'.join(DEFINING)})[ \t]*:(?!:)[ \t]*(?=[\"']?[\w*\u0080-\U0010ffff])", re.I | re.ASCII)
 _NEAR = re.compile(r"([A-Za-z][A-Za-z_-]{2,11}|file path)[ \t]*:(?!:)[ \t]*(?=[\w*\"'(./\[])")
 
 

@@ -141,6 +141,7 @@ FIELDS = [
     ("nmae: foo", "name:foo", "nmae: was read as name:"),
     ("tpye: CLASS", "type:CLASS", "tpye: was read as type:"),
     ("file-path: src", "file_path:src", "file-path: was read as file_path:"),
+    ("FİLEPATH:0", "FİLEPATH.0", ""),
     ("TYPE：class ＡＮＤ “load model”", 'type:CLASS AND "load model"', ""),
     ("path: src/utils", "file_path:src/utils", ""),
     ("file: app.py", "file_path:app.py", ""),
