@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import shutil
 import socket
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
@@ -129,20 +128,20 @@ def _docker() -> Row:
 
 
 def _elasticsearch() -> Row:
-    from codenav.text import shown_url
+    from codenav.config import load_config
+    from codenav.retrieval.elastic.connection import Connection
+    from codenav.retrieval.elastic.local_server import with_local_server
 
-    url = os.environ.get("CODENAV_ELASTICSEARCH_URL", "")
-    shown = shown_url(url)
-    if not url:
-        return Row("elasticsearch", True, "not configured; the embedded index serves")
-    hint = "start the server, or unset CODENAV_ELASTICSEARCH_URL"
     try:
-        with urllib.request.urlopen(f"{url.rstrip('/')}/_cluster/health", timeout=SECONDS) as answer:
-            return Row("elasticsearch", True, f"{shown} answers {answer.status}")
-    except urllib.error.HTTPError as error:
-        return Row("elasticsearch", False, f"{shown} answers {error.code}", hint)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return Row("elasticsearch", False, f"{shown} does not answer: {error}", hint)
+        options = with_local_server(load_config().store_options(store="elasticsearch"))
+        if not options.elasticsearch_url:
+            return Row("elasticsearch", True, "not configured; the embedded index serves")
+        with contextlib.closing(Connection(options, patience=0.0)) as connection:
+            connection.check()
+            health = connection.read("GET", "/_cluster/health", accept=(403,)).json().get("status", "unknown")
+            return Row("elasticsearch", health != "red", f"{connection.where} answers, its health is {health}")
+    except CodeNavError as error:
+        return Row("elasticsearch", False, str(error), error.hint)
 
 
 def _model(named: str | None, base_url: str | None) -> Row:

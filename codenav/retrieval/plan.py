@@ -241,6 +241,8 @@ def _wildcard(field: str, pattern: str) -> Plan:
         if field == "file_path":
             anywhere = "" if pattern.startswith("*") else "(.*/)?"
             return Constant(Pattern("file_path", anywhere + wildcard_regex(analysis.path_token(pattern))), FILTER)
+        if pattern == "*":
+            return Constant(Join(required=(Everything(),), excluded=(Match(field, analysis.SENTINEL),)), FILTER)
         return Constant(Pattern(field, wildcard_regex(analysis.keyword(pattern))), FILTER)
     if pattern == "*":
         tokens = "doc_parts" if field == "doc" else field

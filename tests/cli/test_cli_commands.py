@@ -19,6 +19,7 @@ COMMANDS = [
     ("index",), ("search",), ("run",), ("sources",), ("sources", "list"), ("sources", "show"), ("sources", "remove"),
     ("episodes",), ("episodes", "list"), ("episodes", "show"), ("episodes", "export"), ("prompt",),
     ("prompt", "show"), ("prompt", "copy"), ("doctor",), ("schema",), ("completion",),
+    ("sources", "check"), ("show",), ("callers",), ("callees",), ("outline",),
     ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 
@@ -163,6 +164,13 @@ def test_doctor_says_what_works_and_what_to_do() -> None:
     assert rows["bubblewrap"]["ok"]
     assert not rows["model"]["ok"]
     assert all(row["hint"] for row in ran.document if not row["ok"])
+
+
+def test_doctor_asks_the_elasticsearch_that_is_configured() -> None:
+    ran = codenav("doctor", "--json", env={"CODENAV_ELASTICSEARCH_URL": "http://user:secret@127.0.0.1:9"})
+    row = next(row for row in ran.document if row["name"] == "elasticsearch")
+    assert not row["ok"] and "127.0.0.1:9" in row["detail"] and row["hint"]
+    assert "secret" not in ran.out + ran.err
 
 
 def test_doctor_fails_where_no_sandbox_works(tmp_path: Path) -> None:

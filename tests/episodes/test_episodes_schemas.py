@@ -44,7 +44,8 @@ def nodes(node: Any) -> Iterator[dict[str, Any]]:
 def test_names() -> None:
     assert {
         "block", "index", "sources-show", "sources-list", "search", "execution", "episode", "episodes-list", "event",
-        "rows", "elasticsearch-status", "show", "callers", "callees", "outline", "reference", "index-list", "index-watch",
+        "rows", "elasticsearch-status", "show", "callers", "callees", "outline", "reference", "index-list",
+        "index-watch",
     } <= set(schemas.names())  # fmt: skip
     with pytest.raises(NotFound) as caught:
         schemas.load("episod")

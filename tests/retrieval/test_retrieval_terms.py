@@ -58,3 +58,4 @@ def test_calls_are_found_by_their_whole_and_their_last_name(tmp_path: Path) -> N
     assert names("calls:fit") == names("calls:self.resize") == ["two"]
     assert names("calls:*size AND NOT calls:fit") == ["one"]
     assert names("calls:linalg") == []
+    assert names("calls:*") == ["one", "two"]
