@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from codenav.blocks import CodeBlock
-from codenav.indexers.code_blocks import code_blocks
-from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.notebooks import notebook_blocks
 from codenav.indexers.python_blocks import python_blocks
@@ -20,6 +18,12 @@ def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock]
         return python_blocks(text, place)
     if language == "notebook":
         return notebook_blocks(text, place)
-    if language in LANGUAGE_RULES:
-        return code_blocks(text, place, language)
-    return document_blocks(text, place, language), ""
+    if language in _DOCUMENTS:
+        return document_blocks(text, place, language), ""
+    # Imported only now: the tables of ten languages are half of the start of a process that parses.
+    from codenav.indexers.code_blocks import code_blocks
+
+    return code_blocks(text, place, language)
+
+
+_DOCUMENTS = {"markdown", "restructuredtext", "text"}

@@ -106,7 +106,7 @@ def _call(name: str) -> dict[str, None]:
     return dict.fromkeys((whole, _JOINT.split(whole)[-1]))
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=50_000)
 def _name_fields(name: str) -> tuple[str, str, str]:
     return (*analysis.analysed(name), analysis.prefixes(name))
 
