@@ -38,6 +38,8 @@ _MARK = re.compile(r"[()\[\]{}]|:=?|[<>=!]?==?")
 _STRING = re.compile(rf"[ \n]*([A-Za-z]{{0,2}}{STRING}[A-Za-z {STRING}]*)(?=\n|\Z)")
 _CALL_REVERSED = re.compile(r"\( *([\w.]+)")
 _FORMATTED_CALL = re.compile(r"([\w.]+)\(")
+_FORMATTED = re.compile(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
+"""The prefix of a string that holds expressions: PEP 498 and 750."""
 _IF = re.compile(r"( *)if\b")
 _CASE = re.compile(r"\n +case\b[^\n]*:")
 _CONFLICTS = ("\n<<<<<<<", "\n=======", "\n>>>>>>>")
@@ -73,7 +75,7 @@ class Scan:
         token = found.group()
         if token[0] in "#\\":
             return " " * len(token)
-        if "{" in token and "(" in token and found.start() and found.string[found.start() - 1] in "fF":
+        if "{" in token and "(" in token and _FORMATTED.search(found.string, max(found.start() - 3, 0), found.start()):
             self._formatted.append((found.start(), token))
         return STRING * len(token)
 

@@ -102,3 +102,15 @@ def test_statements_are_told_apart(source: str, names: list[str]) -> None:
     quick = regular(source)
     assert [block.name for block in quick] == names
     assert quick == parsed_blocks(source, PLACE, PARSE_SECONDS)[0]
+
+
+@pytest.mark.parametrize("prefix", ["f", "F", "fr", "fR", "Fr", "FR", "rf", "Rf", "rF", "RF", "t", "tr", "rt"])
+def test_calls_in_formatted_strings_are_found(prefix: str) -> None:
+    (block,) = regular(f"def shown(x):\n    return {prefix}'{{escape(x)}} '\n")
+    assert block.calls == ("escape",)
+
+
+@pytest.mark.parametrize("prefix", ["", "r", "b", "rb", "br", "u"])
+def test_braces_of_other_strings_hold_no_calls(prefix: str) -> None:
+    (block,) = regular(f"def shown(x):\n    return {prefix}'{{escape(x)}} '\n")
+    assert block.calls == ()
