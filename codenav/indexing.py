@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult, StoredIndex
 from codenav.config import load_config
-from codenav.errors import NotFound, UsageError
+from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.indexers import named, repository
 from codenav.indexers.build import BuildReport, Progress, build
 from codenav.indexers.git import LOOK_AGAIN, forget
@@ -113,15 +114,16 @@ def open_index(
     `store`: stays open when the index is closed; None opens the configured one, which is closed with the index.
 
     A build of the same index that runs in another process is waited for where `wait` is set or where there is no
-    state to answer from; else the old state answers, and `notice` is told so. A branch of a repository is looked up
-    again where `wait` is set, else at most every `git.LOOK_AGAIN` seconds.
+    state to answer from; else the old state answers, and `notice` is told so. So it is where the index cannot be
+    written. A branch of a repository is looked up again where `wait` is set, else at most every `git.LOOK_AGAIN`
+    seconds.
 
     Raises:
         NotFound: no such source, or not `refresh` and never indexed.
         UsageError: the source holds nothing that can be indexed.
         Unavailable: a repository cannot be fetched.
         IndexUnavailable: the store cannot be reached.
-        StorageFull: the index cannot be written; an older state stays.
+        StorageFull: the index cannot be written, and `wait` is set or there is no older state; an older state stays.
     """
     if store is None:
         owned = open_store(load_config().store_options())
@@ -143,14 +145,22 @@ def open_index(
             opened.close()
             raise NotFound(opened.notice or f"{source.name} has not been indexed", hint=f"codenav index {source.name}")
         return SourceIndex(source, opened)
-    with store.build_lock(source.key, wait=False) as free:
-        if free:
-            return _built(source, store, progress, tell)
+    full: StorageFull | None = None
+    try:
+        with store.build_lock(source.key, wait=False) as free:
+            if free:
+                return _built(source, store, progress, tell)
+    except StorageFull as error:
+        if wait:
+            raise
+        full = error
     opened = store.open(source.key, source=source.name)
     if opened.exists and not wait:
-        tell(f"another process is building the index of {source.name}: answering from the state before it")
+        tell(f"{full or f'another process is building the index of {source.name}'}: answering from the state before it")
         return SourceIndex(source, opened)
     opened.close()
+    if full:
+        raise full
     tell(f"another process is building the index of {source.name}: waiting for it")
     with store.build_lock(source.key, wait=True):
         return _built(source, store, progress, tell)
@@ -202,7 +212,8 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
         IndexUnavailable: the store cannot be reached.
     """
     entries = (store or open_store(load_config().store_options())).list()
-    found = [entry for entry in entries if str(spec) in (entry.source, entry.key)]
+    names = (str(spec), os.path.abspath(spec))
+    found = [entry for entry in entries if entry.source in names or entry.key == str(spec)]
     try:
         key = key_of(str(spec), find_interpreter(python or load_config().python or None))
         found = [entry for entry in entries if entry.key == key] or found
@@ -211,7 +222,7 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
         if not found:
             raise error from None
     if not found:
-        raise NotFound(f"{spec} has not been indexed", hint=f"codenav index {spec}")
+        raise NotFound(f"{spec} has not been indexed", hint="codenav sources list")
     return found[-1]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,8 +121,8 @@ class Reader:
         """`paths` by file number."""
         import tantivy
 
-        with translated():
-            index = tantivy.Index.open(str(place))
+        with translated(), _lockable(place) as folder:
+            index = tantivy.Index.open(str(folder))
             # Without a watcher: a generation never changes.
             index.config_reader(reload_policy="manual")
             self._searcher = index.searcher()
@@ -314,6 +316,19 @@ def deleted_share(place: Path) -> float:
     total = sum(segment["max_doc"] for segment in segments)
     deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
     return deleted / total if total else 0.0
+
+
+@contextlib.contextmanager
+def _lockable(place: Path) -> Iterator[Path]:
+    """The folder; where nobody may write in it, one of links to its files, because the engine locks what it opens."""
+    if os.access(place, os.W_OK):
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="codenav-") as links:
+        for item in place.iterdir():
+            if not item.name.endswith(".lock"):
+                Path(links, item.name).symlink_to(item.resolve())
+        yield Path(links)
 
 
 @contextlib.contextmanager

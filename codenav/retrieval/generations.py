@@ -33,6 +33,7 @@ _NOT_LINKED = ("meta.json", ".managed.json")
 """Files that the engine replaces; all others it writes once, so generations can share them."""
 _FULL = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST,
+    errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG, errno.EIO, errno.ESTALE,
 }  # fmt: skip
 
 

@@ -311,6 +311,31 @@ def test_a_full_disk_leaves_the_old_index(large: Path, codenav_home: Path, tmp_p
     assert ran.stdout.count("gen-") == 1, "what was written of the new state is gone"
 
 
+def test_an_index_that_nobody_may_write_still_answers(shapes: Path, codenav_home: Path) -> None:
+    """A real one: CODENAV_HOME is mounted read-only."""
+    assert codenav("index", shapes).code == 0
+    (shapes / "more.py").write_text("def volume(): pass\n")
+    bwrap = shutil.which("bwrap")
+    assert bwrap
+
+    def read_only(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [bwrap, "--dev-bind", "/", "/", "--ro-bind", codenav_home, codenav_home, "--", sys.executable, "-m"]
+        return subprocess.run([*command, "codenav", *arguments], capture_output=True, text=True, timeout=120)
+
+    for told, options in (("answering from the state before it", ()), ("", ("--no-refresh",))):
+        ran = read_only("search", "name: area OR name: volume", "--on", shapes, *options)
+        assert ran.returncode == 0, ran.stderr
+        assert [line for line in ran.stdout.splitlines() if line.startswith("FUNCTION")] == [
+            "FUNCTION   area  shapes.py:1"
+        ]
+        assert told in ran.stderr and "1 match" in ran.stderr
+    shown = read_only("show", "area", "--on", shapes, "--no-refresh")
+    assert "return width" in shown.stdout, shown.stderr
+    refused = read_only("index", shapes)
+    assert refused.returncode == 4
+    assert refused.stderr.startswith("Error: the index cannot be written: Read-only file system\nTry: ")
+
+
 # Versions of the format ----------------------------------------------------------------------------------------
 
 

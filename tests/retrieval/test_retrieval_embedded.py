@@ -281,11 +281,23 @@ def test_a_disk_that_fills_up_leaves_the_old_state(index: EmbeddedIndex, limit: 
     assert len(generations.generations(index.folder)) == 2
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["file", "loop", "long" * 100])
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StorageFull) as error:
-        opened(tmp_path / "file" / "index").apply([])
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises((StorageFull, IndexUnavailable)) as error:
+        opened(tmp_path / name / "index").apply([])
     assert error.value.exit_code == 4
+
+
+def test_an_index_that_vanishes_while_it_is_written_is_told(index: EmbeddedIndex) -> None:
+    def changes() -> Iterator[Change]:
+        yield change("a.py", block("changed"))
+        shutil.rmtree(index.folder)
+        yield change("b.py", block("more"))
+
+    with pytest.raises(StorageFull, match="No such file"):
+        index.apply(changes())
 
 
 def _cut_segment(folder: Path) -> None:

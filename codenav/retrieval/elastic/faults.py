@@ -73,8 +73,10 @@ def refused(status: int, body: bytes, *, where: str, user: str) -> IndexUnavaila
                 hint="free space on its nodes (see cluster.routing.allocation.disk.watermark.flood_stage)",
             )
         case 403, "cluster_block_exception" | "index_create_block_exception":
-            message = f"the cluster at {where} is read-only for this index: {said}"
-            hint = "clear the block (index.blocks.*, cluster.blocks.*) and try again"
+            return StorageFull(
+                f"the cluster at {where} is read-only for this index: {said}",
+                hint="clear the block (index.blocks.*, cluster.blocks.*) and try again",
+            )
         case 403, _:
             message = f"Elasticsearch at {where} does not let {user or 'this API key'} do that: {said}"
             hint = "the role needs `monitor` on the cluster and `all` on the indexes codenav-*"
