@@ -119,7 +119,7 @@ def _cannot_write(error: OSError) -> int:
     if error.errno == errno.EPIPE:
         return 1
     say(f"Error: cannot write the output: {error.strerror}", err=True)
-    say("Try: free some space where it goes, then codenav episodes show last", err=True)
+    say("Try: free some space where it goes; the answer of a run is kept: codenav episodes show last", err=True)
     return 4
 
 

@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Print a map of code bases: the files that the rest refers to most, and their most central definitions.
 
-    SOURCE is a directory, a file, or pkg:NAME for an installed package. Tests and vendored code come last.
+    SOURCE is a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. Tests and vendored code come last.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Search code bases. A query that is not well formed is repaired, never refused.
 
-    Fields: text (default), name, type, file_path, doc, signature, language, source, lines.
+    Fields: text (default), name, type, file_path, doc, signature, calls, language, source, lines.
 
     \b
     Examples:
@@ -63,7 +63,7 @@ def command(
         print_json(result.to_dict())
         return
     if result.repairs:
-        say(f"Read as: {result.read_as} ({'; '.join(result.repairs)})", err=True)
+        say(f"Read as: {result.read_as or 'nothing'} ({'; '.join(result.repairs)})", err=True)
     tagged = len(sources) > 1 or any(source.startswith("name:") for source in sources)
     for hit in result:
         block = hit.block

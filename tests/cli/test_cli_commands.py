@@ -129,6 +129,12 @@ def test_a_search_without_hits_is_no_failure(repository: Path) -> None:
     assert (ran.code, ran.out) == (0, "")
 
 
+def test_a_query_without_a_word_is_read_as_nothing(repository: Path) -> None:
+    ran = codenav("search", "AND", "--on", repository)
+    assert (ran.code, ran.out) == (0, "")
+    assert "Read as: nothing (" in ran.err
+
+
 def test_limit_bounds_the_hits_and_not_the_total(repository: Path) -> None:
     found = codenav("search", "resize", "--on", repository, "--limit", "1", "--json").document
     assert len(found["hits"]) == 1
@@ -152,7 +158,14 @@ def test_sources_are_listed_shown_and_removed(repository: Path) -> None:
 def test_the_index_of_a_folder_that_is_gone_can_still_be_removed(repository: Path) -> None:
     codenav("index", repository)
     repository.rename(repository.with_name("moved"))
-    assert codenav("sources", "remove", repository).code == 0
+    removed = codenav("sources", "remove", repository.name, cwd=repository.parent)
+    assert removed.code == 0, removed.err
+
+
+def test_what_a_hint_names_works() -> None:
+    ran = codenav("sources", "show", "name:nothing")
+    assert (ran.code, ran.err.splitlines()[-1]) == (2, "Try: codenav sources list")
+    assert codenav("sources", "list").code == 0
 
 
 def test_doctor_says_what_works_and_what_to_do() -> None:
