@@ -81,7 +81,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
         print_json({**stats.to_dict(), "parts": parts})
         return
     held = f"{counted(stats.files, 'file')}, {counted(stats.blocks, 'block')}, built {stats.built}"
-    say(f"{one_line(stats.source)}: {held}")
+    say(f"{one_line(stats.source)}: {held if stats.built else 'unreadable'}")
     if parts:
         say(f"Sources: {', '.join(map(one_line, parts))}")
     if stats.notice:

@@ -349,6 +349,8 @@ def test_an_index_of_an_older_format_is_built_anew_and_that_is_told_once(
     for manifest in manifests:
         manifest.write_text(re.sub(r'"format": ?\d+', '"format":0', manifest.read_text()))
     assert "the next use builds it anew: it was made by another version of codenav" in codenav("sources", "list").out
+    shown = codenav("sources", "show", shapes)
+    assert (shown.code, "unreadable" in shown.out, "0 files" in shown.out) == (0, True, False), shown.err
     ran = codenav(*command, shapes, *options)
     assert ran.code == 0, ran.err
     notice = f"Note: the index of {shapes} is built anew: it was made by another version of codenav\n"

@@ -60,7 +60,7 @@ def is_elasticsearch(status: int, headers: Mapping[str, str], body: bytes) -> bo
 def refused(status: int, body: bytes, *, where: str, user: str) -> IndexUnavailable | StorageFull:
     """The error for an answer of an Elasticsearch that is none of 2xx."""
     kind, reason = read_error(body)
-    said = _short(reason) or f"status {status}"
+    said = _short(reason).rstrip(";") or f"status {status}"
     message, hint = f"Elasticsearch at {where} refused: {said}", "codenav doctor"
     match status, kind:
         case 401, _:
