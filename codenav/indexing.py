@@ -143,7 +143,8 @@ def open_index(
         opened = store.open(source.key, source=source.name)
         if not opened.exists:
             opened.close()
-            raise NotFound(opened.notice or f"{source.name} has not been indexed", hint=f"codenav index {source.name}")
+            told = opened.notice.replace("is built anew", "has to be built anew")
+            raise NotFound(told or f"{source.name} has not been indexed", hint=f"codenav index {source.name}")
         return SourceIndex(source, opened)
     full: StorageFull | None = None
     try:
