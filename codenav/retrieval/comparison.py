@@ -13,6 +13,9 @@ from codenav.retrieval.self_check import CheckRow
 
 SAME_SCORE = 1e-4
 """Relative difference of two scores that count as one: engines add the same numbers in another order."""
+ROUNDING = 5e-7
+"""Relative difference of the scores of two hits that rounding may turn round. Scores that are equal in both stores
+have no such freedom: they are ordered by path, first line and id."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _PART = re.compile(r"[A-Z]?[a-z]{2,}")
 
@@ -37,14 +40,35 @@ def difference(one: Index, other: Index, query: str, *, limit: int = 100) -> str
 
 
 def _hits_differ(query: str, left: SearchResult, right: SearchResult) -> str:
-    for place, (mine, yours) in enumerate(zip(left, right, strict=True)):
-        if mine.id != yours.id:
-            return f"{query!r}: hit {place} is {mine.path} {mine.id} and {yours.path} {yours.id}"
+    for mine, yours in zip(left, right, strict=True):
         if abs(mine.score - yours.score) > SAME_SCORE * max(abs(mine.score), abs(yours.score)):
-            return f"{query!r}: hit {place} scores {mine.score} and {yours.score}"
-    if left and left[0].block != right[0].block:
+            return (
+                f"{query!r}: scores {mine.score} and {yours.score} of {mine.path} {mine.id} and {yours.path} {yours.id}"
+            )
+    for begin, end in _runs(left):
+        ours, theirs = left[begin:end], right[begin:end]
+        scores = {hit.id: (hit.score,) for hit in ours}
+        known = {hit.id: (*scores[hit.id], hit.score) for hit in theirs if hit.id in scores}
+        if len(known) < len(ours) and (end < len(left) or left.total == len(left)):
+            return (
+                f"{query!r}: hits {begin} to {end} are others: {[hit.id for hit in ours]}, {[hit.id for hit in theirs]}"
+            )
+        for tie in set(known.values()):
+            one, other = ([hit.id for hit in hits if known.get(hit.id) == tie] for hits in (ours, theirs))
+            if one != other:
+                return f"{query!r}: equal scores from hit {begin} on are ordered {one} and {other}"
+    if left and left[0].block != right.hits[0].block and left[0].id == right[0].id:
         return f"{query!r}: the first block was not stored as it was"
     return ""
+
+
+def _runs(result: SearchResult) -> Iterator[tuple[int, int]]:
+    """Neighbours whose scores differ by no more than rounding: from, to."""
+    begin = 0
+    for at in range(1, len(result) + 1):
+        if at == len(result) or result[at - 1].score - result[at].score > ROUNDING * abs(result[at].score):
+            yield begin, at
+            begin = at
 
 
 def queries_of(blocks: Sequence[CodeBlock], *, each: int, seed: int = 0) -> dict[str, list[str]]:

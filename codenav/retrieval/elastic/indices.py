@@ -76,7 +76,7 @@ class Indices:
 
     def clone(self, old: Current) -> str:
         """A new index with all that the old one holds; it shares its files."""
-        body = {"settings": schema.building(self._options), "aliases": {self.building: {}}}
+        body = {"settings": schema.cloned(self._options), "aliases": {self.building: {}}}
         return self._made("PUT", f"/{quoted(old.name)}/_clone/{{}}", body)
 
     def publish(self, fresh: str, before: Current | None) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
+import re
 from collections.abc import Sequence
 
-from codenav.blocks import CodeBlock, Packed
-from codenav.retrieval import documents
+from codenav.blocks import BlockKind, CodeBlock, Packed
+from codenav.retrieval import analysis, documents
 from codenav.retrieval.elastic import codec
 
 BLOCK, WORTH, FIRST, LAST = "block", "worth", "first_line", "last_line"
 """Our own fields beside those of `documents`: the whole block, the factor of its score, its lines."""
+NUMBER, KIND = "number", "kind"
+"""The id and the kind as numbers: sorting by them, and showing them, takes a third of the time of texts."""
+_KINDS = tuple(BlockKind)
+_NUMBER_ID = re.compile(r"[0-9a-f]{16}")
+_OTHER_ID = 64
+"""Added to the kind where the id is not that of `block_id`: the number is then a hash of it."""
 
 
 def file_token(path: str) -> str:
@@ -59,7 +65,22 @@ def document(block: CodeBlock) -> dict[str, str | int | float]:
         WORTH: math.log2(2.0 + documents.weight(block)),
         FIRST: max(block.lines.start, 0),
         LAST: max(block.lines.end, 0),
+        **numbers(block),
     }
+
+
+def numbers(block: CodeBlock) -> dict[str, int]:
+    """Id and kind; the numbers are in the order of the ids."""
+    kind = _KINDS.index(block.kind)
+    if _NUMBER_ID.fullmatch(block.id):
+        return {NUMBER: int(block.id, 16) - 2**63, KIND: kind}
+    digest = hashlib.blake2b(analysis.encodable(block.id).encode(), digest_size=8).digest()
+    return {NUMBER: int.from_bytes(digest, signed=True), KIND: kind + _OTHER_ID}
+
+
+def id_and_kind(number: int, kind: int) -> tuple[str | None, BlockKind]:
+    """The inverse of `numbers`; no id where it is not that of `block_id`."""
+    return (None if kind >= _OTHER_ID else f"{number + 2**63:016x}"), _KINDS[kind % _OTHER_ID]
 
 
 def stored(block: CodeBlock) -> str:
@@ -69,4 +90,4 @@ def stored(block: CodeBlock) -> str:
 
 def restored(text: str) -> CodeBlock:
     """The inverse of `stored`."""
-    return CodeBlock.from_dict(json.loads(text))
+    return CodeBlock.from_dict(codec.loads(text))

@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from codenav.retrieval import plan
-from codenav.retrieval.elastic.lines import FIRST, WORTH
+from codenav.retrieval.elastic.lines import FIRST, KIND, NUMBER, WORTH
 from codenav.retrieval.plan import Plan
 
 NOTHING: dict[str, Any] = {"match_none": {}}
 EVERY_BLOCK: dict[str, Any] = {"exists": {"field": WORTH}}
 """The documents that hold a block; others hold the states of files."""
-ORDER: list[Any] = [{"_score": "desc"}, "path", FIRST, "id", "type"]
+NO_TOKEN = "\u2205\u2205"
+"""Stands in no field."""
+ORDER: list[Any] = [{"_score": "desc"}, "path", FIRST, NUMBER, KIND]
 """Best first; equal scores by path, first line and id. The kind orders nothing: it comes back with the others."""
 STATES = 10_000
 """Effort to make an automaton of a regular expression; the engine's own default."""
@@ -21,8 +23,15 @@ STATES = 10_000
 def ranked(what: Plan, *, refused: Collection[str] = ()) -> dict[str, Any]:
     """A plan whose scores are multiplied by what each block is worth; `refused` patterns match nothing."""
     factor = {"field": WORTH, "missing": 1.0}
+    looked_for = query(what, refused)
+    phrases = sorted({part.field for part in leaves(what) if isinstance(part, plan.Sequence)})
+    if phrases:
+        # A shard that has none of a phrase's words leaves its field out of the statistics of all shards, unless a
+        # single word is looked for there as well.
+        nowhere = [{"term": {field: NO_TOKEN}} for field in phrases]
+        looked_for = {"bool": {"must": [looked_for], "should": nowhere}}
     return {
-        "function_score": {"query": query(what, refused), "field_value_factor": factor, "boost_mode": "multiply"},
+        "function_score": {"query": looked_for, "field_value_factor": factor, "boost_mode": "multiply"},
     }
 
 
@@ -78,13 +87,13 @@ def pattern(field: str, regex: str, boost: float = 1.0) -> dict[str, Any]:
     return {"regexp": {field: {**value, "boost": boost}}}
 
 
-def patterns(what: Plan) -> Iterator[tuple[str, str]]:
-    """Field and expression of every pattern in a plan."""
+def leaves(what: Plan) -> Iterator[Plan]:
+    """The clauses of a plan: what is neither a join nor a factor."""
     match what:
-        case plan.Pattern(field, regex):
-            yield field, regex
         case plan.Weighted(part, _) | plan.Constant(part, _):
-            yield from patterns(part)
+            yield from leaves(part)
         case plan.Join(required, optional, excluded):
             for part in (*required, *optional, *excluded):
-                yield from patterns(part)
+                yield from leaves(part)
+        case _:
+            yield what

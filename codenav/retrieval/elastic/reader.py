@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from codenav.blocks import BlockKind, CodeBlock, Hit, IndexStats
 from codenav.errors import IndexUnavailable
@@ -14,19 +14,20 @@ from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.elastic import codec, queries, schema, state
 from codenav.retrieval.elastic.connection import Answer, Connection, quoted
 from codenav.retrieval.elastic.faults import mapping
-from codenav.retrieval.elastic.lines import BLOCK, FIRST, restored
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
 
 PAGE = 500
 """Blocks of one request where all are read."""
-FIRST_TEXTS = 20
-"""Blocks that are loaded with the first one of a result: as many as an observation shows in full or in short."""
+FIRST_TEXTS = 13
+"""Blocks that are loaded with the first one of a result: an observation shows 3 in full and up to 10 as signatures."""
 NEAR_TIES = 20
 """Hits beyond the limit that are looked at, as rounding may part equal scores across it."""
-SAME_SCORE = 5e-7
-"""Relative difference of scores that is rounding: four steps of the 24 bits of a score."""
+SAME_SCORE = 1.3e-7
+"""Relative difference of scores that is rounding: one step of the 24 bits of a score. The server adds the parts of a
+score in an order that may differ from segment to segment."""
 _FEWEST_CLAUSES = 64
 
 
@@ -38,12 +39,25 @@ class Gone(Exception):
     """The index has been replaced. Never leaves this package."""
 
 
+class Row(NamedTuple):
+    """What ranking knows of a hit."""
+
+    score: float
+    path: str
+    line: int
+    id: str | None
+    """None where it is not that of `block_id` and has to be read from the block."""
+    kind: BlockKind
+    sort: Sequence[Any]
+    """As the server sorted it."""
+
+
 @dataclass(frozen=True)
 class Ranking:
     """What a search found."""
 
-    rows: Sequence[tuple[float, str, str, str]]
-    """Score, path, id and kind, best first."""
+    rows: Sequence[Row]
+    """Best first."""
     total: int
     told: Sequence[str] = field(default=())
     """What could not be looked for, one sentence each."""
@@ -91,27 +105,26 @@ class Reader:
         refused: frozenset[str] = frozenset()
         wanted = limit + NEAR_TIES if limit > 0 else 0
         while True:
-            answer = self._page(queries.ranked(what, refused=refused), min(wanted, schema.WINDOW))
+            query = queries.ranked(what, refused=refused)
+            answer = self._page(query, min(wanted, schema.WINDOW))
             if answer.ok:
                 break
             wrong = frozenset(self._refused(what)) - refused
             if wrong:
                 refused |= wrong
-                told += [
-                    f"the pattern {regex[:60]} is too big for this index and matched nothing" for regex in sorted(wrong)
-                ]
+                told += [f"the pattern {regex[:60]} is {_TOO_BIG}" for regex in sorted(wrong)]
                 continue
             what = self._fewer(what, answer)
-            told = [*(text for text in told if "clauses" not in text), f"{_TOO_MANY} {count_leaves(what)} were used"]
-        rows, total = self._rows(answer)
-        while 0 < len(rows) < min(wanted, total):
-            size = min(wanted - len(rows), schema.WINDOW)
-            more, _ = self._rows(self._page(queries.ranked(what, refused=refused), size, after=rows[-1]))
-            if not more:
-                break
-            rows += more
-        best = settled(rows)[: max(limit, 0)]
-        return Ranking([(row[0], row[1], row[3], row[4]) for row in best], total, tuple(told))
+            told = [
+                *(text for text in told if not text.startswith(_TOO_MANY)),
+                f"{_TOO_MANY} {_count(what)} of them were used",
+            ]
+        rows, total = self._rest(query, answer, wanted)
+        if any(row.id is None for row in rows):
+            # Ids that were made elsewhere stand only in the blocks.
+            whole = self._page(query, min(wanted, schema.WINDOW), source=True)
+            rows, total = self._rest(query, whole, wanted, source=True)
+        return Ranking(settled(rows)[: max(limit, 0)], total, tuple(told))
 
     def check(self) -> None:
         """Make sure that it is still there. Raises as `load`."""
@@ -119,17 +132,17 @@ class Reader:
 
     def hits(self, found: Ranking, query: Node, load: Load) -> list[Hit]:
         """Hits that load their block on first access."""
-        texts = _Texts([row[2] for row in found.rows], load)
+        texts = _Texts([row.id or "" for row in found.rows], load)
         return [
             Found(
-                id,
-                kind=BlockKind(kind),
-                path=path,
-                score=score / documents.WEIGHT_SCALE,
+                row.id or "",
+                kind=row.kind,
+                path=row.path,
+                score=row.score / documents.WEIGHT_SCALE,
                 query=query,
                 load=partial(texts.block, place),
             )
-            for place, (score, path, id, kind) in enumerate(found.rows)
+            for place, row in enumerate(found.rows)
         ]
 
     def load(self, ids: Sequence[str]) -> dict[str, CodeBlock]:
@@ -139,7 +152,7 @@ class Reader:
             Gone: the index has been replaced.
         """
         body = {
-            "query": {"constant_score": {"filter": {"terms": {"id": [analysis.encodable(id) for id in ids]}}}},
+            "query": {"terms": {"id": [analysis.encodable(id) for id in ids]}},
             "size": len(ids), "_source": [BLOCK], "track_total_hits": False,
         }  # fmt: skip
         blocks = [restored(hit["_source"][BLOCK]) for hit in self._hits(body, "hits.hits._source")]
@@ -148,7 +161,7 @@ class Reader:
     def blocks(self) -> Iterator[CodeBlock]:
         """Every block, by path and first line. Raises as `load`."""
         body: dict[str, Any] = {
-            "query": queries.EVERY_BLOCK, "size": PAGE, "_source": [BLOCK], "sort": ["path", FIRST, "id"],
+            "query": queries.EVERY_BLOCK, "size": PAGE, "_source": [BLOCK], "sort": ["path", FIRST, NUMBER],
             "track_total_hits": False,
         }  # fmt: skip
         while True:
@@ -159,18 +172,28 @@ class Reader:
                 return
             body["search_after"] = hits[-1]["sort"]
 
-    def _page(self, query: dict[str, Any], size: int, after: Sequence[Any] | None = None) -> Answer:
-        body: dict[str, Any] = {
-            "query": query, "size": size, "sort": queries.ORDER, "_source": False, "stored_fields": "_none_",
-            "track_total_hits": True,
-        }  # fmt: skip
+    def _page(
+        self, query: dict[str, Any], size: int, after: Sequence[Any] | None = None, *, source: bool = False
+    ) -> Answer:
+        body: dict[str, Any] = {"query": query, "size": size, "sort": queries.ORDER, "track_total_hits": True}
+        body |= {"_source": [BLOCK]} if source else {"_source": False, "stored_fields": "_none_"}
         if after:
             body["search_after"] = after
-        return self._ask(body, "hits.total.value,hits.hits.sort,error", accept=(400,))
+        parts = "hits.total.value,hits.hits.sort,hits.hits._source,error"
+        return self._ask(body, parts, accept=(400,), search_type="dfs_query_then_fetch")
 
-    def _rows(self, answer: Answer) -> tuple[list[list[Any]], int]:
-        found = mapping(answer.json().get("hits"))
-        return [hit["sort"] for hit in found.get("hits", ())], int(mapping(found.get("total")).get("value", 0))
+    def _rest(
+        self, query: dict[str, Any], answer: Answer, wanted: int, *, source: bool = False
+    ) -> tuple[list[Row], int]:
+        """The rows of a page and of those after it, until there are as many as are wanted."""
+        rows, total = _rows(answer)
+        while 0 < len(rows) < min(wanted, total):
+            size = min(wanted - len(rows), schema.WINDOW)
+            more, _ = _rows(self._page(query, size, after=rows[-1].sort, source=source))
+            if not more:
+                break
+            rows += more
+        return rows, total
 
     def _hits(self, body: dict[str, Any], parts: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = mapping(self._ask(body, parts).json().get("hits")).get("hits", [])
@@ -181,10 +204,10 @@ class Reader:
         for hit in self._hits(body, "hits.hits._source"):
             yield codec.loads(hit["_source"][BLOCK])
 
-    def _ask(self, body: dict[str, Any], parts: str, *, accept: tuple[int, ...] = ()) -> Answer:
+    def _ask(self, body: dict[str, Any], parts: str, *, accept: tuple[int, ...] = (), **params: str) -> Answer:
         answer = self._connection.read(
-            "POST", self._path, body, accept=(404, *accept), filter_path=parts, search_type="dfs_query_then_fetch",
-            allow_partial_search_results=False, preference=f"codenav-{self.index}"[:64],
+            "POST", self._path, body, accept=(404, *accept), filter_path=parts,
+            allow_partial_search_results=False, preference=f"codenav-{self.index}"[:64], **params,
         )  # fmt: skip
         if answer.status == 404:
             raise Gone(self.index)
@@ -192,15 +215,15 @@ class Reader:
 
     def _refused(self, what: Plan) -> Iterator[str]:
         """Patterns of a plan that the server does not take."""
-        for regex in dict.fromkeys(regex for _, regex in queries.patterns(what)):
-            field = next(name for name, other in queries.patterns(what) if other == regex)
-            body = {"query": queries.pattern(field, regex), "size": 0}
+        found = {part.regex: part.field for part in queries.leaves(what) if isinstance(part, plan.Pattern)}
+        for regex, name in found.items():
+            body = {"query": queries.pattern(name, regex), "size": 0}
             if not self._ask(body, "took", accept=(400,)).ok:
                 yield regex
 
     def _fewer(self, what: Plan, answer: Answer) -> Plan:
         """A plan with half of its clauses, or the error where it has few already."""
-        count = count_leaves(what)
+        count = _count(what)
         if count < _FEWEST_CLAUSES:
             self._connection.refuse(answer)
         return cut(what, count // 2)[0]
@@ -212,33 +235,40 @@ class Reader:
         )
 
 
+_TOO_BIG = "too big for this index and matched nothing"
 _TOO_MANY = "the query has more clauses than the server takes:"
 
 
-def settled(rows: list[list[Any]]) -> list[list[Any]]:
+def settled(rows: list[Row]) -> list[Row]:
     """Rows with scores that differ by rounding alone as ties: ordered by path, line and id."""
-    found: list[list[Any]] = []
-    run: list[list[Any]] = []
+    found: list[Row] = []
+    run: list[Row] = []
     for row in rows:
-        if run and run[-1][0] - row[0] > SAME_SCORE * abs(row[0]):
-            found += sorted(run, key=_place)
+        if run and run[-1].score - row.score > SAME_SCORE * abs(row.score):
+            found += sorted(run, key=_place) if len(run) > 1 else run
             run = []
         run.append(row)
     return found + sorted(run, key=_place)
 
 
-def _place(row: list[Any]) -> list[Any]:
-    return row[1:4]
+def _place(row: Row) -> tuple[str, int, str]:
+    return row.path, row.line, row.id or ""
 
 
-def count_leaves(what: Plan) -> int:
-    """Clauses of a plan, as a server counts them."""
-    match what:
-        case plan.Weighted(part, _) | plan.Constant(part, _):
-            return count_leaves(part)
-        case plan.Join(required, optional, excluded):
-            return sum(map(count_leaves, (*required, *optional, *excluded)))
-    return 1
+def _rows(answer: Answer) -> tuple[list[Row], int]:
+    found = mapping(answer.json().get("hits"))
+    rows = []
+    for hit in found.get("hits", ()):
+        score, path, line, number, kind = hit["sort"]
+        id, named = id_and_kind(number, kind)
+        if id is None and "_source" in hit:
+            id = restored(hit["_source"][BLOCK]).id
+        rows.append(Row(score, path, line, id, named, hit["sort"]))
+    return rows, int(mapping(found.get("total")).get("value", 0))
+
+
+def _count(what: Plan) -> int:
+    return sum(1 for _ in queries.leaves(what))
 
 
 def cut(what: Plan, budget: int) -> tuple[Plan, int]:

@@ -10,14 +10,14 @@ from codenav.blocks import CodeBlock
 from codenav.config import StoreOptions
 from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
-from codenav.retrieval.elastic.lines import BLOCK, FIRST, LAST, WORTH
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, WORTH
 
 FORMAT = 1
 """Version of what is stored beside the fields: ids, states of files, what `_meta` holds."""
 ROLE = "role"
 """A document that holds no block says what it holds."""
-SORTED = ("path", "id", "type")
-"""Keyword fields that order hits, or that ranking shows."""
+SORTED = "path"
+"""The keyword field that orders hits."""
 LONGEST_REGEX = 100_000
 """Characters. Our wildcards become regular expressions; the engine's own limit on their states stays."""
 WINDOW = 100_000
@@ -38,12 +38,14 @@ def fields() -> dict[str, Any]:
         options = "positions" if name in documents.PHRASES else "docs"
         found[name] = {"type": "text", "analyzer": "whitespace", "index_options": options}
     for name in documents.keyword_fields(example):
-        found[name] = {"type": "keyword", "doc_values": name in SORTED}
+        found[name] = {"type": "keyword", "doc_values": name == SORTED}
     found[BLOCK] = {"type": "keyword", "index": False, "doc_values": False}
     found[ROLE] = {"type": "keyword", "doc_values": False}
     found[WORTH] = {"type": "float", "index": False}
     for name in (FIRST, LAST):
         found[name] = {"type": "integer"}
+    found[NUMBER] = {"type": "long", "index": False}
+    found[KIND] = {"type": "short", "index": False}
     return found
 
 
@@ -77,6 +79,16 @@ def building(options: StoreOptions) -> dict[str, Any]:
         "index.max_regex_length": LONGEST_REGEX,
         "index.max_result_window": WINDOW,
     }
+
+
+def cloned(options: StoreOptions) -> dict[str, Any]:
+    """Settings of a copy while it is written: it does not merge on its own.
+
+    A merge drops deleted blocks from the statistics of scores, and when it happens is chance. So an index is the same
+    after the same builds, until it has that many segments.
+    """
+    merges = {"index.merge.policy.segments_per_tier": 40, "index.merge.policy.deletes_pct_allowed": 50}
+    return {**building(options), **merges}
 
 
 PUBLISHED = {"index.translog.durability": "request", "index.blocks.write": True}
