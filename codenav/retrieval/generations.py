@@ -25,7 +25,7 @@ from typing import Any
 from codenav.blocks import FileSkip, FileState, IndexStats
 from codenav.errors import IndexUnavailable, StorageFull
 
-FORMAT = 5
+FORMAT = 6
 """Version of manifest and schema; an index of another one counts as absent."""
 POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")
