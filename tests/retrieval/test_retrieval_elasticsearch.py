@@ -328,8 +328,8 @@ def test_a_small_server_is_given_small_pieces(store: ElasticsearchStore) -> None
     """The server has 128 MB of memory and takes a tenth of it in all requests at a time."""
     text = " ".join(f"word_{number}" for number in range(60_000))
     index = store.open("large", source="s")
-    index.apply(file(f"f{at}.py", block(f"big_{at}", f"f{at}.py", text=text)) for at in range(40))
-    assert index.search("word_59999").total == 40
+    index.apply(file(f"f{at}.py", block(f"big_{at}", f"f{at}.py", text=text)) for at in range(24))
+    assert index.search("word_59999").total == 24
 
 
 @pytest.mark.parametrize(("base", "shards"), [("networkx", 1), ("rich", 2)])
