@@ -1,0 +1,48 @@
+"""`codenav describe`: what a run tells a model of a code base that nobody described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codenav.cli.options import python_option, say, store_options
+
+
+@click.command("describe")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option(
+    "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write it there, to be edited."
+)
+@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+@store_options
+@python_option
+def command(sources: tuple[str, ...], out: Path | None, **options: Any) -> None:
+    """Print what code bases are for, how they are laid out, and where to begin; at most 2,000 characters for each.
+
+    It is made by rule, from the index, the metadata and the README, and is what a run without --description begins
+    with. A description of your own is better where it says what the code cannot: write this one to a file, edit it,
+    and pass it with --description.
+
+    \b
+    Examples:
+      codenav describe pkg:networkx
+      codenav describe ./my-repo --out description.txt
+      codenav run "…" --on ./my-repo --description description.txt
+    """
+    from codenav.cli.display import opening
+    from codenav.describing import describe
+
+    if out and not out.absolute().parent.is_dir():
+        raise click.UsageError(f"--out: there is no folder {out.absolute().parent}.")
+    with opening(sources, options) as keywords:
+        text = describe(sources, **keywords)
+    if out is None:
+        say(text)
+        return
+    try:
+        out.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--out: {out} cannot be written: {error.strerror}.") from error
+    say(f"written to {out}", err=True)

@@ -1,0 +1,207 @@
+"""What a code base is for, how it is laid out and where to begin: made by rule, without a model.
+
+The three parts are what the library descriptions of the CodeNav paper (arXiv 2406.12276, section 3 and appendix) tell.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.indexers.modules import readme_paragraph
+from codenav.indexers.sources import Source
+from codenav.navigation.centrality import rank
+from codenav.navigation.exports import Exports, shortest_names
+from codenav.navigation.references import Entry, File, read_files
+from codenav.protocols import Index
+from codenav.text import neutral
+
+CHARACTERS = 2_000
+"""Of a description, at most."""
+PURPOSE_CHARACTERS, LAYOUT_CHARACTERS = 500, 700
+"""Of its first two parts; the entry points take the rest."""
+SENTENCE_CHARACTERS = 110
+SIGNATURE_CHARACTERS = 90
+EXPORTED_FACTOR = 5.0
+"""What the code base offers at its top is an entry point before what is only used much inside it."""
+ERROR_FACTOR = 0.05
+"""Of exceptions: they are raised everywhere, and nobody begins with them."""
+EXAMPLE_WEIGHT = 3.0
+"""Of a use in an example of a docstring or a document, against a call inside: examples show what users call."""
+_ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
+
+
+def describe(index: Index, source: Source) -> str:
+    """The description of a source, of at most `CHARACTERS`, from its index, its metadata and its README.
+
+    Of several sources under one name each has its own, and of the room an equal share.
+    """
+    if not source.parts:
+        return _described(index, source, "", CHARACTERS)
+    room = CHARACTERS // len(source.parts) - 2
+    return "\n\n".join(_described(index, part, folder, room) for folder, part in source.parts.items())[:CHARACTERS]
+
+
+def _described(index: Index, source: Source, folder: str, room: int) -> str:
+    first = _purpose(source, room * PURPOSE_CHARACTERS // CHARACTERS)
+    under = f"{folder}/" if folder else ""
+    exports, examples = Exports(), Examples()
+    files = read_files(_seen((block for block in index.blocks() if block.path.startswith(under)), exports, examples))
+    rank(files)
+    shown = [file for file in files if not file.aside and not _is_private(file.module)]
+    layout = _within(
+        "Layout:", _modules(index, shown) or _folders(files, under), room * LAYOUT_CHARACTERS // CHARACTERS
+    )
+    points = _points(files, exports, examples)
+    left = room - len(first) - len(layout) - 2
+    entries = _within("Entry points, most used first:", _entry_lines(index, points), left)
+    return "\n".join(filter(None, (first, layout, entries)))
+
+
+def _seen(blocks: Iterable[CodeBlock], exports: Exports, examples: Examples) -> Iterator[CodeBlock]:
+    for block in blocks:
+        exports.take(block)
+        examples.take(block)
+        yield block
+
+
+class Examples:
+    """How often names are called in the examples of docstrings and documents."""
+
+    _CALL = re.compile(r"(?:\b\w+\.|[>@=(\s])([A-Za-z]\w*)\(")
+
+    def __init__(self) -> None:
+        self.uses: Counter[str] = Counter()
+
+    def take(self, block: CodeBlock) -> None:
+        """One block; each name counts once for it."""
+        text = block.text if block.kind is BlockKind.DOCUMENT else block.docstring
+        if "(" in text:
+            self.uses.update(set(self._CALL.findall(text)))
+
+
+def _purpose(source: Source, room: int) -> str:
+    title = " ".join(f"{name} {version}" for name, version in source.versions.items()) or Path(source.name).name
+    text = f"{title}: {source.summary}" if source.summary else title
+    more = "" if source.members is not None else readme_paragraph(source.root)
+    if more and more not in text:
+        text += f"\n{more}"
+    return _cut(neutral(text), room)
+
+
+def _modules(index: Index, files: Sequence[File]) -> list[str]:
+    """The modules nearest to the top with the first line of their docstrings, packages before what lies in them."""
+    python = (file for file in files if file.path.endswith((".py", ".pyi")))
+    modules = sorted(python, key=lambda file: (file.module.count("."), file.module))
+    lines: list[str] = []
+    for file in modules:
+        if file.module.count(".") > 1:
+            break
+        said = next((_sentence(block.docstring or block.text) for block in _module_docs(index, file)), "")
+        if said or file.is_package:
+            lines.append(f"  {file.module}: {said}" if said else f"  {file.module}")
+    return lines
+
+
+def _folders(files: Sequence[File], under: str) -> list[str]:
+    """What stands at the top of a code base without Python modules, with the number of files in each folder."""
+    counted = Counter(file.path.removeprefix(under).partition("/")[0] for file in files)
+    folders = {
+        file.path.removeprefix(under).partition("/")[0] for file in files if "/" in file.path.removeprefix(under)
+    }
+    return [
+        f"  {name}/: {number} file{'s' * (number != 1)}" if name in folders else f"  {name}"
+        for name, number in sorted(counted.items())
+    ]
+
+
+def _module_docs(index: Index, file: File) -> Iterator[CodeBlock]:
+    for entry in file.sections[:1]:
+        block = index.get(entry.id)
+        if block is not None:
+            yield block
+
+
+def _points(files: Sequence[File], exports: Exports, examples: Examples) -> list[tuple[str, Sequence[Entry]]]:
+    """Public functions and classes under their shortest names, most used first; of each all definitions."""
+    homes = shortest_names(exports, exports.tops())
+    most = max((entry.rank for file in files for entry in file.entries), default=0.0) or 1.0
+    often = max(examples.uses.values(), default=0) or 1
+    found: dict[str, tuple[float, list[Entry]]] = {}
+    for file in files:
+        for entry in file.entries if not file.aside else ():
+            home = homes.get((entry.name, file.module), "")
+            if "." in entry.qualname or entry.name.startswith("_") or (_is_private(file.module) and not home):
+                continue
+            worth = entry.rank / most + EXAMPLE_WEIGHT * examples.uses[entry.name] / often
+            worth *= (EXPORTED_FACTOR if home else 1.0) * (ERROR_FACTOR if _ERROR.search(entry.name) else 1.0)
+            name = f"{home or file.module}.{entry.name}".strip(".")
+            if not file.path.endswith((".py", ".pyi")):
+                name = f"{file.path}: {entry.name}"
+            before = found.get(name, (0.0, []))
+            found[name] = max(before[0], worth), [*before[1], entry]
+    order = sorted(found, key=lambda name: (-found[name][0], name))
+    return [(name, found[name][1]) for name in order]
+
+
+def _entry_lines(index: Index, found: Iterable[tuple[str, Sequence[Entry]]]) -> Iterator[str]:
+    for name, entries in found:
+        blocks = [block for entry in entries if (block := index.get(entry.id))]
+        if blocks and (blocks[0].import_line or blocks[0].language != "python"):
+            # Of overloads, the definition itself: it is the one that is described, or the last.
+            block = next((block for block in blocks if block.docstring), blocks[-1])
+            called = _cut(name + _parameters(block), SIGNATURE_CHARACTERS)
+            said = _sentence(block.docstring)
+            yield f"  {called}: {said}" if said else f"  {called}"
+
+
+def _parameters(block: CodeBlock) -> str:
+    """What a function takes, without types; nothing for a class."""
+    if block.kind is BlockKind.CLASS:
+        return ""
+    try:
+        (node,) = ast.parse(f"{block.signature.rstrip(' :')}: pass").body
+    except (SyntaxError, ValueError):
+        found = re.search(r"\(.*\)", " ".join(block.signature.split()))
+        return found.group() if found else "()"
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return "()"
+    for item in ast.walk(node.args):
+        if isinstance(item, ast.arg):
+            item.annotation = None
+    return f"({ast.unparse(node.args)})"
+
+
+def _is_private(dotted: str) -> bool:
+    return any(part.startswith("_") for part in dotted.split("."))
+
+
+def _sentence(text: str) -> str:
+    """The first sentence of the first paragraph of several words, else the first word: a title says little."""
+    title = ""
+    for paragraph in re.split(r"\n[ \t]*\n|\n[-=~]{3,}[ \t]*\n", text.strip()):
+        plain = " ".join(paragraph.split()).strip("#=-*`\"' ")
+        if re.match(r"[A-Za-z\d]", plain):
+            sentence = _cut(neutral(re.split(r"(?<=[a-z)`])[.:](?:\s|$)", plain)[0]), SENTENCE_CHARACTERS)
+            if " " in sentence:
+                return sentence
+            title = title or sentence
+    return title
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _within(title: str, lines: Iterable[str], room: int) -> str:
+    """A title and as many lines as fit; nothing where none does."""
+    text = title
+    for line in lines:
+        if len(text) + len(line) + 1 > room:
+            break
+        text += f"\n{line}"
+    return text if text != title else ""

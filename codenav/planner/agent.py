@@ -1,0 +1,71 @@
+"""The planner as an agent of the loop: it chooses actions as a model does, and gets what a model gets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from codenav.actions import Action, Done, Step, Turn
+from codenav.limits import Limits
+from codenav.planner.work import GAVE_UP, Steps, Work
+from codenav.protocols import Environment
+
+NAME = "planner"
+"""As in `--model planner`, and in the record."""
+WHAT_IT_IS = (
+    "a planner does this, no language model: it calls functions whose names and documentation explain your words, "
+    "and neither writes code of its own nor invents a value"
+)
+STEPS = 200
+"""Default limit: it makes one call a step, where a model writes several."""
+MOST_FILES = 200
+"""Names in the work folder that a request may speak of."""
+
+
+def stands_in(model: str, base_url: str) -> bool:
+    """Whether the planner does what was asked: by its name, or because neither a model nor a server is named."""
+    return model.strip() == NAME or not (model.strip() or base_url.strip())
+
+
+def limits(configured: Limits) -> Limits:
+    """What a planner may spend where the user set no limit on steps."""
+    return replace(configured, steps=STEPS) if configured.steps == Limits.steps else configured
+
+
+def files_in(folder: Path) -> list[str]:
+    """Names of the files at the top of a folder, longest first, so that none hides another."""
+    with suppress(OSError):
+        names = (entry.name for entry in folder.iterdir() if entry.is_file())
+        return sorted(itertools.islice(names, MOST_FILES), key=lambda name: (-len(name), name))
+    return []
+
+
+class PlannerAgent:
+    """Satisfies `protocols.Agent` without a model."""
+
+    def __init__(self, *, files: Collection[str] = ()) -> None:
+        """`files`: names in the work folder, which a request may speak of."""
+        self._files = files
+        self._steps: Steps | None = None
+
+    @property
+    def name(self) -> str:
+        """`planner`."""
+        return NAME
+
+    def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
+        """Take up a request; the description is for models."""
+        self._steps = Work(request, files=self._files).steps()
+        return "No model: a planner reads the request, finds callables that explain its words, fills and calls them."
+
+    def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
+        """The next action; each is decided in milliseconds, so `timeout` bounds nothing."""
+        assert self._steps is not None
+        try:
+            action: Action = self._steps.send(steps[-1].observation) if steps else next(self._steps)
+        except StopIteration:
+            action = Done(f"{GAVE_UP}nothing is left to be tried")
+        return Turn(action)

@@ -1,0 +1,194 @@
+"""One call a step, and what is asked of the interpreter between calls.
+
+Everything is a generator of actions that is sent their observations, so that it reads as the order in which it happens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codenav.actions import Action, Code, CodeObservation, Observation
+from codenav.execution import Execution, Variable
+from codenav.planner.giving import BUILTIN
+from codenav.planner.survey import Answers, Callable_, answers, asking
+from codenav.planner.writing import Value
+
+LISTED = 1_000
+"""Elements of an iterator that are taken."""
+_OPAQUE = re.compile(r"<.* (?:object )?at 0x[0-9a-f]+>", re.DOTALL)
+_NOTHING = ("None", "[]", "()", "{}", "set()", "''", "b''")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The value of a call that worked."""
+
+    name: str
+    type: str
+    repr: str
+    calls: tuple[Callable_, ...]
+    """What was called for it, in order."""
+    used: frozenset[Value]
+    """What went into it, literals and results of earlier clauses."""
+    lines: tuple[str, ...]
+    """Imports and calls that lead to it."""
+    files: tuple[str, ...] = ()
+    printed: str = ""
+    """What the last call wrote to its standard output."""
+    named: int = 0
+    guessed: int = 0
+    changed: bool = False
+    """Whether it is what the last call was made on, and has changed."""
+
+    @property
+    def nothing(self) -> bool:
+        """None, an empty container or an empty text, and nothing else was done."""
+        return not self.files and not self.changed and not self.printed and self.repr in _NOTHING
+
+    @property
+    def echo(self) -> bool:
+        """Just what went in."""
+        shown = self.repr.strip("'\"")
+        return any(shown == value.code.strip("'\"") for value in self.used) and not self.changed
+
+    @property
+    def opaque(self) -> bool:
+        """An object that says nothing of itself."""
+        return bool(_OPAQUE.search(self.repr)) or ": its repr " in self.repr
+
+    @property
+    def builtin(self) -> bool:
+        """Of a type that Python itself has."""
+        return self.type in BUILTIN
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is to be run."""
+
+    item: Callable_
+    code: str
+    imports: tuple[str, ...]
+    lines: tuple[str, ...]
+    """What leads to its arguments."""
+    calls: tuple[Callable_, ...]
+    used: frozenset[Value]
+    receiver: str = ""
+    """The name that it is called on."""
+    named: int = 0
+    """Literals that went where the word right beside them says."""
+    guessed: int = 0
+    """Literals that went to parameters which may be left out, for their types alone."""
+
+
+Making = Generator[Action, Observation, Result | None]
+
+
+class Caller:
+    """Runs calls in the sandbox, each once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Calls that were made."""
+        self._asked = False
+        self._numbers = 0
+        self._made: dict[str, tuple[Result | None, Execution | None]] = {}
+        self._members: dict[str, Answers] = {}
+
+    def ask(self, question: dict[str, Any], thought: str = "") -> Generator[Action, Observation, Answers]:
+        """What the interpreter says; nothing where it cannot."""
+        observed = yield Code(asking(question, first=not self._asked), thought=thought)
+        if not isinstance(observed, CodeObservation):
+            return Answers()
+        execution = observed.execution
+        self._asked = execution.ok or (self._asked and not execution.notice.startswith("state lost"))
+        return answers(execution.stdout) if execution.ok else Answers(failures=(reason(execution),))
+
+    def members(self, result: Result) -> Generator[Action, Observation, Answers]:
+        """What an object offers."""
+        if result.name not in self._members:
+            self._members[result.name] = yield from self.ask(
+                {"members": result.name}, f"What does this {result.type} offer?"
+            )
+        return self._members[result.name]
+
+    def run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
+        """One call in one step; the result gets a new name where it worked. The same call is made once."""
+        if call.code in self._made:
+            before, execution = self._made[call.code]
+            return replace(before, calls=(*call.calls, call.item)) if before else None, execution
+        self._made[call.code] = None, None
+        made, execution = yield from self._run(call)
+        self._made[call.code] = made, execution
+        return made, execution
+
+    def _run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
+        self.count += 1
+        made, name, execution = yield from self.assign(call.code, call.imports)
+        if made is None or execution is None:
+            return None, execution
+        lines = tuple(dict.fromkeys((*call.lines, *call.imports, f"{name} = {call.code}")))
+        done = Result(
+            name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
+            tuple(execution.files), execution.stdout.strip(), call.named, call.guessed,
+        )  # fmt: skip
+        if done.opaque or done.type in (
+            "map",
+            "filter",
+            "zip",
+            "range",
+            "reversed",
+            "enumerate",
+            "dict_keys",
+            "dict_values",
+            "dict_items",
+        ):
+            done = yield from self._listed(done)
+        if call.receiver and done.type == "NoneType":
+            mutated = changed_in(execution, call.receiver)
+            if mutated is not None:
+                # `list.sort` and its like give nothing and change what they are called on.
+                done = replace(done, name=call.receiver, type=short(mutated), repr=mutated.repr, changed=True)
+        return done, execution
+
+    def _listed(self, done: Result) -> Generator[Action, Observation, Result]:
+        """An iterator as a list."""
+        told = yield from self.members(done)
+        if done.opaque and not told.iterator:
+            return done
+        code = f"list(islice({done.name}, {LISTED}))"
+        listed, name, _ = yield from self.assign(code, ["from itertools import islice"])
+        if listed is None:
+            return done
+        lines = (*done.lines, "from itertools import islice", f"{name} = {code}")
+        return replace(done, name=name, type=short(listed), repr=listed.repr, lines=lines)
+
+    def assign(
+        self, expression: str, imports: Sequence[str] = ()
+    ) -> Generator[Action, Observation, tuple[Variable | None, str, Execution | None]]:
+        """Bind the value of an expression to a new name; None instead of the variable where it raised."""
+        self._numbers += 1
+        name = f"result_{self._numbers}"
+        observed = yield Code("\n".join([*dict.fromkeys(imports), f"{name} = {expression}"]))
+        if not isinstance(observed, CodeObservation):
+            return None, name, None
+        return changed_in(observed.execution, name), name, observed.execution
+
+
+def short(variable: Variable) -> str:
+    """Its type's own name."""
+    return variable.type.rpartition(".")[2]
+
+
+def changed_in(execution: Execution, name: str) -> Variable | None:
+    """The variable, where the step has bound or changed it."""
+    return next((variable for variable in execution.changed if variable.name == name), None)
+
+
+def reason(execution: Execution) -> str:
+    """Why a step did not work, in a line."""
+    error = execution.error
+    return f"{error.type}: {error.message}"[:300] if error else execution.outcome.value

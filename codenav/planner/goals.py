@@ -1,0 +1,52 @@
+"""A clause that is being worked on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codenav.planner.calls import Result
+from codenav.planner.finding import Meaning
+from codenav.planner.reading import Clause
+from codenav.planner.survey import Callable_
+from codenav.planner.writing import Value
+
+
+@dataclass
+class Goal:
+    """A clause that is being worked on, and what stands in the way."""
+
+    clause: Clause
+    meaning: Meaning
+    values: tuple[Value, ...]
+    wanted: frozenset[Value]
+    """The literals that its result must come from."""
+    earlier: tuple[Result, ...] = ()
+    """Results of the clauses before, the newest first."""
+    last: bool = True
+    """Whether its result is the answer."""
+    constants: tuple[Value, ...] = ()
+    """Named by its words."""
+    rejected: set[str] = field(default_factory=set)
+    """Callables with whose results the next clause could not go on."""
+    why: str = ""
+    nearest: list[str] = field(default_factory=list)
+    tries: int = 0
+    """Calls that had been made before it was begun."""
+    searches: int = 0
+
+    def fails(self, why: str) -> None:
+        """Keep what is told where nothing works: the first reason, which is that of the likeliest callable."""
+        self.why = self.why or why
+
+    def told(self) -> str:
+        """The clause, why nothing was done, and what comes near."""
+        lines = [f"“{self.clause.text}”: {self.why or 'no callable that was found explains it'}"]
+        if self.nearest:
+            lines.append("Nearest: " + "; ".join(self.nearest))
+        return "\n".join(lines)
+
+
+def shape(item: Callable_) -> str:
+    """A callable with the names of its parameters."""
+    head = item.name if item.kind in ("member", "value") else item.expression
+    return f"{head}({', '.join(parameter.name for parameter in item.parameters)})"

@@ -1,0 +1,205 @@
+"""Runs in the sandbox: tells what callables take and give, what an object offers, what a package holds.
+
+Its text is one step of code, so it imports nothing of codenav. Source alone cannot tell what a decorator, a C extension
+or a dataclass makes of a signature; `inspect` can.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any, Dict, Tuple
+
+MARK = "codenav-survey:"
+"""Before the answers, so that what an import prints is not read as one."""
+DOC, SHORT = 3_000, 600
+"""Characters of a docstring: of what was asked for by name, and of what comes with it."""
+TOTAL = 50_000
+"""Of all docstrings in one answer: 64 KiB of output are kept."""
+Told = Dict[str, Any]
+Answer = Tuple[str, str, Told]
+"""Import line, dotted name, and what there is to tell."""
+Found = Tuple[str, str, str, str, Any, Any, str]
+"""Name and docstring in lower case, import line, dotted name, value, owner, and `instance` for a ready object."""
+MOST_NAMES = 4_000
+MOST_TOLD = 60
+
+
+def _told(value: Any, owner: Any, name: str, room: int) -> Told:
+    """Kind, parameters, result, docstring of one value; `owner` is the class or object that it was taken from."""
+    kind = "class" if inspect.isclass(value) else "function" if callable(value) else "object"
+    if owner is not None and not inspect.ismodule(owner):
+        of = owner if inspect.isclass(owner) else type(owner)
+        held = inspect.getattr_static(of, name, None)
+        if inspect.isclass(owner):
+            if getattr(value, "__self__", None) is not owner and not isinstance(held, (staticmethod, classmethod)):
+                if callable(value) and kind != "class":
+                    kind = "method"
+                elif hasattr(held, "__get__") and not inspect.isclass(value):
+                    kind = "property"
+        else:
+            kind = "member" if kind == "function" else kind
+    empty, shown, known, parameters = inspect.Parameter.empty, None, True, []
+    try:
+        shown = inspect.signature(value) if kind not in ("property", "object") else None
+    except (TypeError, ValueError):
+        known = False
+    for number, item in enumerate(shown.parameters.values() if shown else ()):
+        if number or kind != "method":
+            note = "" if item.annotation is empty else inspect.formatannotation(item.annotation)[:120]
+            default = "" if item.default is empty else repr(item.default)[:80]
+            parameters.append([item.name, item.kind.name, item.default is empty, note, default])
+    back = empty if shown is None else shown.return_annotation
+    doc = inspect.getdoc(value) or ""
+    if kind == "object":
+        # That of its class says nothing of this one.
+        doc = ""
+    if inspect.isclass(value) and value.__init__ is not object.__init__:
+        doc += "\n\n" + (inspect.getdoc(value.__init__) or "")
+    return {
+        "kind": kind,
+        "parameters": parameters,
+        "known": known,
+        "doc": doc[:room],
+        "returns": "" if back is empty else inspect.formatannotation(back)[:200],
+        "module": str(getattr(value, "__module__", "") or ""),
+        "type": type(value).__name__,
+        "abstract": inspect.isclass(value) and (inspect.isabstract(value) or issubclass(value, BaseException)),
+        "bases": [base.__name__ for base in value.__mro__[1:-1]][:10] if inspect.isclass(value) else [],
+    }
+
+
+def _items(items: list[list[str]]) -> Iterator[Answer]:
+    """By import line and dotted name."""
+    room = min(DOC, TOTAL // max(len(items), 1))
+    for line, dotted in items:
+        try:
+            space: dict[str, Any] = {}
+            exec(line, space)
+            head, *rest = dotted.split(".")
+            owner, value = None, space[head]
+            for part in rest:
+                owner, value = value, getattr(value, part)
+            yield line, dotted, _told(value, owner, dotted.rpartition(".")[2], room)
+        except BaseException as error:
+            yield line, dotted, {"error": f"{type(error).__name__}: {error}"[:200]}
+
+
+def _members(value: Any, expression: str) -> Iterator[Answer]:
+    """Public attributes of an object; properties are not asked for their values."""
+    names = [name for name in dir(value) if not name.startswith("_")][:200]
+    room = min(SHORT, TOTAL // max(len(names), 1))
+    for name in names:
+        try:
+            static = inspect.getattr_static(type(value), name, None)
+            if isinstance(static, property) or type(static).__name__ in ("cached_property", "getset_descriptor"):
+                told = {"kind": "value", "parameters": [], "known": True, "doc": (inspect.getdoc(static) or "")[:room]}
+                told.update(returns="", module=type(value).__module__, type="", bases=[])
+            else:
+                got = getattr(value, name)
+                told = _told(got, value, name, room)
+                if told["kind"] in ("object", "class"):
+                    told["kind"] = "value" if told["kind"] == "object" else "class"
+            yield "", f"{expression}.{name}", told
+        except Exception:
+            continue
+
+
+def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], dict[str, int]]:
+    """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is.
+
+    Words count less the more names they are in. Also: in how many each is, and for the empty word how many there are.
+    """
+    seen: set[Any] = set()
+    found: list[Found] = []
+    for module in dict.fromkeys(names):
+        try:
+            loaded = importlib.import_module(module)
+        except BaseException:
+            continue
+        public = getattr(loaded, "__all__", None)
+        for name in list(public if public is not None else dir(loaded))[:MOST_NAMES]:
+            if isinstance(name, str) and not name.startswith("_"):
+                _public(found, seen, module, name, getattr(loaded, name, None))
+    counts = {word: sum(word in near for near, *_ in found) for word in words}
+    worth = {word: weight / (1 + 0.25 * math.log2(max(1, counts[word] / 3))) for word, weight in words.items()}
+    told = []
+    for near, far, *where in found:
+        score = 0.3 * (where[-1] == "instance")
+        for word, weight in worth.items():
+            there = word in near or word in far
+            score += weight * ((4 if word == near else 3 if word in near else 1) if there else 0)
+        if score:
+            told.append((score - 0.01 * len(near), where))
+    told.sort(key=lambda item: -item[0])
+    told = told[:MOST_TOLD]
+    shown = {where[1] for _, where in told}
+    for _, (line, dotted, _, owner, _) in list(told):
+        if owner is not None and dotted.rpartition(".")[0] not in shown:
+            # What its methods are called on.
+            shown.add(dotted.rpartition(".")[0])
+            told.append((0.0, [line, dotted.rpartition(".")[0], owner, None, ""]))
+    room = min(SHORT, TOTAL // max(len(told), 1))
+    items = [
+        (line, dotted, _told(value, owner, dotted.rpartition(".")[2], room))
+        for _, (line, dotted, value, owner, _) in told
+    ]
+    return items, {**counts, "": len(found)}
+
+
+def _public(found: list[Found], seen: set[Any], module: str, name: str, value: Any) -> None:
+    """One public name, and of a class those in it."""
+    top = module.partition(".")[0]
+    own = str(getattr(value, "__module__", None) or module).partition(".")[0].lstrip("_")
+    if inspect.ismodule(value) or own != top:
+        return
+    if inspect.isclass(value) and (inspect.isabstract(value) or issubclass(value, BaseException)):
+        return
+    line = f"from {module} import {name}"
+    _keep(found, seen, line, name, value, None)
+    if inspect.isclass(value):
+        for inner in [one for one in dir(value) if not one.startswith("_")][:200]:
+            held = inspect.getattr_static(value, inner, None)
+            _keep(found, seen, line, f"{name}.{inner}", getattr(value, inner, held), value)
+
+
+def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any, owner: Any) -> None:
+    """What is inherited or imported elsewhere is kept once."""
+    name = dotted.rpartition(".")[2]
+    constant = not callable(value) and not isinstance(value, property)
+    function = getattr(value, "__func__", value)
+    if callable(value) and not isinstance(value, type(len)):
+        key: Any = (owner is None, id(function))
+    else:
+        key = (dotted, "" if owner else line)
+    if key in seen or (owner is not None and constant and not name.isupper()):
+        return
+    seen.add(key)
+    far = "" if constant else (inspect.getdoc(value) or "")[:200].lower()
+    kind = type(value).__module__.partition(".")[0]
+    instance = owner is None and constant and kind not in ("builtins", "typing", "re", "collections")
+    found.append((name.lower(), far, line, dotted, value, owner, "instance" if instance else ""))
+
+
+def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
+    """Print the answers to one question, after the mark."""
+    more: dict[str, Any] = {}
+    if "items" in question:
+        answers = list(_items(question["items"]))
+    elif "members" in question:
+        answers = list(_members(space[question["members"]], question["members"]))
+    else:
+        answers, counts = _package(question["package"], question["words"])
+        more["counts"] = counts
+    told = {"answers": answers, **more}
+    if "members" in question:
+        value = space[question["members"]]
+        # Others may be gone through as well, and offer more than that.
+        plain = type(value).__module__ in ("builtins", "itertools", "collections", "_collections_abc")
+        told["iterator"] = hasattr(type(value), "__next__") and plain
+    sys.stdout.flush()
+    print("\n" + MARK + json.dumps(told))

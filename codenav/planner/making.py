@@ -1,0 +1,273 @@
+"""Makes calls for a clause: fills what they take, and first makes what has to be made for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from codenav.execution import Execution
+from codenav.planner.calls import Call, Caller, Making, Result, reason
+from codenav.planner.filling import Filled, fillings, optional_fillings
+from codenav.planner.finding import Meaning
+from codenav.planner.giving import likely_gives, type_words
+from codenav.planner.goals import Goal, shape
+from codenav.planner.judging import SURE, judged
+from codenav.planner.mending import mended, missing_names, wants_object
+from codenav.planner.pool import Pool
+from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.words import parts, stem
+from codenav.planner.writing import Value, fit
+
+TRIES = 25
+"""Calls that are made for a clause in one go, those for its parameters included."""
+MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
+"""Words in the names of what makes an object of a text."""
+
+
+class Maker:
+    """Calls callables with what a clause gives."""
+
+    def __init__(self, caller: Caller, pool: Pool) -> None:
+        self._caller, self._pool = caller, pool
+
+    def judged(self, result: Result, goal: Goal) -> float:
+        """See `judging.judged`."""
+        return judged(result, goal, self._pool.known)
+
+    def spent(self, goal: Goal) -> bool:
+        return self._caller.count - goal.tries >= TRIES
+
+    def make(self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int) -> Making:
+        """Call something, and first whatever makes what it needs; with all literals where that works."""
+        best: Result | None = None
+        for filled in fillings(item, [*values, *goal.constants])[:3]:
+            if best is not None and filled.missing and goal.wanted <= best.used and not (best.nothing or best.echo):
+                # What takes all that was given needs nothing else.
+                continue
+            more = optional_fillings(item, filled, [*values, *goal.constants]) if not filled.missing else []
+            for way in [filled, *more]:
+                if self.spent(goal):
+                    return best
+                done = yield from self.with_(item, way, goal, values, depth)
+                if done is None:
+                    continue
+                if best is None or self.judged(done, goal) > self.judged(best, goal):
+                    best = done
+                if self.judged(best, goal) >= SURE:
+                    return best
+        return best
+
+    def on(self, owner: Result, item: Callable_, goal: Goal, values: Sequence[Value]) -> Making:
+        """A member of a result."""
+        if item.kind == "value":
+            call = Call(item, item.expression, (), owner.lines, owner.calls, self._used(owner, goal), owner.name)
+            done, _ = yield from self._caller.run(call)
+            return done
+        best: Result | None = None
+        without = [value for value in values if value.code != owner.name]
+        for filled in fillings(item, [*without, *goal.constants])[:2]:
+            if filled.missing and any(not likely for likely in filled.missing):
+                continue
+            more = optional_fillings(item, filled, [*without, *goal.constants]) if not filled.missing else []
+            for way in [filled, *more][:3]:
+                if self.spent(goal):
+                    return best
+                done = yield from self.with_(item, way, goal, without, 1, owner)
+                if done is not None and (best is None or self.judged(done, goal) > self.judged(best, goal)):
+                    best = done
+                if best is not None and self.judged(best, goal) >= SURE:
+                    # Another call might change what this one was made on.
+                    return best
+        return best
+
+    def _used(self, result: Result, goal: Goal) -> frozenset[Value]:
+        """What went into a result of this clause, or the result itself where it is of an earlier one."""
+        return frozenset((Value(result.name, result.type),)) if result in goal.earlier else result.used
+
+    def with_(
+        self,
+        item: Callable_,
+        filled: Filled,
+        goal: Goal,
+        values: Sequence[Value],
+        depth: int,
+        owner: Result | None = None,
+        must: Value | None = None,
+    ) -> Making:
+        """One way to fill it; what is missing becomes a goal of its own."""
+        used = set(filled.used) | (self._used(owner, goal) if owner else set())
+        lines: list[str] = list(owner.lines) if owner else []
+        calls: list[Callable_] = list(owner.calls) if owner else []
+        guessed = filled.guessed + (owner.guessed if owner else 0)
+        named = filled.named + (owner.named if owner else 0)
+        given: dict[str, str] = {}
+        imports: list[str] = []
+        left = [value for value in values if value not in filled.used]
+        bound = item.kind in ("method", "property")
+        receiver = [Parameter("self", "POSITIONAL_ONLY", True, item.owner)] if bound else []
+        for value in filled.used:
+            # What an earlier result needs comes before it.
+            lines += next((one.lines for one in goal.earlier if one.name == value.code), ())
+        for parameter in [*receiver, *filled.missing]:
+            result = self._at_hand(parameter, goal, left)
+            if result is None and depth:
+                result = yield from self._value_for(parameter, item, goal, left, depth, must)
+            if result is None:
+                typed = f" ({parameter.type[:60]})" if parameter.type else ""
+                goal.fails(f"{shape(item).partition('(')[0]} needs {parameter.name}{typed}, and nothing gives it")
+                return None
+            given[parameter.name] = result.name
+            guessed += result.guessed
+            named += result.named
+            used |= self._used(result, goal)
+            lines += result.lines
+            imports += [line for line in result.lines if line.startswith("from ")]
+            calls += result.calls if result not in goal.earlier else ()
+            left = [value for value in left if value not in used]
+        own = given.pop("self", "") if bound else owner.name if owner else ""
+        head = f"{own}.{item.name}" if own else item.expression
+        arguments = filled.arguments(**given)
+        call = Call(
+            item,
+            head if item.kind == "property" else f"{head}({arguments})",
+            (*filled.imports, *imports, *(() if own else (item.import_line,))),
+            tuple(dict.fromkeys(lines)),
+            tuple(calls),
+            frozenset(used),
+            own,
+            named,
+            guessed,
+        )
+        done, execution = yield from self._caller.run(call)
+        if done is not None or execution is None or execution.error is None:
+            return done
+        goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
+        if not given:
+            for other in mended(filled, execution):
+                again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
+                done, _ = yield from self._caller.run(again)
+                if done is not None:
+                    return done
+        return (yield from self._lifted(item, filled, goal, values, depth, owner, execution))
+
+    def _lifted(
+        self,
+        item: Callable_,
+        filled: Filled,
+        goal: Goal,
+        values: Sequence[Value],
+        depth: int,
+        owner: Result | None,
+        execution: Execution,
+    ) -> Making:
+        """The call with an object where it was given a text or a number, or with an argument that the message names."""
+        if depth < 2:
+            return None
+        named = [one for one in item.parameters if one.name in missing_names(execution) and one not in filled.missing]
+        if named:
+            taken = {parameter.name for parameter, _ in filled.given}
+            more = tuple(replace(one, required=True) for one in named if one.name not in taken)
+            if more:
+                again = replace(filled, missing=(*filled.missing, *more))
+                return (yield from self.with_(item, again, goal, values, depth - 1, owner))
+        if not wants_object(execution):
+            return None
+        for parameter, code in filled.given:
+            value = next((one for one in filled.used if one.code == code and one.literal is not None), None)
+            if value is None or parameter.type in ("str", "int", "float", "bool"):
+                continue
+            rest = tuple(pair for pair in filled.given if pair[0] is not parameter)
+            again = Filled(
+                rest,
+                (*filled.missing, parameter),
+                tuple(one for one in filled.used if one is not value),
+                0.0,
+                filled.imports,
+                signature=filled.signature,
+            )
+            done = yield from self.with_(item, again, goal, values, depth - 1, owner, value)
+            if done is not None:
+                return done
+        return None
+
+    def _value_for(
+        self,
+        parameter: Parameter,
+        target: Callable_,
+        goal: Goal,
+        values: Sequence[Value],
+        depth: int,
+        must: Value | None = None,
+    ) -> Making:
+        """One that is made with the words that no call has used."""
+        left = goal.meaning.left([target])
+        without = {target.expression}
+        own = target.owner if parameter.name == "self" else ""
+        for known in (True, False):
+            if not known:
+                yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
+                yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
+            meaning = self._pool.meaning(left)
+            for item in self._options(parameter, meaning, values, without, own)[: 2 if known else 4]:
+                if self.spent(goal):
+                    return None
+                result = yield from self.make(item, goal, values, depth - 1)
+                if result is None or result.repr == "None" or result.echo or not self._plausible(result, parameter):
+                    continue
+                if must is None or must in result.used:
+                    return result
+        return None
+
+    def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
+        """An earlier result of the right kind, else an object that a module holds ready."""
+        for before in goal.earlier:
+            if _is_a(before, parameter) and any(value.code == before.name for value in values):
+                return before
+        return self._pool.instance(parameter.type) if parameter.name == "self" else None
+
+    def _plausible(self, result: Result, parameter: Parameter) -> bool:
+        """Whether a result can be what a method is called on, or a parameter's class."""
+        if parameter.name != "self":
+            return True
+        if result.type == parameter.type:
+            return True
+        known = next(
+            (item for item in self._pool.surveys.values() if item.name == result.type and item.kind == "class"), None
+        )
+        return known is None or parameter.type in known.bases
+
+    def _options(
+        self,
+        parameter: Parameter,
+        meaning: Meaning,
+        values: Sequence[Value],
+        without: Collection[str],
+        owner: str,
+    ) -> list[Callable_]:
+        """Callables that may make a value for a parameter, likeliest first."""
+        options = []
+        literals = [value for value in values if value.literal is not None]
+        for item in self._pool.surveys.values():
+            gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
+            if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
+                continue
+            # Nobody has to ask for what another call needs.
+            score = max(0.0, meaning.score(item)) if meaning.words else 0.0
+            takes = max(
+                ((2 if one.required else 1) for value in literals[:2] for one in item.parameters if fit(value, one)),
+                default=0,
+            )
+            if item.name == owner:
+                gives = 2.5
+            makes = any(part in MAKERS for part in parts(item.name))
+            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes, item))
+        options.sort(key=lambda option: -option[0])
+        return [item for worth, item in options if worth > 0.4]
+
+
+def _is_a(result: Result, parameter: Parameter) -> bool:
+    """Whether a result goes with a parameter."""
+    if re.search(rf"\b{re.escape(result.type)}\b", parameter.type):
+        return True
+    return not parameter.type and not result.builtin

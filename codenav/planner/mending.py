@@ -1,0 +1,109 @@
+"""What a failed call's message says of its arguments: the same call, written in another way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from codenav.execution import Execution
+from codenav.planner.filling import Filled
+from codenav.planner.reading import Kind
+from codenav.planner.survey import Parameter
+from codenav.planner.writing import Value, dates, opened
+
+_ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
+_BYTES = re.compile(r"bytes|UnicodeEncodeError|buffer protocol|before hashing|str to ")
+_TEXT = re.compile(
+    rf"{_ASKS}\b(?:str|string|text)\b|(?:not|got) (?:an? )?'?(?:int|float)\b"
+    r"|'(?:int|float)' (?:object )?(?:has no|is not (?:iterable|subscriptable))"
+)
+_NUMBER = re.compile(
+    rf"{_ASKS}\b(?:int|integer|float|number|real)\b|'str' and '(?:int|float)'|'(?:int|float)' and 'str'"
+)
+_OBJECT = re.compile(
+    r"'(?:str|int|float|tuple|list|dict)' object has no attribute|(?:expected|must be|not)[^.]*\b[A-Z]\w+"
+    r"|TypeError|AttributeError|AssertionError"
+)
+_MISSING = re.compile(r"missing (?:\d+ )?required (?:positional |keyword-only )?arguments?:? (?P<names>.+)")
+
+
+def missing_names(execution: Execution) -> list[str]:
+    """Parameters that the message asks for."""
+    match = _MISSING.search(message(execution))
+    return re.findall(r"'(\w+)'", match["names"]) if match else []
+
+
+def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
+    """Other ways to write what was given, as the message asks for them."""
+    said = message(execution)
+    if _BYTES.search(said):
+        yield from _each(filled, lambda value, _: f"{value.code}.encode()" if value.type in ("str", "path") else "")
+    if _TEXT.search(said):
+        yield from _each(
+            filled, lambda value, _: repr(value.literal.text) if _is_number(value) and value.literal else ""
+        )
+    if _NUMBER.search(said):
+        yield from _each(filled, lambda value, _: _as_number(value))
+    if re.search(r"\bdate|isoformat|strftime|year|tzinfo", said):
+        for datetime in (False, True):
+            yield from _dated(filled, datetime=datetime)
+    if re.search(r"attribute '(?:read|readline|seek|close)'|file-?like|not an? (?:readable )?file", said):
+        yield from _each(
+            filled, lambda value, one: opened(value.literal, one) if value.literal and value.type == "path" else ""
+        )
+        texts = _each(filled, lambda value, _: f"StringIO({value.code})" if value.type == "str" else "")
+        yield from (replace(one, imports=(*one.imports, "from io import StringIO")) for one in texts)
+
+
+def wants_object(execution: Execution) -> bool:
+    """Whether it complains of what a text or a number is not."""
+    return bool(_OBJECT.search(message(execution)))
+
+
+def message(execution: Execution) -> str:
+    """Type and text of the error."""
+    return f"{execution.error.type}: {execution.error.message}" if execution.error else ""
+
+
+def _each(filled: Filled, written: object) -> Iterator[Filled]:
+    """With all arguments that can be written so."""
+    assert callable(written)
+    given, changed = [], False
+    for parameter, code in filled.given:
+        value = _value_of(filled, code)
+        other = written(value, parameter) if value is not None else ""
+        changed |= bool(other)
+        given.append((parameter, other or code))
+    if changed:
+        yield replace(filled, given=tuple(given))
+
+
+def _dated(filled: Filled, *, datetime: bool) -> Iterator[Filled]:
+    imports: list[str] = []
+
+    def written(value: Value, _: Parameter) -> str:
+        if value.literal is None or value.literal.kind is not Kind.DATE:
+            return ""
+        way = next(dates(value.literal, datetime=datetime))
+        imports.extend(way.imports)
+        return way.code
+
+    for one in _each(filled, written):
+        yield replace(one, imports=(*one.imports, *imports))
+
+
+def _value_of(filled: Filled, code: str) -> Value | None:
+    return next((value for value in filled.used if value.code == code and value.literal is not None), None)
+
+
+def _is_number(value: Value) -> bool:
+    return value.type in ("int", "float")
+
+
+def _as_number(value: Value) -> str:
+    if value.type != "str":
+        return ""
+    inside = ast.literal_eval(value.code)
+    return inside if isinstance(inside, str) and re.fullmatch(r"-?\d+(?:\.\d+)?", inside) else ""

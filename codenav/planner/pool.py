@@ -1,0 +1,131 @@
+"""What the packages hold, as far as it was asked for: through the search index, and of the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+
+from codenav.actions import Action, Observation, Search, SearchObservation
+from codenav.blocks import CodeBlock
+from codenav.planner.calls import Caller, Result
+from codenav.planner.finding import Meaning, candidates, module_of, queries
+from codenav.planner.goals import Goal
+from codenav.planner.survey import Callable_
+from codenav.planner.words import Language, parts, stem
+from codenav.planner.writing import Value
+
+SURVEYED = 14
+"""Callables of one search that the interpreter is asked about."""
+SEARCHES = 6
+"""That are made for a clause."""
+EVERYTHING = "type: (FUNCTION OR CLASS)"
+
+
+class Pool:
+    """Callables, constants and objects that requests may mean. It grows with each question."""
+
+    def __init__(self, caller: Caller, known: Language) -> None:
+        self.caller, self.known = caller, known
+        self.surveys: dict[tuple[str, str], Callable_] = {}
+        self._seen: dict[str, CodeBlock] = {}
+        self.modules: list[str] = []
+        self._looked: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._meanings: dict[tuple[tuple[str, ...], bool], Meaning] = {}
+
+    def meaning(self, words: Sequence[str], *, whether: bool = False) -> Meaning:
+        """Compared with each callable once."""
+        key = (tuple(words), whether)
+        if key not in self._meanings:
+            self._meanings[key] = Meaning(words, self.known, counts=self._counts, whether=whether)
+        return self._meanings[key]
+
+    def look(self, meaning: Meaning, more: Sequence[str], goal: Goal) -> Generator[Action, Observation, None]:
+        """Search for words, and for `more` that need not be explained; then ask what those found take."""
+        told = queries([*meaning.words, *more], self.known)
+        if not told or goal.searches >= SEARCHES or told[0] in self._looked:
+            return
+        self._looked.add(told[0])
+        goal.searches += 1
+        observed = yield Search("\n".join(told))
+        if isinstance(observed, SearchObservation):
+            # What was shown in full is not shown again: it stays in mind.
+            self._seen.update((hit.id, hit.block) for result in observed.results for hit in result.hits)
+        chosen = candidates(self._seen.values(), meaning, limit=SURVEYED)
+        items = [(block.import_line, block.qualname) for block in chosen]
+        owners = [(line, name.rpartition(".")[0]) for line, name in items if "." in name]
+        unknown = [item for item in dict.fromkeys([*items, *owners]) if item not in self.surveys]
+        self.modules += [module_of(block) for block in chosen]
+        if unknown:
+            names = ", ".join(dotted for _, dotted in unknown[:5]) + (" …" if len(unknown) > 5 else "")
+            found = yield from self.caller.ask({"items": unknown}, f"What do {names} take?")
+            self._take(found.items)
+            for why in found.failures[:1]:
+                goal.fails(why)
+
+    def glance(self) -> Generator[Action, Observation, None]:
+        """Where no word is found: what the code base is called."""
+        observed = yield Search(EVERYTHING)
+        if isinstance(observed, SearchObservation):
+            self.modules += [module_of(hit.block) for found in observed.results for hit in found.hits]
+            self.modules = [module for module in self.modules if module]
+
+    def offer(self, goal: Goal, more: Sequence[str] = ()) -> Generator[Action, Observation, None]:
+        """Ask the packages themselves: what no index holds, such as C extensions and what is made at run time."""
+        tops = dict.fromkeys(module.partition(".")[0] for module in self.modules)
+        inner = dict.fromkeys(module for module in self.modules if "." in module)
+        modules = [*list(tops)[:3], *list(inner)[:4]]
+        words = {word: 0.3 for word in more}
+        for word in goal.meaning.words:
+            for other in self.known.related.get(stem(word), ()):
+                words[other] = max(words.get(other, 0.0), 0.5 * goal.meaning.weights[word])
+        words |= {stem(word): weight for word, weight in goal.meaning.weights.items()}
+        words = {word: weight for word, weight in words.items() if len(word) > 2}
+        if not modules or not words or (asked := f"{modules} {sorted(words)}") in self._looked:
+            return
+        self._looked.add(asked)
+        found = yield from self.caller.ask(
+            {"package": modules, "words": words}, f"What does {modules[0]} itself offer?"
+        )
+        self._take(found.items)
+        self._counts.update(found.counts)
+
+    def _take(self, items: Iterable[Callable_]) -> None:
+        known = {(item.module, item.expression): key for key, item in self.surveys.items()}
+        for item in items:
+            key = known.get((item.module, item.expression))
+            if key is None:
+                self.surveys[item.import_line, item.expression] = item
+            elif item.kind != "object" and len(item.import_line) < len(self.surveys[key].import_line):
+                # From where its users import it.
+                self.surveys[key] = replace(self.surveys[key], import_line=item.import_line)
+
+    def constants(self, goal: Goal) -> Iterable[Value]:
+        """Members of enumerations, and constants of classes, that a word of the clause names."""
+        for item in self.surveys.values():
+            if item.kind != "object" or "." not in item.expression:
+                continue
+            named = [
+                word
+                for part in parts(item.name)
+                for word in goal.meaning.words
+                if self.known.likeness(word, part) >= 0.8
+            ]
+            owner = item.expression.rpartition(".")[0]
+            literal = next(
+                (
+                    value.literal
+                    for value in goal.values
+                    if value.is_word and value.literal is not None and value.literal.text == item.name
+                ),
+                None,
+            )
+            if named and len(named) >= len(parts(item.name)):
+                yield Value(item.expression, owner, literal, (item.import_line,), frozenset(named))
+
+    def instance(self, class_: str) -> Result | None:
+        """An object of a class that a module holds ready."""
+        for item in self.surveys.values():
+            if item.kind == "object" and item.returns == class_:
+                return Result(item.expression, class_, "", (item,), frozenset(), (item.import_line,))
+        return None

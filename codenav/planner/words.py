@@ -1,0 +1,154 @@
+"""Words of a language, from a data file, and how two words are told to mean the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from importlib import resources
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ENDINGS = (
+    "ization", "isation", "izing", "ising", "ized", "ised", "ize", "ise", "ations", "ation", "ingly", "ings", "ing",
+    "ions", "ion", "edly", "ies", "ied", "ed", "es", "er", "or", "ly", "s", "e", "y",
+)  # fmt: skip
+"""Cut off the end of a word, the longest that leaves three letters: `encode`, `encoding`, `encoder` are one."""
+FAMILY = 0.8
+"""What a word counts that means nearly the same: `load` for `read`."""
+ABBREVIATED = 0.7
+"""What a word counts that begins like another one: `dist` for `distance`."""
+DERIVED = 0.6
+"""What a word counts that shares most of its letters: `description` for `describe`."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """The word lists of one language; another language is another file."""
+
+    joins: tuple[str, ...]
+    """What stands between two clauses, longest first."""
+    stop: frozenset[str]
+    verbs: frozenset[str]
+    empty_verbs: frozenset[str]
+    """Verbs that say nothing of what is wanted: `compute the area` wants the area."""
+    determiners: frozenset[str]
+    making: frozenset[str]
+    """Verbs whose result is the thing itself: `make a graph`."""
+    weak: frozenset[str]
+    """Words that nearly everything has to do with."""
+    asked: Mapping[str, tuple[str, ...]]
+    """`count`, `most`, `least`: the words that ask it of a collection."""
+    families: tuple[frozenset[str], ...]
+    """Words of programs that mean nearly the same, as stems."""
+
+    @cached_property
+    def asking(self) -> frozenset[str]:
+        """The words of `asked`."""
+        return frozenset(word for phrases in self.asked.values() for phrase in phrases for word in phrase.split())
+
+    @cached_property
+    def related(self) -> Mapping[str, frozenset[str]]:
+        """Stem → the stems of its families."""
+        found: dict[str, frozenset[str]] = {}
+        for family in self.families:
+            for word in family:
+                found[word] = found.get(word, frozenset()) | family
+        return found
+
+    def asks(self, text: str) -> str:
+        """What a clause asks of a collection; empty where it asks nothing."""
+        for kind, phrases in self.asked.items():
+            if any(re.search(rf"\b{re.escape(phrase)}\b", text, re.IGNORECASE) for phrase in phrases):
+                return kind
+        return ""
+
+    def likeness(self, word: str, other: str) -> float:
+        """As `likeness`, and `FAMILY` for words that mean nearly the same."""
+        same = likeness(word, other)
+        return max(same, FAMILY) if same < FAMILY and stem(other) in self.related.get(stem(word), ()) else same
+
+    def weight(self, word: str) -> float:
+        """What a word of a clause says of what is wanted, 0 to 1."""
+        if word in self.empty_verbs or word in self.asking:
+            return 0.2
+        return 0.4 if word in self.weak else 1.0
+
+
+@cache
+def language(name: str = "english") -> Language:
+    """The word lists of a language."""
+    text = resources.files("codenav.planner").joinpath("languages", f"{name}.json").read_text(encoding="utf-8")
+    data = json.loads(text)
+    return Language(
+        joins=tuple(sorted(data["joins"], key=len, reverse=True)),
+        stop=frozenset(data["stop"]),
+        verbs=frozenset(data["verbs"]),
+        empty_verbs=frozenset(data["empty_verbs"]),
+        determiners=frozenset(data["determiners"]),
+        making=frozenset(data["making"]),
+        weak=frozenset(data["weak"]),
+        asked={kind: tuple(phrases) for kind, phrases in data["asks"].items()},
+        families=tuple(frozenset(map(stem, family)) for family in data["families"]),
+    )
+
+
+@lru_cache(maxsize=10_000)
+def stem(word: str) -> str:
+    """A word without its ending."""
+    word = word.lower()
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            cut = word[: -len(ending)]
+            return cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "ls" else cut
+    return word
+
+
+def parts(identifier: str) -> list[str]:
+    """The words in an identifier: `loadHTTPModel_v2` → load, http, model, v, 2."""
+    return [part.lower() for part in _PART.findall(identifier)]
+
+
+_GLUE = frozenset(
+    ("to", "from", "get", "set", "is", "as", "un", "de", "of", "by", "in", "read", "load", "write", "parse", "make")
+)
+
+
+def segmented(identifier: str, words: Collection[str]) -> list[str]:
+    """As `parts`, and what is written as one word is cut where it is one of `words`: `fromcsv` → from, csv."""
+    found: list[str] = []
+    for part in parts(identifier):
+        cut = next((cut for word in words if len(word) >= 3 and (cut := _cut(part, word, words))), None)
+        found += cut or [part]
+    return found
+
+
+def _cut(part: str, word: str, words: Collection[str]) -> list[str] | None:
+    stems = {stem(one) for one in words}
+    for form in (word, stem(word)):
+        if part == word or len(form) < 3:
+            return None
+        first, last = part[len(form) :], part[: -len(form)]
+        if part.startswith(form) and (first in _GLUE or stem(first) in stems or _begins(first, words)):
+            return [word, first]
+        if part.endswith(form) and (last in _GLUE or stem(last) in stems or _begins(last, words)):
+            return [last, word]
+    return None
+
+
+def _begins(piece: str, words: Collection[str]) -> bool:
+    """Whether it abbreviates a word: `col` a column, `e` an edge, as in `ecount`."""
+    return (len(piece) >= 3 or len(piece) == 1) and any(word.startswith(piece) for word in words)
+
+
+@lru_cache(maxsize=100_000)
+def likeness(word: str, other: str) -> float:
+    """1 for the same word in another form, less for an abbreviation or a derived word, else 0."""
+    if stem(word) == stem(other):
+        return 1.0
+    short, long = sorted((word.lower(), other.lower()), key=len)
+    if len(short) >= 4 and long.startswith(short):
+        return ABBREVIATED
+    common = next((at for at, (one, two) in enumerate(zip(short, long, strict=False)) if one != two), len(short))
+    return DERIVED if common >= 5 and common >= 0.7 * len(short) and common >= 0.5 * len(long) else 0.0

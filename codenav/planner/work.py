@@ -1,0 +1,283 @@
+"""The work on one request, clause by clause: looks for callables, tries them, and takes the best result.
+
+Everything is a generator of actions that is sent their observations, so that it reads as the order in which it happens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Generator
+from dataclasses import replace
+
+from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
+from codenav.blocks import BlockKind
+from codenav.planner.calls import Caller, Making, Result, reason
+from codenav.planner.filling import Filled
+from codenav.planner.goals import Goal, shape
+from codenav.planner.judging import ENOUGH, GOOD, SURE, doubt, ranked, room_for
+from codenav.planner.making import Maker
+from codenav.planner.pool import Pool
+from codenav.planner.reading import Clause, asked_for, code_in, read
+from codenav.planner.survey import Callable_
+from codenav.planner.words import Language, language, parts
+from codenav.planner.writing import Value
+
+GAVE_UP = "FAILED: "
+"""What an answer begins with that is none."""
+Steps = Generator[Action, Observation, None]
+
+TARGETS, DEEP = 10, 6
+"""Callables that are tried for a clause, and those for which others are called."""
+FAR = 0.35
+"""How much less likely than the best result is good a callable may be for it still to be tried."""
+DEPTH = 3
+"""Of a parameter of a parameter."""
+EXTENDED, MEMBERS, OFFERED = 2, 4, 0.15
+"""Calls that are made on a result, one after another; its members that are tried; how likely they have to be."""
+OTHERS = 3
+"""Other results of a clause that are tried, where the next one cannot go on."""
+NEAREST = 5
+SHOWN = 10
+"""Places that are named of what was asked for by name."""
+DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
+
+
+class Work:
+    """One request; `steps` yields its actions."""
+
+    def __init__(self, request: str, *, files: Collection[str] = (), known: Language | None = None) -> None:
+        self._known = known or language()
+        self._request = request
+        self.clauses = read(request, files=files, lists=self._known)
+        self._caller = Caller()
+        self._pool = Pool(self._caller, self._known)
+        self._maker = Maker(self._caller, self._pool)
+        self._results: list[Result] = []
+
+    def steps(self) -> Steps:
+        """The whole request: Python is run as it is, a question about the code is answered with what is found."""
+        if code := code_in(self._request):
+            yield from self._as_it_is(code)
+        elif name := asked_for(self._request):
+            yield from self._where(name)
+        else:
+            yield from self._by_calls()
+
+    def _as_it_is(self, code: str) -> Steps:
+        observed = yield Code(code)
+        execution = observed.execution if isinstance(observed, CodeObservation) else None
+        if execution is None or not execution.ok:
+            yield Done(f"{GAVE_UP}{reason(execution) if execution else 'the code did not run'}")
+            return
+        yield CodeSummary(code)
+        yield Done(execution.stdout.strip() or "done; it printed nothing")
+
+    def _where(self, name: str) -> Steps:
+        own = name.rpartition(".")[2]
+        observed = yield Search(f"name: {own} AND ({' '.join(name.split('.'))})\nname: {own}")
+        results = observed.results if isinstance(observed, SearchObservation) else ()
+        blocks = [hit.block for found in results for hit in found.hits if hit.block.kind in DEFINITIONS]
+        chosen = [block for block in blocks if block.name == own] or blocks
+        told = [f"{block.path}:{block.lines.start}  {block.kind.value.lower()} {block.qualname}" for block in chosen]
+        yield Done("\n".join(list(dict.fromkeys(told))[:SHOWN]) or f"{GAVE_UP}nothing here is named {name}")
+
+    def _by_calls(self) -> Steps:
+        failed: list[Goal] = []
+        before: Goal | None = None
+        for clause in self.clauses:
+            goal = self._goal(clause)
+            result = yield from self._clause(goal)
+            if result is None and before is not None:
+                result = yield from self._otherwise(before, goal)
+            if result is None:
+                if not (self._results and self._is_shown(goal)):
+                    failed.append(goal)
+            else:
+                self._results.append(result)
+                before = goal
+        if not self._results:
+            why = "\n".join(goal.told() for goal in failed)
+            yield Done(GAVE_UP + (why or "the request says nothing that could be looked for"))
+            return
+        last = self._results[-1]
+        answer = yield from self._answer(last)
+        if not answer:
+            yield Done(f"{GAVE_UP}what came out says nothing of itself: {last.repr}")
+            return
+        yield CodeSummary(self._script(last))
+        undone = "\n".join(goal.told() for goal in failed)
+        yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
+
+    def _otherwise(self, before: Goal, goal: Goal) -> Making:
+        """The clause again, with something else for the one before it."""
+        kept = self._results[-1]
+        for _ in range(OTHERS):
+            before.rejected.add(self._results[-1].calls[-1].expression)
+            other = yield from self._clause(before)
+            if other is None:
+                break
+            self._results[-1] = other
+            result = yield from self._clause(self._goal(goal.clause))
+            if result is not None:
+                return result
+        self._results[-1] = kept
+        return None
+
+    def _is_shown(self, goal: Goal) -> bool:
+        """Whether a clause that nothing was found for only asks to see what is there: `and give its score`."""
+        last = self._results[-1]
+        shows = any(word in self._known.empty_verbs for word in goal.meaning.words)
+        return shows and not goal.wanted and goal.clause.refers_back and last.type in ("tuple", "dict", "list")
+
+    def _goal(self, clause: Clause) -> Goal:
+        told = sorted((*clause.literals, *clause.spoken), key=lambda literal: literal.start)
+        literals = tuple(Value.of(literal) for literal in told)
+        earlier = tuple(Value(result.name, result.type) for result in reversed(self._results))
+        wanted = frozenset(value for value in literals if not value.is_word)
+        meaning = self._pool.meaning(clause.words, whether=clause.asks_whether)
+        return Goal(
+            clause,
+            meaning,
+            (*literals, *earlier),
+            wanted,
+            tuple(reversed(self._results)),
+            last=clause is self.clauses[-1],
+        )
+
+    def _answer(self, last: Result) -> Generator[Action, Observation, str]:
+        """What the last result says; empty where that is nothing."""
+        if last.printed and last.repr == "None":
+            return last.printed
+        shown = yield Code(f"print({last.name})")
+        answer = last.repr
+        if isinstance(shown, CodeObservation) and shown.execution.ok and shown.execution.stdout.strip():
+            answer = shown.execution.stdout.strip()
+        if last.files:
+            told = "" if last.nothing or last.repr == "None" or last.opaque else f"\n{answer}"
+            return f"wrote {', '.join(last.files)}{told}"
+        return "" if re.fullmatch(r"<.* (?:object )?at 0x[0-9a-f]+>", answer, re.DOTALL) else answer
+
+    def _script(self, last: Result) -> str:
+        lines = list(dict.fromkeys(line for result in self._results for line in result.lines))
+        imports = sorted(line for line in lines if line.startswith(("from ", "import ")))
+        shown = [] if last.printed and last.repr == "None" else [f"print({last.name})"]
+        return "\n".join([*imports, *(line for line in lines if line not in imports), *shown])
+
+    def _clause(self, goal: Goal) -> Making:
+        """The best result for a clause; None where nothing fits well enough."""
+        types = [part for result in goal.earlier if not result.builtin for part in parts(result.type)]
+        yield from self._pool.look(goal.meaning, types[:2], goal)
+        if not self._pool.modules:
+            yield from self._pool.glance()
+        yield from self._pool.offer(goal)
+        goal.constants = tuple(self._pool.constants(goal))
+        targets: list[Callable_] = list(self._pool.surveys.values())
+        for result in [result for result in goal.earlier if not result.builtin][:2]:
+            told = yield from self._caller.members(result)
+            targets += told.items
+        found = ranked(targets, goal)
+        goal.nearest = [shape(item) for _, item in found[:NEAREST]]
+        likely = [pair for pair in found if pair[1].expression not in goal.rejected][:TARGETS]
+        best: tuple[float, Result] | None = None
+        for depth in (0, DEPTH):
+            # First what can be called as it is; only then what has to be given something that must be made.
+            goal.tries = self._caller.count
+            for score, item in likely if not depth else likely[:DEEP]:
+                if best is not None and score < best[0] - FAR:
+                    break
+                made = yield from self._tried(item, goal, depth)
+                if made is None:
+                    continue
+                worth = self._maker.judged(made, goal)
+                if best is None or worth > best[0]:
+                    best = worth, made
+                if worth >= SURE:
+                    break
+            if best is not None and best[0] >= GOOD:
+                break
+        if best is None:
+            return None
+        if best[0] < ENOUGH:
+            goal.fails(doubt(best[1], goal))
+            return None
+        return (yield from self._finished(best[1], goal))
+
+    def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:
+        """Call something, and then what its result offers for what is left of the clause."""
+        if item.kind in ("member", "value"):
+            owner = next(result for result in goal.earlier if result.name == item.owner)
+            result = yield from self._maker.on(owner, item, goal, goal.values)
+        else:
+            result = yield from self._maker.make(item, goal, goal.values, depth)
+        if result is None:
+            return None
+        found = yield from self._extended(result, goal, EXTENDED)
+        if item.kind == "class" and result.used and not item.required and self._maker.judged(found, goal) < 1.0:
+            # What it was given may be meant for one of its methods.
+            plain = yield from self._maker.with_(item, Filled((), (), (), 0.0), goal, (), 0)
+            other = (yield from self._extended(plain, goal, EXTENDED)) if plain is not None else None
+            if other is not None and self._maker.judged(other, goal) > self._maker.judged(found, goal):
+                return other
+        return found
+
+    def _extended(self, result: Result, goal: Goal, depth: int) -> Generator[Action, Observation, Result]:
+        """The result, or what is better: what one of its members gives."""
+        worth = self._maker.judged(result, goal)
+        left = goal.meaning.left(result.calls)
+        literals = [value for value in goal.wanted if value not in result.used]
+        silent = result.opaque and goal.last
+        if not depth or result.builtin or not (left or literals or silent) or worth >= SURE:
+            return result
+        told = yield from self._caller.members(result)
+        meaning = self._pool.meaning(left or goal.meaning.words)
+        offers = []
+        for item in told.items:
+            if item.kind == "class":
+                continue
+            score = meaning.score(item) + room_for(item, literals)
+            if score > OFFERED:
+                offers.append((score, item))
+        best = worth, result
+        for _, item in sorted(offers, key=lambda pair: -pair[0])[:MEMBERS]:
+            if self._maker.spent(goal):
+                break
+            called = yield from self._maker.on(
+                result, item, goal, [one for one in goal.values if one not in result.used]
+            )
+            if called is None:
+                continue
+            more = yield from self._extended(called, goal, depth - 1)
+            if (found := self._maker.judged(more, goal)) > best[0]:
+                best = found, more
+        return best[1]
+
+    def _finished(self, result: Result, goal: Goal) -> Generator[Action, Observation, Result]:
+        """What the clause asks of a collection: how many there are, or which is highest or lowest."""
+        kind = self._known.asks(goal.clause.text)
+        if not kind or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
+            return result
+        asked = [word for phrase in self._known.asked[kind] for word in phrase.split() if word in goal.meaning.words]
+        if kind != "count" and any(
+            goal.meaning.qualities(call)[word] >= 0.6 for call in result.calls for word in asked
+        ):
+            # `largest_component` has answered it.
+            return result
+        key = f", key={result.name}.get" if result.type in ("dict", "defaultdict", "Counter") else ""
+        code = {
+            "count": f"len({result.name})",
+            "most": f"max({result.name}{key})",
+            "least": f"min({result.name}{key})",
+        }[kind]
+        made, name, _ = yield from self._caller.assign(code, [])
+        if made is None and kind == "count":
+            code = f"sum(1 for _ in {result.name})"
+            made, name, _ = yield from self._caller.assign(code, [])
+        if made is None:
+            return result
+        return replace(
+            result,
+            name=name,
+            type=made.type.rpartition(".")[2],
+            repr=made.repr,
+            lines=(*result.lines, f"{name} = {code}"),
+        )

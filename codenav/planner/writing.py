@@ -1,0 +1,202 @@
+"""How a value is written for a parameter, and how well it goes with it: by type, by name, by the words beside it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from codenav.planner.reading import Kind, Literal, word_parts
+from codenav.planner.survey import Parameter
+from codenav.planner.words import language, likeness, parts
+
+GOES_ON = 0.4
+"""Added for the result of an earlier clause."""
+AS_TEXT = 0.6
+"""What a number is worth as a text, and a text as a number."""
+WORD = 0.4
+"""Factor where the value may as well be a word of the request."""
+UNTYPED, DECLARED, EXACT = 0.5, 1.0, 1.3
+"""What a fit is worth where a parameter says nothing of its type, where it says that of the value, and where the value
+is of the very class."""
+ALIAS = 0.1
+"""The same where it names a type that may stand for a plain one."""
+SENTINEL = 0.15
+"""The same where its default is of another type, which may only say that nothing was given."""
+BESIDE = 0.8
+"""Added where a word beside the value is the parameter's name."""
+_WORDS_OF = {
+    "str": r"\bstr\b|string|\btext\b|AnyStr|bytes|\bname\b|\burl\b|regex|pattern",
+    "path": r"path|file|\bfp\b|stream|\bIO\b",
+    "int": r"\bint\b|integer|\bnumber\b|numeric|scalar|index",
+    "float": r"float|\breal\b|\bnumber\b|numeric|scalar|double|Decimal|complex",
+    "bool": r"\bbool",
+    "list": r"\blist\b|sequence|iterable|array|collection|\bset\b|vector|Iterator",
+    "tuple": r"tuple|pair|sequence|iterable|array|coordinate|point",
+    "dict": r"\bdict\b|\bmap|\bitems\b",
+    "set": r"\bset\b|iterable|collection",
+    "date": r"date|time",
+}
+_ANYTHING = re.compile(r"\bany\b|\bobject\b|\bT\b|_T\b|typing\.Any|hashable|\bnodes?\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something that a parameter can be given: a literal, or the result of an earlier call."""
+
+    code: str
+    type: str
+    """Name of its Python type; `date` and `path` for texts that look like one."""
+    literal: Literal | None = None
+    imports: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    """The words of the clause that name it: of a constant, of a literal that may as well be a word."""
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it may as well be a word of the request as a value: `ASCII`, `snake_case`."""
+        return (
+            self.literal is not None
+            and self.literal.kind is Kind.CODE
+            and self.literal.text.replace("-", "_").isidentifier()
+        )
+
+    @classmethod
+    def of(cls, literal: Literal) -> Value:
+        """A literal as a value."""
+        if literal.kind is Kind.FILE:
+            return cls(literal.code, "path", literal)
+        if literal.kind is Kind.DATE:
+            return cls(literal.code, "date", literal)
+        words = frozenset(word_parts(literal)) if literal.kind is Kind.CODE else frozenset[str]()
+        return cls(literal.code, type(ast.literal_eval(literal.code)).__name__, literal, (), words)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A value written for a parameter."""
+
+    code: str
+    worth: float
+    imports: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=10_000)
+def way(value: Value, parameter: Parameter) -> Way:
+    """How a value is best written for a parameter, and how well it goes with it; worth 0 where it cannot."""
+    wanted = parameter.type.strip("'\"")
+    if value.literal is None or value.imports:
+        worth = EXACT if re.search(rf"\b{re.escape(value.type)}\b", wanted) else by_words(value.type, parameter)
+        named = _of_name(value, parameter) + BESIDE * (beside(value, parameter) == 1.0)
+        if value.words and worth < EXACT and not named:
+            # A constant goes where its class is asked for.
+            worth = 0.0
+        # What came before is what a clause goes on with.
+        return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
+    best = max(_ways(value, value.literal, parameter, wanted), key=lambda one: one.worth)
+    near = beside(value, parameter)
+    if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
+        return best
+    worth = (best.worth or SENTINEL) * (WORD if value.is_word else 1.0) + BESIDE * near
+    return Way(best.code, worth, best.imports)
+
+
+def fit(value: Value, parameter: Parameter) -> float:
+    """How well a value goes with a parameter; 0 where it cannot."""
+    return way(value, parameter).worth
+
+
+def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> Iterator[Way]:
+    yield Way(value.code, by_words(value.type, parameter))
+    if literal.kind is Kind.NUMBER and by_words("str", parameter) >= DECLARED:
+        yield Way(repr(literal.text), AS_TEXT)
+    if value.type == "str" and by_words("int", parameter) >= DECLARED and not by_words("str", parameter):
+        inside = ast.literal_eval(value.code)
+        if re.fullmatch(r"-?\d+(?:\.\d+)?", inside):
+            yield Way(inside, AS_TEXT)
+    if literal.kind is Kind.DATE and re.search(r"\b(?:date|datetime)\b", wanted, re.IGNORECASE):
+        yield from dates(literal, datetime=bool(re.search(r"\bdatetime\b(?!\.)", wanted)))
+    if literal.kind is Kind.FILE and _is_open_file(parameter):
+        yield Way(opened(literal, parameter), EXACT)
+    if literal.kind is Kind.FILE and re.fullmatch(r"(?:pathlib\.)?Path", wanted):
+        yield Way(f"Path({literal.code})", EXACT, ("from pathlib import Path",))
+    if (
+        literal.kind is Kind.NUMBER
+        and re.search(r"\bDecimal\b", wanted)
+        and not re.search(r"\b(?:int|float)\b", wanted)
+    ):
+        yield Way(f"Decimal({value.code!r})", EXACT, ("from decimal import Decimal",))
+
+
+def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
+    """A date as an object."""
+    if datetime or len(literal.text) > 10:
+        yield Way(f"datetime.fromisoformat({literal.code})", EXACT, ("from datetime import datetime",))
+    else:
+        yield Way(f"date.fromisoformat({literal.code})", EXACT, ("from datetime import date",))
+
+
+def opened(literal: Literal, parameter: Parameter) -> str:
+    """A file as an open file."""
+    binary = re.search(r"bytes|binary", f"{parameter.type} {parameter.text}", re.IGNORECASE)
+    return f"open({literal.code}, 'rb')" if binary else f"open({literal.code})"
+
+
+def _is_open_file(parameter: Parameter) -> bool:
+    if re.search(r"\bpath|\bstr\b(?!\])|PathLike|filename", parameter.type):
+        return False
+    return bool(
+        re.search(r"\b\w*IO\b|file[- ](?:object|like)|stream", f"{parameter.type} {parameter.text}")
+        or re.fullmatch(r"f|fp|fh|fd|fileobj|file_?object|stream|handle", parameter.name)
+    )
+
+
+def _of_name(value: Value, parameter: Parameter) -> float:
+    """Whether the class of a result names the parameter: a `Basket` for `basket`."""
+    return BESIDE * max(
+        (likeness(one, other) for one in parts(value.type)[-1:] for other in parts(parameter.name)), default=0.0
+    )
+
+
+def by_words(type_: str, parameter: Parameter) -> float:
+    """How well a type goes with what a parameter says of its own; 0 where it cannot."""
+    # An alias tells by its parts: `NumberOrString`.
+    wanted = " ".join([parameter.type, *parts(parameter.type)]) if parameter.type else ""
+    names = {"path": ("path", "str"), "date": ("date", "str"), "int": ("int", "float")}.get(type_, (type_,))
+    if (
+        type_ == "path"
+        and not _is_open_file(parameter)
+        and re.search(r"path|file|\bio\b", f"{parameter.type} {parameter.name}", re.IGNORECASE)
+    ):
+        return EXACT
+    if wanted:
+        if any(re.search(_WORDS_OF.get(name, rf"\b{re.escape(name)}\b"), wanted, re.IGNORECASE) for name in names):
+            return DECLARED
+        if _ANYTHING.search(wanted):
+            return UNTYPED
+        known = any(re.search(pattern, wanted, re.IGNORECASE) for pattern in _WORDS_OF.values())
+        if known or re.search(r"\bgraph\b|frame|matrix|image|model|geometry", wanted):
+            return 0.0
+        # A class of the package, or another name for a plain type: `UnparsedVersion`.
+        return ALIAS if re.search(r"[A-Z]", wanted) else 0.2
+    if parameter.default not in ("", "None"):
+        try:
+            default = type(ast.literal_eval(parameter.default)).__name__
+        except (ValueError, SyntaxError):
+            return 0.2
+        if default in names or (default == "float" and type_ == "int"):
+            return DECLARED
+        return 0.0 if default == "bool" else SENTINEL
+    return UNTYPED
+
+
+def beside(value: Value, parameter: Parameter) -> float:
+    """Whether a word beside the literal names the parameter: `width 200`, `3 decimals`, `by='name'`."""
+    if value.literal is None:
+        return 0.0
+    near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
+    own = parts(parameter.name)
+    known = language()
+    return max((worth * known.likeness(word, part) for word, worth in near for part in own), default=0.0)

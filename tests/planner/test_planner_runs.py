@@ -1,0 +1,189 @@
+"""The planner does plain requests in a real sandbox, on real packages and on a code base with a case for each rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from command_line import codenav
+
+import codenav as api
+from codenav.errors import SandboxUnavailable
+from codenav.sandboxes import bubblewrap
+
+SHOP = '''
+"""A shop."""
+import itertools
+
+
+class Basket:
+    """What a customer takes."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.fruits = []
+
+    def __repr__(self) -> str:
+        return f"Basket({self.owner!r}, {self.fruits})"
+
+    def add_fruit(self, fruit: str) -> None:
+        """Put a fruit into the basket."""
+        self.fruits.append(fruit)
+
+
+def open_basket(owner: str) -> Basket:
+    """Open a basket for its owner."""
+    return Basket(owner)
+
+
+def checksum(data: bytes) -> int:
+    """The checksum of some data."""
+    if not isinstance(data, bytes):
+        raise TypeError("a bytes-like object is required, not 'str'")
+    return sum(data) % 256
+
+
+def countdown(start: int):
+    """Count down from a start."""
+    yield from range(start, 0, -1)
+
+
+def is_ripe(fruit: str) -> bool:
+    """Whether a fruit is ripe."""
+    return fruit.endswith("a")
+
+
+def ripe(fruit: str) -> str:
+    """A riper fruit."""
+    return fruit * 2
+
+
+def prices(fruits: list) -> dict:
+    """The prices of fruits."""
+    return {fruit: len(fruit) for fruit in fruits}
+
+
+def write_bill(path: str, total: float) -> None:
+    """Write the bill with its total to a file."""
+    with open(path, "w") as file:
+        file.write(f"{total:.2f}")
+
+
+def sell(fruit: str):
+    """Sell a fruit."""
+    raise RuntimeError("nothing is for sale")
+
+
+def leave():
+    """Leave the shop."""
+    import os
+
+    os._exit(3)
+'''
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "shop.py").write_text(SHOP)
+    return folder
+
+
+def run(request: str, on: str | Path, **options: object) -> api.EpisodeResult:
+    return api.run(request, on=on, model="planner", lint=False, types=False, **options)
+
+
+REAL = {
+    "Which node of the karate club graph has the highest betweenness?": ("pkg:networkx", r"0"),
+    "How many connected components does the path graph with 5 nodes have?": ("pkg:networkx", r"1"),
+    "What is the diameter of the cycle graph with 10 nodes?": ("pkg:networkx", r"5"),
+    "Which date is Easter in 2024?": ("pkg:python-dateutil", r"2024-03-31"),
+    "Canonicalize the name 'Foo.Bar_baz'": ("pkg:packaging", r"foo-bar-baz"),
+}
+
+
+@pytest.mark.parametrize("request_", REAL)
+def test_plain_requests_on_real_packages(request_: str) -> None:
+    package, expected = REAL[request_]
+    result = run(request_, package)
+    assert (result.status, result.model) == ("done", "planner"), result.reason
+    assert re.fullmatch(expected, result.answer)
+    assert result.summary.verified
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        ("Compute the checksum of 'abc'", "38"),
+        ("Count down from 3", "[3, 2, 1]"),
+        ("Is 'banana' ripe?", "True"),
+        ("What are the prices of ['kiwi', 'fig']?", "{'kiwi': 4, 'fig': 3}"),
+        ("Which of the prices of ['kiwi', 'fig'] is highest?", "kiwi"),
+        ("Open a basket for 'Ann' and add the fruit 'fig'", "Basket('Ann', ['fig'])"),
+    ],
+)
+def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) -> None:
+    result = run(request_, shop)
+    assert (result.status, result.answer) == ("done", answer), result.reason
+    assert result.summary.verified
+
+
+def test_files_are_written_into_the_work_folder(shop: Path, tmp_path: Path) -> None:
+    result = run("Write the bill with the total 7.5 to bill.txt", shop, work_dir=tmp_path / "work")
+    assert result.status == "done" and "wrote bill.txt" in result.answer, result.reason
+    assert (tmp_path / "work" / "bill.txt").read_text() == "7.50"
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        ("Sell the fruit 'fig'", "RuntimeError: nothing is for sale"),
+        ("Leave the shop", "ended with exit code 3"),
+        ("Paint the ceiling with 'lime'", "no callable"),
+        ("Open a basket", "needs owner"),
+        ("Multiply the checksum of 'abc' by 12", "12"),
+        ("¿Cuánto cuesta?", "“¿Cuánto cuesta?”"),
+        ("!?", "says nothing"),
+    ],
+)
+def test_what_it_cannot_do_is_told_with_the_reason(shop: Path, request_: str, why: str) -> None:
+    result = run(request_, shop)
+    assert result.status == "failed" and result.exit_code == 1
+    assert why in result.reason + result.answer
+
+
+def test_the_command_line_says_that_it_is_no_model(shop: Path) -> None:
+    ran = codenav("run", "Is 'banana' ripe?", "--on", shop, "--model", "planner", "--no-lint", "--no-types")
+    assert ran.code == 0 and ran.out.startswith("True\nsummary: verified")
+    assert "a planner does this, no language model" in ran.err
+    ran = codenav("run", "Sell the fruit 'fig'", "--on", shop, "--model", "planner", "--json")
+    assert ran.code == 1 and "sell(fruit)" in ran.document["reason"] + ran.document["answer"]
+
+
+def test_it_is_the_default_where_no_model_and_no_server_is_named(shop: Path) -> None:
+    ran = codenav("run", "Is 'banana' ripe?", "--on", shop)
+    assert (ran.code, ran.out) == (0, "True\nsummary: verified\n")
+    assert "a planner does this, no language model" in ran.err
+    ran = codenav("run", "Is 'banana' ripe?", "--on", shop, "--base-url", "http://127.0.0.1:9/v1")
+    assert ran.code == 4 and "--model" in ran.err
+
+
+def test_it_does_not_run_without_isolation_unless_that_is_asked_for(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run("Is 'banana' ripe?", shop, sandbox="process")
+    assert (result.status, result.answer) == ("done", "True")
+    monkeypatch.setenv("PATH", str(shop))
+    bubblewrap.trouble.cache_clear()
+    try:
+        with pytest.raises(SandboxUnavailable, match="in a sandbox only"):
+            run("Is 'banana' ripe?", shop, confirm=lambda question: True)
+    finally:
+        bubblewrap.trouble.cache_clear()
+
+
+def test_a_bound_on_steps_ends_it(shop: Path) -> None:
+    result = run("Compute the checksum of 'abc'", shop, limits=api.Limits(steps=2))
+    assert (result.status, result.exit_code) == ("limit", 3)
