@@ -3,6 +3,8 @@
 # make lint: ruff and mypy
 PYTHON ?= python3
 BIN := .venv/bin
+# More than processors: half of a run is waiting for servers and for time limits.
+PROCESSES ?= $$(($$(nproc) + 1))
 REQUEST := Which node of the karate club graph has the highest betweenness?
 
 .PHONY: demo test lint bubblewrap servers clean
@@ -15,10 +17,10 @@ demo: .venv/installed bubblewrap
 	    sandbox=process; \
 	fi; \
 	$(BIN)/codenav run "$(REQUEST)" --on pkg:networkx --python .venv --sandbox $$sandbox \
-	    --model scripted:examples/karate_club.actions
+	    --model planner
 
 test: .venv/installed bubblewrap servers
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder
 
 lint: .venv/installed
 	$(BIN)/ruff check .

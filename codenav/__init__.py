@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search, Step
     from codenav.api import index, load_episode, run, sandbox, search
     from codenav.blocks import BlockKind, CodeBlock, Hit, SearchResult
+    from codenav.describing import describe
     from codenav.episode import Episode
     from codenav.episodes.record import EpisodeResult
     from codenav.errors import CodeNavError
@@ -67,6 +68,7 @@ __all__ = [
     "Usage",
     "callees",
     "callers",
+    "describe",
     "index",
     "load_episode",
     "outline",
@@ -80,6 +82,7 @@ _HOME = {
     "codenav.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
     "codenav.api": ("index", "load_episode", "run", "sandbox", "search"),
     "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
+    "codenav.describing": ("describe",),
     "codenav.episode": ("Episode",),
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.errors": ("CodeNavError",),

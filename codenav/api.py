@@ -12,10 +12,8 @@ from codenav.config import StoreKeywords, episodes_dir, load_config
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
-from codenav.execution import Resources
+from codenav.execution import Mount, Resources
 from codenav.indexers.build import Progress
-from codenav.indexers.git import LOOK_AGAIN
-from codenav.indexers.sources import resolve
 from codenav.indexing import Notice, On, SourceIndex, as_index, define, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
@@ -148,34 +146,42 @@ def sandbox(
     env: Sequence[str] | Mapping[str, str] = (),
     network: str = "",
     resources: Resources | None = None,
+    mounts: Sequence[str | Path | Mount] = (),
+    image: str = "",
+    runtime: str = "",
+    gpus: str = "",
+    snapshots: bool = True,
+    warm: int = 0,
 ) -> Sandbox:
     """Start a sandbox by itself: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
 
-    `on` names code bases that the code can import; they need not be indexed. The other keywords are those of
-    `Session`.
+    `on` names code bases that the code can import; they need not be indexed. Without `snapshots` no frozen twin is
+    made before a step, and one that ends its process costs the replay of all. `warm` keeps so many others like this
+    one started, and takes one of those for the next call with the same keywords, until all sandboxes of such calls
+    are closed. The other keywords are those of `Session`.
 
     Raises:
         SandboxUnavailable: the backend does not work here.
         NotFound, UsageError: something named is not usable.
     """
-    from codenav.workbench import Workbench, checked_work_dir, choose_backend, values_of
+    from codenav.workbench import Workbench, checked_work_dir
 
-    config = load_config()
-    interpreter = find_interpreter(python or config.python or None)
-    named = listed(on) if on else []
-    sources = [
-        item.source if isinstance(item, SourceIndex) else resolve(str(item), interpreter, max_age=LOOK_AGAIN)
-        for item in named
-    ]
-    bench = Workbench(
-        backend=choose_backend(backend),
-        python=interpreter,
-        import_paths=[path for source in sources for path in source.import_paths],
+    bench = Workbench.of(
+        backend,
+        on=listed(on) if on else [],
+        python=python,
+        env=env,
         network=network,
-        env=values_of(env),
-        resources=resources or Resources(step_seconds=config.code_timeout),
+        resources=resources,
+        mounts=mounts,
+        image=image,
+        runtime=runtime,
+        gpus=gpus,
+        snapshots=snapshots,
     )
-    return bench.start(checked_work_dir(work_dir))
+    if warm < 0:
+        raise UsageError(f"the number of warm sandboxes is negative: {warm}")
+    return bench.start(checked_work_dir(work_dir), warm=warm)
 
 
 def _kind(value: BlockKind | str) -> BlockKind:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from codenav.errors import UsageError
+from codenav.execution import GIB, KIB, MIB, Resources
 from codenav.limits import Limits
 
 
@@ -23,13 +25,25 @@ class Config:
     """The settings of one user. Each field is a key of the configuration file, `config.toml`."""
 
     model: str = ""
-    """Name of the model; `scripted:FILE` plays a file of actions. Environment: CODENAV_MODEL."""
+    """Name of the model; `scripted:FILE` plays a file of actions. Without one, and without a server, the planner does
+    what it can. Environment: CODENAV_MODEL."""
     base_url: str = ""
     """Of an OpenAI-compatible server; empty is OpenAI's own. Environment: CODENAV_BASE_URL, OPENAI_BASE_URL."""
     prompts: str = ""
     """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
     sandbox: str = "auto"
-    """`auto`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
+    """`auto`, `docker`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
+    image: str = ""
+    """Of `docker`: the image where none is named; empty takes the one built for the sources. Environment:
+    CODENAV_IMAGE."""
+    runtime: str = ""
+    """Of `docker`: `runsc` for gVisor; empty is the engine's default. Environment: CODENAV_RUNTIME."""
+    memory: str = "2g"
+    """Of everything inside a sandbox, together: a number with k, m or g. Environment: CODENAV_MEMORY."""
+    cpus: float = 2.0
+    """Processors that a sandbox may keep busy. Environment: CODENAV_CPUS."""
+    pids: int = 256
+    """Processes and threads in a sandbox. Environment: CODENAV_PIDS."""
     python: str = ""
     """Interpreter or virtual environment. Environment: CODENAV_PYTHON."""
     store: str = "embedded"
@@ -65,12 +79,25 @@ class Config:
             raise UsageError(f"no store {options.store!r}", hint=f"one of {', '.join(STORES)}")
         alien = [key for key in said if key.startswith("elasticsearch_")]
         if options.store == "embedded" and alien:
-            raise UsageError(f"--{alien[0].replace('_', '-')} goes with --store elasticsearch", hint="--help")
+            raise UsageError(f"--{alien[0].replace('_', '-')} goes with --store elasticsearch", hint="add it")
         if options.elasticsearch_replicas < 0 or options.elasticsearch_shards < 1:
             raise UsageError(
                 "Elasticsearch takes 0 replicas or more, and 1 shard or more", hint="docs/elasticsearch.md"
             )
         return options
+
+    def resources(self, *, memory: str | None = None, cpus: float | None = None, pids: int | None = None) -> Resources:
+        """What a sandbox may use; what is given wins.
+
+        Raises:
+            UsageError: a size that is none, or a number that is not above 0.
+        """
+        cpus, pids = self.cpus if cpus is None else cpus, self.pids if pids is None else pids
+        if not 0 < cpus < float("inf") or pids < 1:
+            raise UsageError(f"a sandbox with {cpus:g} processors and {pids} processes", hint="both above 0")
+        return Resources(
+            memory_bytes=bytes_of(memory or self.memory), cpus=cpus, processes=pids, step_seconds=self.code_timeout
+        )
 
     def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
         """The configured limits; what is given wins."""
@@ -79,6 +106,21 @@ class Config:
             seconds=self.limit_seconds if seconds is None else seconds,
             tokens=self.limit_tokens if tokens is None else tokens,
         )
+
+
+_UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB}
+
+
+def bytes_of(size: str) -> int:
+    """`2g`, `512m`, `1.5GiB` or a plain number of bytes; units are powers of 1024.
+
+    Raises:
+        UsageError: it is nothing of that.
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?)(?:i?b)?", size.strip().lower())
+    if match is None:
+        raise UsageError(f"{size!r} is not a size", hint="such as 512m or 2g")
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 STORES = ("embedded", "elasticsearch")

@@ -79,7 +79,10 @@ class Unavailable(CodeNavError):
 class ModelNotConfigured(Unavailable):
     """No model was named; a key alone configures nothing."""
 
-    hint = 'pass --model NAME, set CODENAV_MODEL, or write model = "NAME" into the configuration file'
+    hint = (
+        'pass --model NAME, set CODENAV_MODEL, or write model = "NAME" into the configuration file; '
+        "--model planner needs no server, and does plain requests only"
+    )
 
 
 class ModelUnreachable(Unavailable):

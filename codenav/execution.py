@@ -21,7 +21,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
-    """The process that ran the code is gone: a signal, `os._exit`, a segmentation fault."""
+    """The process that ran the code is gone: a signal, `os._exit`, a segmentation fault, a second interrupt."""
     PROTOCOL_VIOLATION = "protocol_violation"
     """What came out of the sandbox was not a valid frame."""
 
@@ -212,7 +212,7 @@ class Resources:
     cpus: float = 2.0
     processes: int = 256
     work_bytes: int = 256 * MIB
-    """Size of the work folder inside, a tmpfs."""
+    """Size of the work folder inside, a tmpfs; at most half of the memory."""
     file_bytes: int = 256 * MIB
     """Largest single file."""
     output_bytes: int = 64 * KIB
@@ -226,12 +226,21 @@ class Resources:
     256 MiB took 1.8 s, bubblewrap to a local disk, two cores."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A folder of the host that is live inside, at the same path."""
+
+    path: Path
+    """Absolute."""
+    writable: bool = False
+
+
 @dataclass(frozen=True)
 class SandboxSpec:
     """What a sandbox is started with."""
 
     python: Interpreter
-    """The interpreter that runs the code, with the packages that it sees."""
+    """The interpreter that runs the code, with the packages that it sees; in `docker` it is the image's own."""
     import_paths: Sequence[Path] = ()
     """Folders or single files of the host that become importable inside, read-only, first ones first."""
     work_dir: Path | None = None
@@ -241,9 +250,19 @@ class SandboxSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of the code; it travels over the protocol, never in a process's environment."""
     network: str = ""
-    """`none`, `host` for the host's own network, or empty for what the backend does by itself: bubblewrap has
-    none, `process` has the host's and cannot cut it off."""
+    """`none`, `host` for the host's own network (bubblewrap, process), `bridge` for the engine's (docker), or empty for
+    what the backend does by itself: `process` has the host's and cannot cut it off, the others have none."""
     resources: Resources = Resources()
+    mounts: Sequence[Mount] = ()
+    """Live folders of the host, beside the work folder, which is a copy."""
+    image: str = ""
+    """Of `docker`: name or id of the image; empty takes the one that was built for the sources."""
+    runtime: str = ""
+    """Of `docker`: the engine's runtime, `runsc` for gVisor; empty is the engine's default."""
+    gpus: str = ""
+    """Of `docker`: `all`, a number, or ids joined by commas, as `docker run --gpus` takes them."""
+    snapshots: bool = True
+    """Whether a frozen twin is made before steps; without one a step that ends its process costs the replay of all."""
 
 
 @dataclass(frozen=True)
@@ -251,14 +270,18 @@ class SandboxInfo:
     """What a running sandbox is: for the prompt, the record and the doctor."""
 
     backend: str
-    """`bubblewrap` or `process`."""
+    """`docker`, `bubblewrap` or `process`."""
     isolated: bool
     """False where the code can reach the host."""
     python_version: str
     work_dir: str
     """The work folder as the code sees it; the current directory of every step."""
     network: str
-    """`none` or `host`: what holds."""
+    """`none`, `host` or `bridge`: what holds."""
+    image: str = ""
+    """Of `docker`: what the container was made from."""
+    notice: str = ""
+    """What does not hold of what was asked for, in the engine's words: limits that it cannot set. Mostly empty."""
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -51,6 +52,12 @@ class SourceIndex:
         if report is None:
             return stats
         return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
+
+    def fingerprint(self) -> str:
+        """A hash of the files that the index holds: the same exactly as long as they are."""
+        files = sorted(self._opened.files().items())
+        text = "\n".join(f"{path}\0{state.digest}" for path, state in files)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def close(self) -> None:
         """Release files and connections; safe to call twice."""

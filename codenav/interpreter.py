@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +87,31 @@ def _executable(path: Path) -> Path:
     return path
 
 
+_known: dict[Path, tuple[Sequence[int], Interpreter]] = {}
+
+
 def _probe(executable: Path) -> Interpreter:
+    """Asks it, which takes 0.1 s; within this process again only when something was installed or removed."""
+    stamps, known = _known.get(executable, ((), None))
+    if known is not None and stamps == _stamps(known):
+        return known
+    found = _asked(executable)
+    _known[executable] = (_stamps(found), found)
+    return found
+
+
+def _stamps(interpreter: Interpreter) -> Sequence[int]:
+    """When the executable and the folders that it imports from were changed last; 0 for what is not there."""
+    stamps = []
+    for path in (interpreter.executable, interpreter.prefix / "pyvenv.cfg", *interpreter.paths):
+        try:
+            stamps.append(path.stat().st_mtime_ns)
+        except OSError:
+            stamps.append(0)
+    return stamps
+
+
+def _asked(executable: Path) -> Interpreter:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     try:
         done = subprocess.run(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import IO, Self
 
 from codenav.episodes.masking import masker
 from codenav.execution import Execution, SandboxInfo, Variable
@@ -30,6 +30,34 @@ class MaskedSandbox:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
         held = self._sandbox.variables()
         return {name: Variable(**self._mask(item.to_dict())) for name, item in held.items()}
+
+    def checkpoint(self) -> int:
+        """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""
+        return self._sandbox.checkpoint()
+
+    def restore(self, number: int) -> str:
+        """Take up the variables of a checkpoint. See `protocols.Sandbox.restore`."""
+        return str(self._mask(self._sandbox.restore(number)))
+
+    def artifacts(self) -> Sequence[str]:
+        """The regular files of the work folder. See `protocols.Sandbox.artifacts`."""
+        return [str(self._mask(name)) for name in self._sandbox.artifacts()]
+
+    def read_file(self, name: str) -> bytes:
+        """A file of the work folder, as it is. See `protocols.Sandbox.read_file`."""
+        return self._sandbox.read_file(name)
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put a file into the work folder. See `protocols.Sandbox.write_file`."""
+        self._sandbox.write_file(name, data)
+
+    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        """A file of the work folder, as it is. See `protocols.Sandbox.read_file_into`."""
+        self._sandbox.read_file_into(name, file)
+
+    def write_file_from(self, name: str, file: IO[bytes]) -> None:
+        """Put a file into the work folder. See `protocols.Sandbox.write_file_from`."""
+        self._sandbox.write_file_from(name, file)
 
     def __enter__(self) -> Self:
         return self

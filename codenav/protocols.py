@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, Self
+from typing import IO, Protocol, Self
 
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
@@ -165,8 +165,66 @@ class Sandbox(Protocol):
         """
         ...
 
+    def checkpoint(self) -> int:
+        """Keep the variables as they are now; the number that `restore` takes, counted from 1.
+
+        Each is a frozen process: of more than the sandbox may keep the oldest is dropped. Files are not part of it.
+
+        Raises:
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def restore(self, number: int) -> str:
+        """Take up the variables of a checkpoint, which stays; returns the notice of what happened to the state.
+
+        Raises:
+            NotFound: there is no such checkpoint, or no more.
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def artifacts(self) -> Sequence[str]:
+        """The regular files of the work folder as the code sees it, relative paths in order.
+
+        Raises:
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def read_file(self, name: str) -> bytes:
+        """A file of the work folder.
+
+        Raises:
+            NotFound: no regular file has that name there.
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put a file into the work folder, with the folders above it.
+
+        Raises:
+            UsageError: the name leads out of the work folder, or the file does not fit.
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        """As `read_file`, piece by piece: a large file takes no memory. What was written before an error stays."""
+        ...
+
+    def write_file_from(self, name: str, file: IO[bytes]) -> None:
+        """As `write_file`, piece by piece, from where a file stands to its end; it can be sought."""
+        ...
+
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the running step; callable from another thread."""
+        """Raise KeyboardInterrupt in the running step; callable from another thread.
+
+        A second one ends a step that does not answer, as in a loop in C, 0.3 s after the first at the earliest: the
+        outcome is `crashed` with a KeyboardInterrupt, and the state that from before the step. Without a step that
+        runs nothing happens.
+        """
         ...
 
     def close(self) -> None:

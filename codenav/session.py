@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self, Unpack
 
+from codenav import planner
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
 from codenav.config import StoreKeywords, episodes_dir, load_config
+from codenav.describing import described
 from codenav.environments import (
     AskEnvironment,
     CodeEnvironment,
@@ -26,16 +28,25 @@ from codenav.episodes.store import EpisodeStore
 from codenav.episodes.verify import verify
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event, RunStarted
-from codenav.execution import Resources, Verdict
+from codenav.execution import Mount, Resources, Verdict
 from codenav.indexers.build import Progress
-from codenav.indexers.sources import describe
 from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
 from codenav.models import open_model
-from codenav.protocols import Checker, Model, Sandbox
+from codenav.protocols import Agent, Checker, Model, Sandbox
 from codenav.stores import open_store
-from codenav.workbench import Confirm, Workbench, checked_work_dir, choose_backend, copy_inputs, values_of
+from codenav.workbench import (
+    Confirm,
+    Workbench,
+    checked_work_dir,
+    choose_backend,
+    copy_inputs,
+    mounts_of,
+    packages_inside,
+    sources_of,
+    values_of,
+)
 
 PACKAGES_TOLD = 40
 """Installed distributions that the prompt names, those of the sources first."""
@@ -66,9 +77,13 @@ class Session:
         network: str = "",
         env: Sequence[str] | Mapping[str, str] = (),
         resources: Resources | None = None,
+        mounts: Sequence[str | Path | Mount] = (),
+        image: str = "",
+        runtime: str = "",
+        gpus: str = "",
         format: bool = False,
-        lint: bool = True,
-        types: bool = True,
+        lint: bool | None = None,
+        types: bool | None = None,
         prompts: str | Path | None = None,
         ask: Callable[[str], str | None] | None = None,
         confirm: Confirm | None = None,
@@ -80,7 +95,8 @@ class Session:
 
         Args:
             on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, or open indexes.
-            model: a name, or any `protocols.Model`. Default: the configured one.
+            model: a name, or any `protocols.Model`. Default: the configured one; where neither that nor a server is
+                named, `planner`, which needs none and does plain requests only.
             base_url: of an OpenAI-compatible server.
             description: text, or a file, that says what the code base is for. Without it the packages' summaries
                 and the names of their modules stand in.
@@ -89,11 +105,18 @@ class Session:
                 the first record.
             limits: what each episode may spend.
             code_timeout: seconds of one code step.
-            sandbox: `auto`, `bubblewrap` or `process` (no isolation).
-            network: `none` or `host`. Default: none in bubblewrap; `process` cannot cut the host's off.
+            sandbox: `auto`, `docker`, `bubblewrap` or `process` (no isolation). `auto` takes Docker where its engine
+                has an image built for these sources, else bubblewrap.
+            network: `none`, `host` (bubblewrap, process) or `bridge` (docker). Default: none; `process` has the
+                host's and cannot cut it off.
             env: names of variables of this process that the code sees, or names with values.
-            resources: what the code may use.
-            format, lint, types: whether black, flake8 and mypy read each step.
+            resources: what the code may use. Default: the configured ones.
+            mounts: folders of the host that are live inside, at the same path: read-only, or `DIR:rw`.
+            image: of `docker`. Default: the one built for the sources, else the configured one.
+            runtime: of `docker`: `runsc` for gVisor.
+            gpus: of `docker`: `all`, a number, or ids with commas between.
+            format, lint, types: whether black, flake8 and mypy read each step. Default: flake8 and mypy do, for a
+                model; the planner reads none of them.
             prompts: a folder whose prompt files replace ours of the same name.
             ask: answers a question of the agent; None says that nobody is there.
             confirm: asked before `auto` falls back to `process`; None refuses.
@@ -102,7 +125,7 @@ class Session:
             store: `store` and the other fields of `StoreOptions`, as keywords. Default: the configured ones.
 
         Raises:
-            ModelNotConfigured: neither `model` nor the configuration names one.
+            ModelNotConfigured: a server is named, and no model.
             NotFound, UsageError: something named does not exist, or there is nothing to index.
             Unavailable: the store cannot be reached, or a repository cannot be fetched.
             SandboxUnavailable: nothing here can contain code.
@@ -113,13 +136,13 @@ class Session:
         values = values_of(env)
         self._prompts = prompt_folder(prompts or config.prompts or None)
         self._limits = limits or config.limits()
-        step_seconds = code_timeout or (resources.step_seconds if resources else config.code_timeout)
-        self._switches = {"formatting": format, "lint": lint, "types": types}
+        resources = resources or config.resources()
         self._ask = ask
         self._store = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._sandbox: Sandbox | None = None
         self._checker: Checker | None = None
+        self._distributions: Sequence[tuple[str, str]] = ()
         self._work_dir: Path | None = None
         self._inputs: Path | None = None
         self._closing = ExitStack()
@@ -132,29 +155,56 @@ class Session:
         with ExitStack() as opening:
             kept = open_store(options)
             opening.callback(kept.close)
-            if model is None or isinstance(model, str):
-                model = open_model(model or config.model, base_url=base_url or config.base_url, notice=self._noticed)
-                opening.callback(model.close)
-            self._model: Model = model
-            backend = choose_backend(sandbox or config.sandbox, confirm)
-            if backend == "process":
-                self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
+            named = config.model if model is None else model
+            self._model: Model | None = None if isinstance(named, str) else named
+            if isinstance(named, str) and not planner.stands_in(named, base_url or config.base_url):
+                self._model = open_model(named, base_url=base_url or config.base_url, notice=self._noticed)
+                opening.callback(self._model.close)
+            checks = self._model is not None
+            self._switches = {
+                "formatting": format,
+                "lint": checks if lint is None else lint,
+                "types": checks if types is None else types,
+            }
             interpreter = find_interpreter(python or config.python or None)
+            self._distributions = interpreter.distributions
+            chosen = choose_backend(
+                sandbox or config.sandbox,
+                confirm,
+                sources=lambda: sources_of(listed(on), interpreter),
+                image=image,
+                usual_image=config.image,
+                network=network,
+            )
+            if self._model is None:
+                self._limits = limits or planner.limits(config.limits())
+                self._tell(planner.WHAT_IT_IS)
+                if chosen.backend == "process" and sandbox != "process":
+                    raise SandboxUnavailable(
+                        "the planner calls what it finds, so it runs in a sandbox only",
+                        hint="codenav doctor; or accept that it has your rights: --sandbox process",
+                    )
+            if chosen.backend == "process":
+                self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             self.indexes = []
             for item in listed(on):
                 if not isinstance(item, SourceIndex):
                     item = open_index(item, python=interpreter, store=kept, progress=progress, notice=self._tell)
                     opening.callback(item.close)
                 self.indexes.append(item)
-            self._description = _text_of(description) or "\n\n".join(describe(item.source) for item in self.indexes)
+            self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             self._closing = opening.pop_all()
         self._bench = Workbench(
-            backend=backend,
+            backend=chosen.backend,
             python=interpreter,
             import_paths=import_paths_of(self.indexes),
             network=network,
             env=values,
-            resources=replace(resources or Resources(), step_seconds=step_seconds),
+            resources=replace(resources, step_seconds=code_timeout or resources.step_seconds),
+            mounts=mounts_of(mounts),
+            image=chosen.image,
+            runtime=runtime or (config.runtime if chosen.backend == "docker" else ""),
+            gpus=gpus,
         )
 
     def run(self, request: str) -> EpisodeResult:
@@ -221,7 +271,7 @@ class Session:
         )
         episode = Episode(
             request,
-            agent=CodeNavAgent(self._model, prompts=self._prompts),
+            agent=self._agent(),
             environments=[
                 SearchEnvironment(as_index(self.indexes), tagged=len(self.indexes) > 1),
                 code,
@@ -240,18 +290,31 @@ class Session:
         replay.episode = episode
         return episode
 
+    def _agent(self) -> Agent:
+        if self._model is not None:
+            return CodeNavAgent(self._model, prompts=self._prompts)
+        return planner.PlannerAgent(files=planner.files_in(self._given) if self._given else ())
+
     def _start(self, folder: Path) -> Sandbox:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""
         work_dir = self._given or folder / "work"
         work_dir.mkdir(parents=True, exist_ok=True)
         self._inputs = copy_inputs(self._given, folder / "inputs", self._bench.resources) if self._given else None
         self._sandbox = self._bench.start(work_dir)
+        if self._sandbox.info.notice:
+            self._tell(self._sandbox.info.notice)
+        if self._bench.backend == "docker":
+            self._distributions = packages_inside(self._sandbox)
         self._work_dir = work_dir
         if any(self._switches.values()):
             from codenav.sandboxes.checks import StepChecks
 
             self._checker = StepChecks(
-                python=self._bench.python, import_paths=self._bench.import_paths, **self._switches
+                python=self._bench.python,
+                import_paths=self._bench.import_paths,
+                version=self._sandbox.info.python_version,
+                packages=self._distributions,
+                **self._switches,
             )
         return self._sandbox
 
@@ -264,7 +327,7 @@ class Session:
 
     def _packages(self) -> list[tuple[str, str]]:
         own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
-        rest = [(name, version) for name, version in self._bench.python.distributions if name not in own]
+        rest = [(name, version) for name, version in self._distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
 
     def _imports(self) -> str:

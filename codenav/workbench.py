@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from codenav.errors import SandboxUnavailable, StorageFull, UsageError
-from codenav.execution import Resources, SandboxSpec
-from codenav.interpreter import Interpreter
+from codenav.config import load_config
+from codenav.docker_engine import engine_listens
+from codenav.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
+from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.indexers.git import LOOK_AGAIN
+from codenav.indexers.repository import parse
+from codenav.indexers.sources import Source, resolve
+from codenav.indexing import On, SourceIndex
+from codenav.interpreter import Interpreter, find_interpreter, normalise
 from codenav.masked import MaskedSandbox
 from codenav.protocols import Sandbox
-from codenav.sandboxes import diagnose, start
+from codenav.sandboxes import diagnose, image_for, start
 from codenav.sandboxes.workfolder import WorkFolder
+
+_LIST = """
+import os
+pid = os.fork()
+if pid == 0:
+    try:
+        import json
+        from importlib import metadata
+        found = {item.metadata["Name"]: item.version for item in metadata.distributions()}
+        print(json.dumps(sorted((name, version) for name, version in found.items() if name)), flush=True)
+    finally:
+        os._exit(0)
+os.waitpid(pid, 0)
+"""
 
 Confirm = Callable[[str], bool]
 """Asks a person a yes-or-no question."""
@@ -26,22 +50,64 @@ class Workbench:
     """What every sandbox of one session has in common."""
 
     backend: str
-    """`bubblewrap` or `process`."""
+    """`docker`, `bubblewrap` or `process`."""
     python: Interpreter
     import_paths: Sequence[Path]
     network: str
     env: Mapping[str, str]
     """What the code sees as its environment; the values are masked in all that comes out."""
     resources: Resources
+    mounts: Sequence[Mount] = ()
+    image: str = ""
+    runtime: str = ""
+    gpus: str = ""
+    snapshots: bool = True
 
-    def start(self, work_dir: Path | None, *, copy_out: bool = True) -> Sandbox:
-        """Start a fresh sandbox.
+    @classmethod
+    def of(
+        cls,
+        backend: str,
+        *,
+        on: Sequence[On] = (),
+        python: str | Path | None = None,
+        env: Sequence[str] | Mapping[str, str] = (),
+        network: str = "",
+        resources: Resources | None = None,
+        mounts: Sequence[str | Path | Mount] = (),
+        image: str = "",
+        runtime: str = "",
+        gpus: str = "",
+        snapshots: bool = True,
+        confirm: Confirm | None = None,
+    ) -> Self:
+        """What the keywords of `codenav.sandbox` come to, and what is configured where they say nothing.
 
         Raises:
-            SandboxUnavailable: the backend does not work here.
-            UsageError: the work folder is larger than a sandbox may hold, or `network` does not fit the backend.
+            SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
         """
-        spec = SandboxSpec(
+        config = load_config()
+        interpreter = find_interpreter(python or config.python or None)
+        sources = sources_of(on, interpreter)
+        chosen = choose_backend(
+            backend, confirm, sources=lambda: sources, image=image, usual_image=config.image, network=network
+        )
+        return cls(
+            backend=chosen.backend,
+            python=interpreter,
+            import_paths=[path for source in sources for path in source.import_paths],
+            network=network,
+            env=values_of(env),
+            resources=resources or config.resources(),
+            mounts=mounts_of(mounts),
+            image=chosen.image,
+            runtime=runtime or (config.runtime if chosen.backend == "docker" else ""),
+            gpus=gpus,
+            snapshots=snapshots,
+        )
+
+    def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
+        """What a sandbox is started with."""
+        return SandboxSpec(
             python=self.python,
             import_paths=self.import_paths,
             work_dir=work_dir,
@@ -49,8 +115,27 @@ class Workbench:
             env=self.env,
             network=self.network,
             resources=self.resources,
+            mounts=self.mounts,
+            image=self.image,
+            runtime=self.runtime,
+            gpus=self.gpus,
+            snapshots=self.snapshots,
         )
-        sandbox = start(self.backend, spec)
+
+    def start(self, work_dir: Path | None, *, copy_out: bool = True, warm: int = 0) -> Sandbox:
+        """Start a fresh sandbox; with `warm`, take it out of a pool of so many, see `codenav.sandboxes.pool`.
+
+        Raises:
+            SandboxUnavailable: the backend does not work here.
+            UsageError: the work folder is larger than a sandbox may hold, or `network` does not fit the backend.
+        """
+        spec = self.spec(work_dir, copy_out=copy_out)
+        if warm:
+            from codenav.sandboxes.pool import start_warm
+
+            sandbox = start_warm(self.backend, spec, warm)
+        else:
+            sandbox = start(self.backend, spec)
         return MaskedSandbox(sandbox, self.env) if self.env else sandbox
 
 
@@ -78,23 +163,119 @@ def copy_inputs(work_dir: Path, target: Path, resources: Resources) -> Path | No
     return target if names else None
 
 
-def choose_backend(named: str, confirm: Confirm | None = None) -> str:
+@dataclass(frozen=True)
+class Choice:
+    """A backend and, of `docker`, the image."""
+
+    backend: str
+    image: str = ""
+
+
+def packages_inside(sandbox: Sandbox) -> list[tuple[str, str]]:
+    """Name and version of the packages that a sandbox which has an interpreter of its own finds.
+
+    A child of a fresh sandbox looks, so that nothing stays of it.
+    """
+    try:
+        listed = json.loads(sandbox.run(f"exec({_LIST!r}, {{}})", timeout=20.0).stdout)
+        return [(str(name), str(version)) for name, version in listed]
+    except (ValueError, TypeError):
+        return []
+
+
+def choose_backend(
+    named: str,
+    confirm: Confirm | None = None,
+    *,
+    sources: Callable[[], Sequence[Source]] = tuple,
+    image: str = "",
+    usual_image: str = "",
+    network: str = "",
+) -> Choice:
     """The backend that was named or, for `auto`, the one that isolates here; `confirm` may accept `process`.
 
+    `auto` takes Docker where an engine answers and has an image built for these sources, else bubblewrap.
+    `sources` is asked only where there may be an engine; `usual_image` stands in where none was built.
+
     Raises:
-        SandboxUnavailable: `auto` finds no isolation, and nobody confirmed to go without.
+        UsageError: an image for something else than Docker.
+        SandboxUnavailable: `docker` has no image to take, or `auto` finds no isolation and nobody confirmed to go
+            without.
+        Unavailable: `docker` was named, and no engine answers.
     """
+    if image and named in ("auto", "docker"):
+        return Choice("docker", image)
+    if image:
+        raise UsageError(f"{named} takes no image", hint="--sandbox docker")
+    if named == "docker" or (named == "auto" and network == "bridge"):
+        wanted = sources()
+        found = (image_for(labels_of(wanted)) if wanted else None) or usual_image
+        if not found:
+            raise SandboxUnavailable("no image was built for these sources", hint=f"{_build(wanted)}, or --image NAME")
+        return Choice("docker", found)
     if named != "auto":
-        return named
+        return Choice(named)
+    wanted = sources() if network != "host" and engine_listens() else []
+    if wanted:
+        with suppress(Unavailable):
+            built = image_for(labels_of(wanted))
+            if built:
+                return Choice("docker", built)
     row = diagnose("bubblewrap")
     if row.ok:
-        return "bubblewrap"
+        return Choice("bubblewrap")
     if confirm and confirm(f"{row.detail}. Run the code without isolation, with your rights and your files?"):
-        return "process"
+        return Choice("process")
     raise SandboxUnavailable(
-        f"no sandbox works here: {row.detail}",
-        hint=f"{row.hint}, or accept to run without isolation: --sandbox process",
+        f"no sandbox works here: {row.detail}; and no engine of Docker has an image for these sources",
+        hint=f"{row.hint}, or {_build(wanted)}; to run without isolation: --sandbox process",
     )
+
+
+def sources_of(named: Sequence[On], python: Interpreter) -> list[Source]:
+    """What is named, and of open indexes their source; nothing is indexed.
+
+    Raises:
+        NotFound, Unavailable: as `resolve`.
+    """
+    return [
+        item.source if isinstance(item, SourceIndex) else resolve(str(item), python, max_age=LOOK_AGAIN)
+        for item in named
+    ]
+
+
+def _build(sources: Sequence[Source]) -> str:
+    named = " ".join(f"--on {shlex.quote(source.spec)}" for source in sources) or "--on SOURCE"
+    return f"codenav sandbox build {named}"
+
+
+def labels_of(sources: Sequence[Source]) -> list[str]:
+    """What an image that holds these sources says of it: absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`."""
+    found: list[str] = []
+    for source in sources:
+        if source.parts:
+            found += labels_of(list(source.parts.values()))
+        elif source.name.startswith("git:"):
+            found += [f"git:{parse(source.name).shown}@{commit}" for commit in source.versions.values()]
+        elif source.versions:
+            found += [f"pkg:{normalise(name)}=={version}" for name, version in source.versions.items()]
+        else:
+            found.append(source.name)
+    return sorted(dict.fromkeys(found))
+
+
+def mounts_of(values: Sequence[str | Path | Mount]) -> list[Mount]:
+    """Folders to mount: a path is read-only, `DIR:rw` is not."""
+    found = []
+    for value in values:
+        if isinstance(value, Mount):
+            found.append(value)
+            continue
+        text, _, mode = str(value).rpartition(":")
+        if mode not in ("rw", "ro"):
+            text, mode = str(value), "ro"
+        found.append(Mount(Path(os.path.abspath(os.path.expanduser(text))), mode == "rw"))
+    return found
 
 
 def values_of(env: Sequence[str] | Mapping[str, str]) -> dict[str, str]:

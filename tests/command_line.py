@@ -63,8 +63,12 @@ def children() -> set[str]:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    lists = [(task / "children").read_text() for task in Path("/proc/self/task").iterdir()]
-    return set(" ".join(lists).split())
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        # A thread may end while it is looked at.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.update((task / "children").read_text().split())
+    return found
 
 
 def left_behind(before: set[str], *, within: float = 5.0) -> list[str]:

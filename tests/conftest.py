@@ -3,13 +3,50 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer
 
+# A shell starts what runs in the background with it ignored, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 pytest_plugins = ["elasticsearch_server", "docker_engine"]
+
+ALONE = {"cli", "docs", "end_to_end"}
+"""Folders whose tests take seconds each and share next to nothing."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes share the tests (`make test`): who runs what, so that servers start once or twice."""
+    if not hasattr(config, "workerinput"):
+        return
+    groups = {item: _group(item) for item in items}
+    for item, group in groups.items():
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
+    # Servers first, because theirs are the longest lines; single tests last, because they fill up what files leave.
+    items.sort(key=lambda item: (not groups[item].startswith(("docker", "elasticsearch")), not groups[item]))
+
+
+def _group(item: pytest.Item) -> str:
+    """Tests of a group run in one process, one after another; "": any process takes it."""
+    for mark in item.iter_markers("xdist_group"):
+        return str(mark.args[0])
+    fixtures = set(getattr(item, "fixturenames", ()))
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    backend = parameters.get("backend", "")
+    if "docker_engine" in fixtures or backend == "docker":
+        # An engine starts in seconds, and its tests last too long for one process.
+        return f"docker {item.path.name}"
+    if fixtures & {"elasticsearch", "elasticsearch_secured"}:
+        return "elasticsearch"
+    if item.path.parent.name in ALONE:
+        return ""
+    return f"{item.path.name} {backend}".strip()
 
 
 @pytest.fixture(autouse=True)

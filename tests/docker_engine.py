@@ -98,6 +98,7 @@ class Engine:
             "WORKDIR /usr/share/elasticsearch",
             "ENV ES_JAVA_HOME=/usr/lib/jvm/java-17-openjdk-amd64",
             "ENV PATH=/usr/share/elasticsearch/bin:/usr/local/bin:/usr/bin:/bin",
+            "ENV CLI_JAVA_OPTS=-XX:TieredStopAtLevel=1",
             "EXPOSE 9200 9300",
             'ENTRYPOINT ["/usr/local/bin/docker-entrypoint.sh"]',
         )

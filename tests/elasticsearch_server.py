@@ -226,6 +226,7 @@ class Cluster:
             "PATH": os.environ["PATH"],
             "ES_JAVA_HOME": str(java),
             "ES_JAVA_OPTS": f"-Xms{self._heap} -Xmx{self._heap} -XX:TieredStopAtLevel=1",
+            "CLI_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
         }
         self._folder = Path(tempfile.mkdtemp(prefix="codenav-es-", dir=_reachable_temp()))
         try:

@@ -9,10 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent / "codenav"
 
 BASE = {
-    "errors", "blocks", "execution", "actions", "events", "messages", "limits", "usage", "config", "interpreter",
-    "protocols", "text",
+    "errors", "blocks", "execution", "actions", "events", "messages", "limits", "locks", "usage", "config",
+    "interpreter", "owners", "protocols", "text", "docker_engine",
 }  # fmt: skip
-PARTS = {"indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
+PARTS = {"planner", "indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{part: {"base"} for part in PARTS},
     "environments": {"base"},
@@ -22,7 +22,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {"base", *PARTS, "environments", "agents", "joints", "evals", "server"},
     "server": {"base", *PARTS, "environments", "agents", "joints", "evals"},
 }
-JOINTS = {"episode", "indexing", "stores", "watching", "masked", "navigation", "session", "workbench", "api", ""}
+JOINTS = {
+    "episode",
+    "describing",
+    "indexing",
+    "stores",
+    "watching",
+    "masked",
+    "named",
+    "navigation",
+    "session",
+    "workbench",
+    "api",
+    "",
+}
 """Layer 4: where the parts meet. The empty name is the package itself: its lazy public names."""
 
 

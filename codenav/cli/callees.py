@@ -6,29 +6,15 @@ from typing import Any
 
 import click
 
-from codenav.cli.callers import block_line
-from codenav.cli.options import (
-    json_option,
-    on_option,
-    print_json,
-    python_option,
-    say,
-    store_of,
-    store_options,
-)
+from codenav.cli.options import block_line, on_option, print_json, reading_options, say, signature_line
 
 
 @click.command("callees")
 @click.argument("name")
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Names to print.")
-@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
-@store_options
-@python_option
-@json_option
-def command(
-    name: str, sources: tuple[str, ...], limit: int, no_refresh: bool, python: str | None, as_json: bool, **options: Any
-) -> None:
+@reading_options
+def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
     """List what NAME calls, with signature and place, and what of it is not in the index.
 
     NAME is given as for `codenav show`.
@@ -38,21 +24,12 @@ def command(
       codenav callees DiGraph.add_edges_from --on pkg:networkx
       codenav callees lib/io.py:30 --on ./my-repo --json
     """
-    from codenav.cli.display import indexing, notice
+    from codenav.cli.display import opening
     from codenav.navigation import verbs
     from codenav.navigation.resolve import Evidence
 
-    with indexing(", ".join(sources)) as progress:
-        found = verbs.callees(
-            name,
-            on=sources,
-            limit=limit,
-            python=python,
-            refresh=not no_refresh,
-            progress=progress,
-            notice=notice,
-            **store_of(options),
-        )
+    with opening(sources, options) as keywords:
+        found = verbs.callees(name, on=sources, limit=limit, **keywords)
     if as_json:
         print_json(found.to_dict())
         return
@@ -63,8 +40,8 @@ def command(
         say(f"{callee.call.name} ({callee.call.evidence.value})")
         for block in callee.blocks:
             say("  " + block_line(block, block.lines.start))
-            if signature := " ".join(block.signature.split()):
-                say(f"             {signature[:160]}")
+            if signature := signature_line(block):
+                say(f"             {signature}")
         if more > 0:
             say(f"  … {more} more")
     outside = [callee.dotted or callee.call.name for callee in found if callee.call.evidence is Evidence.EXTERNAL]

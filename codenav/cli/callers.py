@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from codenav.cli.options import (
-    json_option,
-    on_option,
-    one_line,
-    print_json,
-    python_option,
-    say,
-    store_of,
-    store_options,
-)
-
-if TYPE_CHECKING:
-    from codenav.blocks import CodeBlock
+from codenav.cli.options import block_line, on_option, print_json, reading_options, say
 
 
 @click.command("callers")
 @click.argument("name")
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Callers to print.")
-@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
-@store_options
-@python_option
-@json_option
-def command(
-    name: str, sources: tuple[str, ...], limit: int, no_refresh: bool, python: str | None, as_json: bool, **options: Any
-) -> None:
+@reading_options
+def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
     """List the blocks that call NAME: those that are certain first, then those that share only its last name.
 
     NAME is given as for `codenav show`, or is the full name of something outside, such as numpy.mean.
@@ -42,20 +25,11 @@ def command(
       codenav callers Graph.add_node --on pkg:networkx --limit 50
       codenav callers numpy.mean --on ./my-repo --json
     """
-    from codenav.cli.display import indexing, notice
+    from codenav.cli.display import opening
     from codenav.navigation import verbs
 
-    with indexing(", ".join(sources)) as progress:
-        found = verbs.callers(
-            name,
-            on=sources,
-            limit=limit,
-            python=python,
-            refresh=not no_refresh,
-            progress=progress,
-            notice=notice,
-            **store_of(options),
-        )
+    with opening(sources, options) as keywords:
+        found = verbs.callers(name, on=sources, limit=limit, **keywords)
     if as_json:
         print_json(found.to_dict())
         return
@@ -69,8 +43,3 @@ def command(
     if found.others:
         told += f"; {found.others} that call another one of that name left out"
     say(told, err=True)
-
-
-def block_line(block: CodeBlock, line: int) -> str:
-    """Kind, name and place, as `codenav search` prints a hit."""
-    return f"{block.kind.value:<10} {one_line(block.qualname or block.name)}  {one_line(block.path)}:{line}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codenav.actions import Action, CodeObservation, SearchObservation, Step, SummaryObservation
-from codenav.cli.options import say
+from codenav.cli.options import say, store_of
 from codenav.events import Acted, Event, Observed, RunStarted
 from codenav.text import neutral
 
@@ -51,6 +51,19 @@ def indexing(source: str) -> Iterator[ReportProgress]:
             bar.update(task, completed=progress.done, total=progress.total)
 
         yield report
+
+
+@contextmanager
+def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Keywords for what opens the indexes of sources, from the options of `reading_options`; shows its progress."""
+    with indexing(", ".join(sources)) as progress:
+        yield {
+            "python": options["python"],
+            "refresh": not options["no_refresh"],
+            "progress": progress,
+            "notice": notice,
+            **store_of(options),
+        }
 
 
 class RunDisplay:

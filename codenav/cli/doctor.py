@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import click
 
@@ -18,8 +16,6 @@ from codenav.errors import CodeNavError
 
 LEAST_FREE = 1 << 30
 """Bytes. The index of the largest package that was tried (transformers, 88,000 blocks) takes 60 MB."""
-SECONDS = 3.0
-"""Patience with each server; a doctor that hangs is no help."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def command(model: str | None, base_url: str | None, python: str | None, as_json
     """Check Python, sandboxes, Docker, Elasticsearch, the model's server and the disk.
 
     \b
-    Exit codes: 0 code can run here, 4 Python, bubblewrap or the disk is not fit for it.
+    Exit codes: 0 code can run here, 4 Python, bubblewrap and Docker, or the disk is not fit for it.
 
     \b
     Examples:
@@ -64,9 +60,11 @@ def command(model: str | None, base_url: str | None, python: str | None, as_json
 def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterator[Row]:
     yield _guarded("configuration", _configuration)
     yield _guarded("python", lambda: _python(python), needed=True)
-    yield _sandbox()
+    contained = _bubblewrap()
+    docker = _docker(contained.ok)
+    yield replace(contained, needed=not docker.ok)
     yield _process()
-    yield _docker()
+    yield docker
     yield _elasticsearch()
     yield _guarded("model", lambda: _model(model, base_url))
     yield _guarded("disk", _disk, needed=True)
@@ -97,34 +95,29 @@ def _python(named: str | None) -> Row:
     return Row("python", True, f"{detail}, {len(found.distributions)} packages", needed=True)
 
 
-def _sandbox() -> Row:
+def _bubblewrap() -> Row:
     from codenav.sandboxes import diagnose
 
     row = diagnose("bubblewrap")
-    return Row("bubblewrap", row.ok, row.detail, row.hint, needed=True)
+    return Row("bubblewrap", row.ok, row.detail, row.hint)
 
 
 def _process() -> Row:
     return Row("process", True, "no isolation: the code has your rights; only with --sandbox process")
 
 
-def _docker() -> Row:
-    place = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    hint = "not needed: bubblewrap contains the code; to have it: apt-get install docker.io"
-    if not place.startswith("unix://"):
-        return Row("docker", False, f"DOCKER_HOST={place} is not looked at by this version", hint)
-    try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(SECONDS)
-            connection.connect(place.removeprefix("unix://"))
-            connection.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
-            answer = http.client.HTTPResponse(connection)
-            answer.begin()
-    except PermissionError:
-        return Row("docker", False, f"no permission for {place}", "sudo usermod -aG docker $USER, then log in again")
-    except (OSError, http.client.HTTPException) as error:
-        return Row("docker", False, f"no engine answers at {place}: {error}", hint)
-    return Row("docker", answer.status == 200, f"an engine answers at {place}")
+def _docker(others: bool) -> Row:
+    """`others`: bubblewrap works, so Docker is not needed."""
+    from codenav.docker_engine import engine_listens, host
+    from codenav.sandboxes import diagnose
+
+    name, needed = "docker", not others
+    if not engine_listens():
+        install = "to have it: apt-get install docker.io"
+        hint = f"not needed: bubblewrap contains the code; {install}" if others else install
+        return Row(name, False, f"no engine answers at {host()}", hint, needed)
+    row = diagnose("docker")
+    return Row(name, row.ok, row.detail, row.hint, needed)
 
 
 def _elasticsearch() -> Row:
@@ -145,10 +138,15 @@ def _elasticsearch() -> Row:
 
 
 def _model(named: str | None, base_url: str | None) -> Row:
+    from codenav import planner
     from codenav.config import load_config
     from codenav.models import probe
 
     config = load_config()
+    if planner.stands_in(named or config.model, base_url or config.base_url):
+        return Row(
+            "model", True, "none: the planner does plain requests; for a model: --model NAME or CODENAV_MODEL", ""
+        )
     ok, detail, hint = probe(named or config.model, base_url or config.base_url)
     return Row("model", ok, detail, hint)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import errno
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
-from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
 import click
 
 from codenav import __version__
+from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import say
 from codenav.errors import CodeNavError
 
@@ -25,9 +26,11 @@ COMMANDS = {
     "callers": "callers",
     "callees": "callees",
     "outline": "outline",
+    "describe": "describe",
     "run": "run",
     "sources": "sources",
     "episodes": "episodes",
+    "sandbox": "sandbox",
     "prompt": "prompt",
     "elasticsearch": "elasticsearch",
     "doctor": "doctor",
@@ -37,31 +40,11 @@ COMMANDS = {
 """Command name to module of this package; the command itself is its attribute `command`."""
 
 
-class LazyGroup(click.Group):
-    """Imports a command when it is looked at, and suggests a near one for a typo."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of `COMMANDS`: what a new user needs first."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"codenav.cli.{COMMANDS[cmd_name]}").command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with a suggestion in the error."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            raise click.UsageError(f"no command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx)
-        return super().resolve_command(ctx, args)
-
-
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=LazyGroup,
+    modules=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="codenav")
 def cli() -> None:
     """An LLM agent that uses real code instead of registered tools.
@@ -92,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
+        if list(sys.argv[1:] if arguments is None else arguments)[:2] != ["sandbox", "prune"]:
+            _sweep()
         code = cli.main(args=arguments, prog_name="codenav", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leave:
@@ -111,6 +96,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT):
             raise
         return _cannot_write(error)
+
+
+def _sweep() -> None:
+    """Remove what sandboxes have left whose process was killed."""
+    with contextlib.suppress(OSError):
+        if os.listdir(f"{tempfile.gettempdir()}/codenav-{os.geteuid()}"):
+            from codenav.sandboxes.sweeper import sweep
+
+            sweep()
 
 
 def _cannot_write(error: OSError) -> int:

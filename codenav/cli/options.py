@@ -6,12 +6,16 @@ import contextlib
 import json
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import click
 
-from codenav.config import STORES, StoreKeywords
+from codenav.config import STORES, StoreKeywords, load_config
 from codenav.text import neutral
+
+if TYPE_CHECKING:
+    from codenav.blocks import CodeBlock
+    from codenav.execution import Resources
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -54,10 +58,74 @@ def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every command that asks an index takes: keywords for `display.opening`, and `as_json`."""
+    no_refresh = click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+    return no_refresh(store_options(python_option(json_option(command))))
+
+
 def store_of(options: dict[str, Any]) -> StoreKeywords:
     """Takes the options of the store out of a command's options."""
     keywords: dict[str, Any] = {name: options.pop(name) for name in StoreKeywords.__annotations__}
     return cast(StoreKeywords, keywords)
+
+
+_SANDBOX_OPTIONS = (
+    click.option("--image", metavar="NAME", help="Of docker.  [default: the one built for the sources]"),
+    click.option(
+        "--network",
+        type=click.Choice(["none", "host", "bridge"]),
+        help="host is bubblewrap's and process's, bridge docker's.  [default: none; process cannot cut it off]",
+    ),
+    click.option("--env", metavar="NAME", multiple=True, help="A variable that the code may see. Repeatable."),
+    click.option(
+        "--mount", "mounts", metavar="DIR[:rw]", multiple=True, help="A live folder at the same path. Repeatable."
+    ),
+    click.option("--memory", metavar="SIZE", help="Of everything inside.  [default: 2g]"),
+    click.option("--cpus", type=float, metavar="N", help="Processors.  [default: 2]"),
+    click.option("--pids", type=click.IntRange(min=1), metavar="N", help="Processes and threads.  [default: 256]"),
+    click.option("--gpus", metavar="all|N|ID[,ID…]", help="Of docker."),
+    click.option("--runtime", metavar="NAME", help="Of docker: runsc for gVisor.  [default: the engine's]"),
+)
+
+
+class SandboxKeywords(TypedDict):
+    """What the options of a sandbox come to: keywords of `Session` and `codenav.sandbox`."""
+
+    image: str
+    network: str
+    env: tuple[str, ...]
+    mounts: tuple[str, ...]
+    resources: Resources
+    gpus: str
+    runtime: str
+
+
+def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every command that starts a sandbox takes, taken together by `sandbox_of`."""
+    for option in reversed(_SANDBOX_OPTIONS):
+        command = option(command)
+    return command
+
+
+def sandbox_of(options: dict[str, Any]) -> SandboxKeywords:
+    """Takes the options of the sandbox out of a command's options; limits that are not named are the configured ones.
+
+    Raises:
+        UsageError: a limit that is none.
+    """
+    resources = load_config().resources(
+        memory=options.pop("memory"), cpus=options.pop("cpus"), pids=options.pop("pids")
+    )
+    return SandboxKeywords(
+        image=options.pop("image") or "",
+        network=options.pop("network") or "",
+        env=options.pop("env"),
+        mounts=options.pop("mounts"),
+        resources=resources,
+        gpus=options.pop("gpus") or "",
+        runtime=options.pop("runtime") or "",
+    )
 
 
 class Seconds(click.FloatRange):
@@ -89,6 +157,17 @@ def counted(number: int, what: str) -> str:
 def one_line(name: str) -> str:
     """A name that somebody else chose, in a line of output: the line ends and tabs in it become escapes."""
     return name.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
+def block_line(block: CodeBlock, line: int, *, tagged: bool = False) -> str:
+    """Kind, name and place of a block; `tagged`: with its source."""
+    place = one_line(f"{block.path}:{line}") + (f"  {one_line(block.source)}" if tagged else "")
+    return f"{block.kind.value:<10} {one_line(block.qualname or block.name)}  {place}"
+
+
+def signature_line(block: CodeBlock) -> str:
+    """The signature in one line of bounded length."""
+    return " ".join(block.signature.split())[:160]
 
 
 def say(text: str, *, err: bool = False) -> None:

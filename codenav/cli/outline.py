@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import json_option, print_json, python_option, say, store_of, store_options
+from codenav.cli.options import print_json, reading_options, say
 
 
 @click.command("outline")
@@ -19,16 +19,11 @@ from codenav.cli.options import json_option, print_json, python_option, say, sto
     show_default=True,
     help="Size of the map, a token being 4 bytes.",
 )
-@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
-@store_options
-@python_option
-@json_option
+@reading_options
 def command(
     sources: tuple[str, ...],
     path: str,
     tokens: int,
-    no_refresh: bool,
-    python: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -42,20 +37,11 @@ def command(
       codenav outline pkg:networkx --path algorithms/shortest_paths --tokens 300
       codenav outline ./my-repo --json
     """
-    from codenav.cli.display import indexing, notice
+    from codenav.cli.display import opening
     from codenav.navigation import verbs
 
-    with indexing(", ".join(sources)) as progress:
-        outline = verbs.outline(
-            sources,
-            path=path,
-            tokens=tokens,
-            python=python,
-            refresh=not no_refresh,
-            progress=progress,
-            notice=notice,
-            **store_of(options),
-        )
+    with opening(sources, options) as keywords:
+        outline = verbs.outline(sources, path=path, tokens=tokens, **keywords)
     if as_json:
         print_json(outline.to_dict())
         return

@@ -16,6 +16,8 @@ from codenav.cli.options import (
     on_option,
     print_json,
     python_option,
+    sandbox_of,
+    sandbox_options,
     say,
     store_of,
     store_options,
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 @click.argument("request")
 @on_option
 @click.option("--description", metavar="TEXT|FILE", help="What the code base is for. [default: made from its metadata]")
-@click.option("--model", metavar="NAME", help="Model name, or scripted:FILE to play a file of actions.")
+@click.option(
+    "--model", metavar="NAME", help="Model name, or scripted:FILE to play actions. [default: planner, no model]"
+)
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY.")
 @click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes. [default: a fresh one]")
 @click.option("--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary there.")
@@ -41,15 +45,14 @@ if TYPE_CHECKING:
 @click.option("--code-timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
 @click.option(
     "--sandbox",
-    type=click.Choice(["auto", "bubblewrap", "process"]),
+    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
     help="What contains the code; process contains nothing. [default: auto]",
 )
-@click.option("--network", type=click.Choice(["none", "host"]), help="[default: none; process cannot cut it off]")
-@click.option("--env", metavar="NAME", multiple=True, help="A variable that the code may see. Repeatable.")
+@sandbox_options
 @click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy.")
 @click.option("--format/--no-format", default=False, help="black on each step. [default: no]")
-@click.option("--lint/--no-lint", default=True, help="flake8 on each step. [default: yes]")
-@click.option("--types/--no-types", default=True, help="mypy on each step. [default: yes]")
+@click.option("--lint/--no-lint", default=None, help="flake8 on each step. [default: yes, for a model]")
+@click.option("--types/--no-types", default=None, help="mypy on each step. [default: yes, for a model]")
 @click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the answer and the verdict, and nothing meanwhile.")
 @store_options
@@ -97,14 +100,16 @@ def command(request: str, **options: Any) -> int:
 
 
 def _session(options: dict[str, Any]) -> Session:
+    from codenav import planner
     from codenav.cli import display
     from codenav.config import load_config
     from codenav.session import Session
 
-    store = store_of(options)
-    limits = load_config().limits(
-        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
-    )
+    store, contained = store_of(options), sandbox_of(options)
+    config, steps = load_config(), options["max_steps"]
+    limits = config.limits(steps=steps, seconds=options["max_seconds"], tokens=options["max_tokens"])
+    if steps is None and planner.stands_in(options["model"] or config.model, options["base_url"] or config.base_url):
+        limits = planner.limits(limits)
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     with display.indexing(", ".join(options["sources"])) as progress:
         return Session(
@@ -117,8 +122,6 @@ def _session(options: dict[str, Any]) -> Session:
             limits=limits,
             code_timeout=options["code_timeout"],
             sandbox=options["sandbox"],
-            network=options["network"] or "",
-            env=options["env"],
             format=options["format"],
             lint=options["lint"],
             types=options["types"],
@@ -127,6 +130,7 @@ def _session(options: dict[str, Any]) -> Session:
             confirm=_confirm if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else display.notice,
+            **contained,
             **store,
         )
 

@@ -6,32 +6,18 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import (
-    json_option,
-    on_option,
-    one_line,
-    print_json,
-    python_option,
-    say,
-    store_of,
-    store_options,
-)
+from codenav.cli.options import block_line, on_option, print_json, reading_options, say, signature_line
 
 
 @click.command("search")
 @click.argument("query")
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Hits to print.")
-@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
-@store_options
-@python_option
-@json_option
+@reading_options
 def command(
     query: str,
     sources: tuple[str, ...],
     limit: int,
-    no_refresh: bool,
-    python: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -46,19 +32,10 @@ def command(
       codenav search 'file_path: */io/*.py AND NOT csv' --on pkg:pandas --json
     """
     from codenav import api
-    from codenav.cli.display import indexing, notice
+    from codenav.cli.display import opening
 
-    with indexing(", ".join(sources)) as progress:
-        result = api.search(
-            query,
-            on=sources,
-            limit=limit,
-            python=python,
-            refresh=not no_refresh,
-            progress=progress,
-            notice=notice,
-            **store_of(options),
-        )
+    with opening(sources, options) as keywords:
+        result = api.search(query, on=sources, limit=limit, **keywords)
     if as_json:
         print_json(result.to_dict())
         return
@@ -67,11 +44,8 @@ def command(
     tagged = len(sources) > 1 or any(source.startswith("name:") for source in sources)
     for hit in result:
         block = hit.block
-        place = one_line(f"{block.path}:{block.lines.start}")
-        tag = f"  {one_line(block.source)}" if tagged else ""
-        say(f"{block.kind.value:<10} {one_line(block.qualname or block.name)}  {place}{tag}")
-        signature = " ".join(block.signature.split())
-        if signature:
-            say(f"           {signature[:160]}")
+        say(block_line(block, block.lines.start, tagged=tagged))
+        if signature := signature_line(block):
+            say(f"           {signature}")
     shown = f"{len(result)} of {result.total}" if len(result) < result.total else str(result.total)
     say(f"{shown} match{'' if shown == '1' else 'es'}", err=True)

@@ -6,28 +6,14 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import (
-    json_option,
-    on_option,
-    one_line,
-    print_json,
-    python_option,
-    say,
-    store_of,
-    store_options,
-)
+from codenav.cli.options import on_option, one_line, print_json, reading_options, say
 
 
 @click.command("show")
 @click.argument("block")
 @on_option
-@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
-@store_options
-@python_option
-@json_option
-def command(
-    block: str, sources: tuple[str, ...], no_refresh: bool, python: str | None, as_json: bool, **options: Any
-) -> None:
+@reading_options
+def command(block: str, sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Print the source of BLOCK below a line that says what and where it is.
 
     BLOCK is an id, a dotted name, or PATH:LINE for the innermost block there. A name that stands for several is
@@ -39,20 +25,12 @@ def command(
       codenav show networkx.shortest_path --on pkg:networkx
       codenav show lib/io.py:30 --on ./my-repo --json
     """
-    from codenav.cli.display import indexing, notice
+    from codenav.cli.display import opening
     from codenav.navigation import verbs
     from codenav.navigation.names import place_of
 
-    with indexing(", ".join(sources)) as progress:
-        found = verbs.show(
-            block,
-            on=sources,
-            python=python,
-            refresh=not no_refresh,
-            progress=progress,
-            notice=notice,
-            **store_of(options),
-        )
+    with opening(sources, options) as keywords:
+        found = verbs.show(block, on=sources, **keywords)
     if as_json:
         print_json({"name": block, "blocks": [item.to_dict() for item in found]})
         return

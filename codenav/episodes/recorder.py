@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from codenav.episodes.masking import masker
-from codenav.episodes.owner import owner
 from codenav.episodes.record import FORMAT
 from codenav.errors import StorageFull
 from codenav.events import Event, Observed, RunEnded, RunStarted
+from codenav.owners import Owner
 
 EVENTS_FILE = "events.jsonl"
 
@@ -110,7 +110,7 @@ class Recorder:
     def _data(self, event: Event, steps: int) -> dict[str, Any]:
         data = event.to_dict()
         if isinstance(event, RunStarted):
-            return {"event": data.pop("event"), "format": FORMAT, "owner": owner(), **data}
+            return {"event": data.pop("event"), "format": FORMAT, "owner": Owner.this_process().to_dict(), **data}
         if isinstance(event, RunEnded):
             return {**data, "steps": steps}
         return data

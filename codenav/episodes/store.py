@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from codenav.episodes.owner import lives
 from codenav.episodes.record import EpisodeResult, read_line
 from codenav.episodes.recorder import EVENTS_FILE, Recorder
 from codenav.errors import CodeNavError, NotFound, StorageFull, UsageError
 from codenav.events import Status
+from codenav.owners import Owner
 
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 _TAIL = 64 * 1024
@@ -118,7 +118,7 @@ class EpisodeStore:
             with open(folder / EVENTS_FILE, "rb") as file:
                 head = read_line(file.readline()) or {}
                 file.seek(0)
-                return EpisodeResult.from_events(file, alive=lives(head.get("owner")), folder=folder)
+                return EpisodeResult.from_events(file, alive=_runs(head.get("owner")), folder=folder)
         except FileNotFoundError as error:
             raise CodeNavError(f"{id} has no record yet", hint=f"ls -l {folder}") from error
         except OSError as error:
@@ -174,7 +174,7 @@ class EpisodeStore:
             with open(self.folder / id / EVENTS_FILE, "rb") as file:
                 head = read_line(file.readline()) or {}
                 # Before the rest is read: a run that ends in between is then found with its last line.
-                alive = lives(head.get("owner"))
+                alive = _runs(head.get("owner"))
                 end = _last_event(file)
                 ended = end.get("event") == "run_ended"
                 return EpisodeRow(
@@ -188,6 +188,11 @@ class EpisodeStore:
                 )
         except (OSError, KeyError, TypeError, ValueError, AttributeError):
             return None
+
+
+def _runs(owner: Any) -> bool:
+    found = Owner.from_dict(owner)
+    return found is not None and found.lives()
 
 
 def _new_id() -> str:

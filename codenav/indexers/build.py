@@ -9,7 +9,7 @@ from itertools import chain
 
 from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
 from codenav.errors import UsageError
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
 from codenav.indexers.workers import readings

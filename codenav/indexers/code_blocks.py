@@ -15,7 +15,7 @@ from codenav.indexers.code_tree import NoParser, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
-from codenav.indexers.python_draft import Place, numbered
+from codenav.indexers.place import Place, numbered
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.python_text import dedent
 
 LONG_VALUE = 20_000

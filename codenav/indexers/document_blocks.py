@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.headings import Heading, markdown_headings, rst_headings
-from codenav.indexers.python_draft import Place, numbered
+from codenav.indexers.place import Place, numbered
 from codenav.usage import estimate_tokens
 
 SECTION_TOKENS = 1_500

@@ -5,8 +5,8 @@ from __future__ import annotations
 from codenav.blocks import CodeBlock
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.notebooks import notebook_blocks
+from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks
-from codenav.indexers.python_draft import Place
 
 
 def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock] | None, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from codenav import locks
 from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.indexers.repository import COMMIT, TRANSPORTS, Repository
 
@@ -216,28 +216,18 @@ def locked(folder: Path, *, waiting: Callable[[], None] = lambda: None) -> Itera
     Raises:
         StorageFull: it cannot be made.
     """
-    while True:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StorageFull(f"cannot write to {folder}: {error.strerror}") from error
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waiting()
-                fcntl.flock(file, fcntl.LOCK_EX)
-            if _is(folder / ".lock", file):
-                yield
-                return
-            # The folder was removed while this waited.
-        finally:
-            os.close(file)
+    with locks.locked(folder, ".lock", wait=False, making=lambda: _making(folder)) as got:
+        if got:
+            yield
+            return
+    waiting()
+    with locks.locked(folder, ".lock", wait=True, making=lambda: _making(folder)):
+        yield
 
 
-def _is(path: Path, file: int) -> bool:
+@contextlib.contextmanager
+def _making(folder: Path) -> Iterator[None]:
     try:
-        return os.path.samestat(os.stat(path), os.fstat(file))
-    except FileNotFoundError:
-        return False
+        yield
+    except OSError as error:
+        raise StorageFull(f"cannot write to {folder}: {error.strerror}") from error

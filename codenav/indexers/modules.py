@@ -105,6 +105,11 @@ def summary(path: Path) -> str:
             return described.strip()
     except (OSError, ValueError):
         pass
+    return readme_paragraph(path)
+
+
+def readme_paragraph(path: Path) -> str:
+    """The first paragraph of the README in a folder."""
     for name in ("README.md", "README.rst", "README.txt", "README", "readme.md"):
         if (path / name).is_file():
             return first_paragraph(path / name)

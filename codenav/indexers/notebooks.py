@@ -10,8 +10,8 @@ from typing import Any
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.document_blocks import Section, sections
+from codenav.indexers.place import Place, numbered
 from codenav.indexers.python_blocks import python_blocks
-from codenav.indexers.python_draft import Place, numbered
 
 BROKEN = "not a notebook"
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
-from codenav.indexers.python_draft import Calls, Draft, Identity, Place, finish, import_line, numbered
+from codenav.indexers.place import Identity, Place, numbered
+from codenav.indexers.python_draft import Calls, Draft, finish, import_line
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
 from codenav.indexers.python_regular import regular_drafts
 from codenav.indexers.python_scan import Irregular

@@ -5,22 +5,12 @@ from __future__ import annotations
 import keyword
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan, block_id
+from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.indexers.place import Identity, Place, next_id
 from codenav.indexers.python_text import dedent
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a file stands: what its blocks have in common."""
-
-    source: str
-    path: str
-    """Relative to the root of the source, with `/`."""
-    module: str = ""
-    """Dotted name under which it can be imported; empty where there is none."""
 
 
 @dataclass(slots=True)
@@ -103,27 +93,3 @@ def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: 
 def _cut(source: str | bytes, start: int, end: int) -> str:
     piece = source[start:end]
     return piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
-
-
-Identity = tuple[str, BlockKind, str]
-"""Qualified name, kind and text of a block."""
-
-
-def next_id(place: Place, qualname: str, kind: BlockKind, text: str, seen: Counter[Identity]) -> str:
-    """The id of a block; those of a file that agree in everything are told apart by their order."""
-    identity = (qualname, kind, text)
-    ordinal = seen[identity]
-    seen[identity] = ordinal + 1
-    return block_id(place.source, place.path, qualname, kind, text, ordinal)
-
-
-def numbered(blocks: Iterable[CodeBlock]) -> list[CodeBlock]:
-    """The blocks of one file with their ids; those that agree in everything are told apart by their order."""
-    seen: Counter[Identity] = Counter()
-    return [
-        replace(
-            block,
-            id=next_id(Place(block.source, block.path), block.qualname, block.kind, block.text, seen),
-        )
-        for block in blocks
-    ]

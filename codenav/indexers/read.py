@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from codenav.blocks import CodeBlock, FileState, Packed
 from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
 from codenav.indexers.file_blocks import file_blocks
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.walk import Found, max_bytes, reason_of, too_large
 
 _ATTEMPTS = 3

@@ -19,9 +19,6 @@ from codenav.indexers.packages import Package, find_package, is_installed
 from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
 from codenav.interpreter import Interpreter
 
-DESCRIPTION_CHARACTERS = 1_500
-"""Of the description that stands in where the user gives none: about 400 tokens of the prompt."""
-
 _KINDS = "name a folder, a file, pkg:NAME, or git:URL@REV"
 _OTHER_SOURCES = ("openapi:", "mcp:", "tools:")
 
@@ -127,11 +124,11 @@ def resolve(
     except OSError as error:
         # No permission, or the current folder is gone.
         raise UsageError(
-            f"cannot read {spec}: {error.strerror}", hint="ls -ld, and name a folder that you may read"
+            f"cannot read {_shown(spec)}: {error.strerror}", hint="ls -ld, and name a folder that you may read"
         ) from error
     if taken:
         raise UsageError(f"{path} is neither a file nor a folder", hint=_KINDS)
-    raise NotFound(f"no such file or folder: {spec}", hint=_meant(spec, path, interpreter))
+    raise NotFound(f"no such file or folder: {_shown(spec)}", hint=_meant(spec, path, interpreter))
 
 
 def lasting(source: Source) -> str:
@@ -176,25 +173,6 @@ def together(spec: str, sources: Sequence[Source]) -> Source:
         modules=tuple(dict.fromkeys(module for source in sources for module in source.modules)),
         parts=parts,
     )
-
-
-def describe(source: Source) -> str:
-    """What stands in for a description of the library: its summary and the names of its modules.
-
-    At most `DESCRIPTION_CHARACTERS` for each source.
-    """
-    if source.parts:
-        return "\n\n".join(map(describe, source.parts.values()))
-    title = " ".join(f"{name} {version}" for name, version in source.versions.items()) or Path(source.name).name
-    text = f"{title}: {source.summary}" if source.summary else title
-    text = text[:DESCRIPTION_CHARACTERS]
-    line = "\nModules: "
-    for number, module in enumerate(source.modules):
-        piece = module if number == 0 else f", {module}"
-        if len(text) + len(line) + len(piece) + len(", …") > DESCRIPTION_CHARACTERS:
-            return text + line + ", …" if number else text
-        line += piece
-    return text + line if source.modules else text
 
 
 def _from_package(spec: str, package: Package, interpreter: Interpreter) -> Source:
@@ -278,7 +256,20 @@ def _key(readable: str, unique: str) -> str:
     return f"{slug}-{digest}"
 
 
+def _shown(spec: str) -> str:
+    """In one line of bounded length."""
+    line = spec.encode("unicode_escape").decode() if "\n" in spec or "\r" in spec else spec
+    return line if len(line) <= 300 else f"{line[:200]}… ({len(line):,} characters)"
+
+
+_REMOTE = re.compile(r"(?:https?|ssh|git)://|git@[\w.-]+:|(?:[\w-]+\.)+(?:com|org|io|net)/")
+"""What people type for a repository on a server, without `git:`."""
+
+
 def _meant(spec: str, path: Path, interpreter: Interpreter) -> str:
+    if remote := _REMOTE.match(spec):
+        scheme = "" if remote.group().endswith((":", "//")) else "https://"
+        return f"for a repository: git:{scheme}{_shown(spec)}"
     if "/" not in spec and is_installed(spec, interpreter):
         return f"for the installed package: pkg:{spec}"
     try:

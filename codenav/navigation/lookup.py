@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -161,7 +162,8 @@ def _at(index: Index, path: str, first: int, last: int) -> list[Definition]:
     if not others:
         return []
     near = min(others, key=lambda block: min(abs(block.lines.start - first), abs(block.lines.end - first)))
-    raise NotFound(f"no block holds line {first} of {near.path}", hint=f"the nearest: codenav show {place_of(near)}")
+    command = shlex.join(["codenav", "show", place_of(near), "--on", near.source])
+    raise NotFound(f"no block holds line {first} of {near.path}", hint=f"the nearest: {command}")
 
 
 def _fits_path(block: CodeBlock, path: str) -> bool:

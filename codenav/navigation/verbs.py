@@ -40,8 +40,8 @@ def show(
         NotFound: it stands for none; the hint names near ones. Also as `codenav.index`.
         Unavailable, StorageFull: as `codenav.index`.
     """
-    with _opened(on, python, refresh, progress, notice, store) as index:
-        return list(lookup.definition(index, block))
+    with opened(on, python, refresh, progress, notice, store) as indexes:
+        return list(lookup.definition(as_index(indexes), block))
 
 
 def callers(
@@ -65,8 +65,8 @@ def callers(
         Unavailable, StorageFull: as `codenav.index`.
     """
     _check(limit)
-    with _opened(on, python, refresh, progress, notice, store) as index:
-        return calls.callers(index, name, limit=limit)
+    with opened(on, python, refresh, progress, notice, store) as indexes:
+        return calls.callers(as_index(indexes), name, limit=limit)
 
 
 def callees(
@@ -87,8 +87,8 @@ def callees(
         Ambiguous, NotFound, Unavailable, StorageFull: as `show`.
     """
     _check(limit)
-    with _opened(on, python, refresh, progress, notice, store) as index:
-        return calls.callees(index, name, limit=limit)
+    with opened(on, python, refresh, progress, notice, store) as indexes:
+        return calls.callees(as_index(indexes), name, limit=limit)
 
 
 def outline(
@@ -113,7 +113,8 @@ def outline(
     """
     if tokens < MIN_TOKENS:
         raise UsageError(f"{tokens} tokens are too few for a map", hint=f"give it {MIN_TOKENS} or more")
-    with _opened(on, python, refresh, progress, notice, store) as index:
+    with opened(on, python, refresh, progress, notice, store) as indexes:
+        index = as_index(indexes)
         return maps.outline(index, tokens=tokens, path=_inside(index, str(path)))
 
 
@@ -132,19 +133,19 @@ def _check(limit: int) -> None:
 
 
 @contextmanager
-def _opened(
+def opened(
     on: On | Sequence[On],
     python: str | Path | None,
     refresh: bool,
     progress: Callable[[Progress], None] | None,
     notice: Notice | None,
     store: StoreKeywords,
-) -> Iterator[Index]:
-    """The code bases as one index; what this opens is closed at the end, an index that came in stays open."""
+) -> Iterator[list[SourceIndex]]:
+    """The indexes of code bases; what this opens is closed at the end, an index that came in stays open."""
     named = listed(on)
     ready = [item for item in named if isinstance(item, SourceIndex)]
     if len(ready) == len(named):
-        yield as_index(ready)
+        yield ready
         return
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
@@ -159,4 +160,4 @@ def _opened(
                 )
                 opening.callback(item.close)
             indexes.append(item)
-        yield as_index(indexes)
+        yield indexes

@@ -55,7 +55,20 @@ class _AsciiParts(dict[bytes, bytes]):
         return value
 
 
+class _AsciiCompounds(dict[bytes, bytes]):
+    """ASCII identifier → itself in lower case, or nothing where it is its own only part."""
+
+    def __missing__(self, word: bytes) -> bytes:
+        if len(self) > 200_000:
+            self.clear()
+        whole = word.lower()
+        value = b"" if _ascii_parts[word] == whole else whole
+        self[word] = value
+        return value
+
+
 _ascii_parts = _AsciiParts()
+_ascii_compounds = _AsciiCompounds()
 _ASCII_PART = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BLANKED = bytes(code if code < 128 and (chr(code).isalnum() or code == 95) else 32 for code in range(256))
 """Keeps what `\\w` matches in ASCII."""
@@ -79,20 +92,31 @@ def part_tokens(word: str) -> list[str]:
 
 
 def analysed(text: str) -> tuple[str, str]:
-    """Two fields of a text: its whole identifiers, each once; and their parts, all in order. Neither is ever empty."""
+    """Two fields of a text: its compound identifiers, each once; and the parts of all, in order. Neither is ever empty.
+
+    An identifier that is its own only part, as most words are, stands among the parts alone.
+    """
     if not text:
         return SENTINEL, SENTINEL
     if text.isascii():
         identifiers = text.encode().translate(_BLANKED).split()
-        # Twice: `Config` and `config` are one token.
-        wholes = b" ".join(dict.fromkeys(b" ".join(dict.fromkeys(identifiers)).lower().split())).decode()
         parts = b" ".join(map(_ascii_parts.__getitem__, identifiers)).decode()
         if not _ascii_parts.met_long or max(map(len, identifiers), default=0) <= MAX_TOKEN:
-            return wholes or SENTINEL, parts if parts.strip() else SENTINEL
+            # Twice: `getName` and `getname` are one token.
+            compounds = dict.fromkeys(map(_ascii_compounds.__getitem__, dict.fromkeys(identifiers)))
+            compounds.pop(b"", None)
+            return b" ".join(compounds).decode() or SENTINEL, parts if parts.strip() else SENTINEL
     pairs = [_cache[word] for word in words(text)]
-    wholes = " ".join(dict.fromkeys(token for whole, _ in pairs for token in whole.split()))
+    joined = " ".join(dict.fromkeys(token for whole, part in pairs if whole != part for token in whole.split()))
     parts = " ".join([part for _, part in pairs if part])
-    return wholes or SENTINEL, parts or SENTINEL
+    return joined or SENTINEL, parts or SENTINEL
+
+
+def named(name: str) -> tuple[str, str]:
+    """Two fields of a name: its whole identifiers, each once; and their parts, in order. Neither is ever empty."""
+    pairs = [_cache[word] for word in words(name)]
+    wholes = " ".join(dict.fromkeys(token for whole, _ in pairs for token in whole.split()))
+    return wholes or SENTINEL, " ".join([part for _, part in pairs if part]) or SENTINEL
 
 
 def prefixes(text: str) -> str:

@@ -50,6 +50,10 @@ PHRASES = frozenset({"name_parts", "signature_parts", "text_parts", "doc_parts",
 The other ones only say which tokens are there: a phrase is looked for among the parts of identifiers, and positions of
 whole ones as well would cost a fifth of a build."""
 
+COMPOUNDS = frozenset({"signature", "text"})
+"""The fields of whole identifiers that leave out those which are their own only part, as the field of parts has them:
+two in three identifiers of code."""
+
 
 def text_fields(block: CodeBlock) -> dict[str, str]:
     """The scored fields, each as tokens joined by white space, none empty."""
@@ -108,7 +112,7 @@ def _call(name: str) -> dict[str, None]:
 
 @lru_cache(maxsize=50_000)
 def _name_fields(name: str) -> tuple[str, str, str]:
-    return (*analysis.analysed(name), analysis.prefixes(name))
+    return (*analysis.named(name), analysis.prefixes(name))
 
 
 @lru_cache(maxsize=64)

@@ -225,8 +225,7 @@ class _Build:
         else:
             self.manifest.next_number += 1
         with generations.storing():
-            for row in packed.content:
-                writer.add(row, file=number)
+            writer.add(packed.content, file=number)
         self.manifest.files[change.path] = FileEntry(number, change.state, packed.kinds, packed.languages)
         self.parsed.add(change.path)
 
@@ -269,8 +268,7 @@ class _Build:
         self.fresh = generations.clone(None, self.folder)
         writer = engine.Writer(self.fresh, fresh=True)
         for block in reader.blocks():
-            for row in rows.pack([block]).content:
-                writer.add(row, file=numbers[block.path])
+            writer.add(rows.pack([block]).content, file=numbers[block.path])
         writer.commit()
 
     def abandon(self) -> None:

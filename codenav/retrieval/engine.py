@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ WRITER_BYTES = 64_000_000
 
 _FILES_AT_ONCE = 64
 """Whose blocks `Reader.blocks` orders together."""
+_BEGINNING = re.compile(r"[^*?\\]+\*")
+"""A pattern that is a beginning and nothing else."""
 TIES = 400
 """Hits that are fetched beyond the limit at first, as many share the last score."""
 
@@ -70,26 +73,13 @@ class Writer:
         with translated():
             self._writer.delete_documents_by_term(rows.FACTS, f"{rows.FILE_MARK}{file}")
 
-    def add(self, row: Row, *, file: int) -> None:
-        """Index a block of the file with that number."""
-        import tantivy
-
-        texts, facts, stored, kind, id_number, first_line, last_line, weight = row
-        document = tantivy.Document()
-        for name, text in zip(rows.SCORED, texts, strict=True):
-            document.add_text(name, text)
-        document.add_text(rows.FACTS, f"{facts} {rows.FILE_MARK}{file}")
-        document.add_bytes("block", stored)
-        document.add_unsigned("file", file)
-        document.add_unsigned("kind", kind)
-        if id_number is not None:
-            document.add_unsigned("id_number", id_number)
-        document.add_unsigned("first_line", first_line)
-        document.add_unsigned("last_line", last_line)
-        document.add_float("weight", weight)
+    def add(self, block_rows: Sequence[Row], *, file: int) -> None:
+        """Index the blocks of the file with that number."""
+        mark = f" {rows.FILE_MARK}{file}"
         try:
             with translated():
-                self._writer.add_document(document)
+                for row in block_rows:
+                    self._writer.add_document(_document(row, file, mark))
         except ValueError:
             # The engine's own thread has died, of a full disk perhaps: only a commit tells the reason.
             with translated():
@@ -101,6 +91,25 @@ class Writer:
         with translated():
             self._writer.commit()
             self._writer.wait_merging_threads()
+
+
+def _document(row: Row, file: int, mark: str) -> Any:
+    import tantivy
+
+    texts, facts, stored, kind, id_number, first_line, last_line, weight = row
+    document = tantivy.Document()
+    for name, text in zip(rows.SCORED, texts, strict=True):
+        document.add_text(name, text)
+    document.add_text(rows.FACTS, facts + mark)
+    document.add_bytes("block", stored)
+    document.add_unsigned("file", file)
+    document.add_unsigned("kind", kind)
+    if id_number is not None:
+        document.add_unsigned("id_number", id_number)
+    document.add_unsigned("first_line", first_line)
+    document.add_unsigned("last_line", last_line)
+    document.add_float("weight", weight)
+    return document
 
 
 @dataclass(frozen=True)
@@ -281,6 +290,9 @@ class _Translation:
                 stands, mark = _place(field)
                 if terms is not None:
                     return Query.term_set_query(schema, stands, [mark + term for term in terms])
+                if _BEGINNING.fullmatch(wildcard):
+                    # The same walk as with a regular expression, which takes a quarter of a millisecond to compile.
+                    return Query.fuzzy_term_query(schema, stands, mark + wildcard[:-1], 0, prefix=True)
                 return self._pattern(stands, f"{mark}({regex})" if mark else regex)
             case plan.Near(field, token, distance):
                 return Query.fuzzy_term_query(schema, field, token, distance)

@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codenav import locks
 from codenav.blocks import FileSkip, FileState, IndexStats
 from codenav.errors import IndexUnavailable, StorageFull
 
-FORMAT = 6
+FORMAT = 7
 """Version of manifest and schema; an index of another one counts as absent."""
 POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")
@@ -234,49 +235,24 @@ def sweep(folder: Path, *keep: Path | None) -> None:
             shutil.rmtree(place, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def build_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the right to build the index in a folder; yields whether it was got.
+def build_lock(folder: Path, *, wait: bool) -> AbstractContextManager[bool]:
+    """Hold the right to build the index in a folder; the context's value is whether it was got.
 
     Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
 
     Raises:
         StorageFull: the lock file cannot be made.
     """
-    with locked(folder, ".build.lock", wait=wait) as got:
-        yield got
+    return locked(folder, ".build.lock", wait=wait)
 
 
-@contextlib.contextmanager
-def locked(folder: Path, name: str, *, wait: bool) -> Iterator[bool]:
-    """An exclusive lock on a file of the folder, which is made where it is missing."""
-    while True:
-        with storing():
-            folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(folder / name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
-            if not _is(folder / name, file):
-                # The index was removed while this waited: the lock of a file that is gone protects nothing.
-                continue
-            try:
-                yield True
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)
-            return
-        finally:
-            os.close(file)
+def locked(folder: Path, name: str, *, wait: bool) -> AbstractContextManager[bool]:
+    """An exclusive lock on a file of an index: `locks.locked`.
 
-
-def _is(path: Path, file: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(file))
-    except FileNotFoundError:
-        return False
+    Raises:
+        StorageFull: it cannot be made.
+    """
+    return locks.locked(folder, name, wait=wait, making=storing)
 
 
 @contextlib.contextmanager

@@ -97,8 +97,7 @@ class Constant:
 Plan = Match | Sequence | Pattern | Near | Between | Everything | Join | Weighted | Constant
 
 NAME, NAME_PARTS, NAME_PREFIX = 6.0, 4.0, 2.0
-SIGNATURE, SIGNATURE_PARTS = 1.0, 1.0
-TEXT, TEXT_PARTS = 1.0, 1.0
+TEXT, TEXT_PARTS = 1.0, 2.0
 """What a match is worth per field. A name must outweigh everything else; the values come from known-item search
 for 450 names of networkx 3.6 (tests/retrieval/test_retrieval_ranking.py)."""
 JOINED, ALL_JOINED, ALL_PARTS = 10.0, 10.0, 7.0
@@ -110,15 +109,12 @@ FILTER = 0.1
 
 _WORTH: dict[str, tuple[tuple[str, float], ...]] = {
     "text": (
-        ("name", NAME), ("name_parts", NAME_PARTS), ("signature", SIGNATURE), ("signature_parts", SIGNATURE_PARTS),
-        ("text", TEXT), ("text_parts", TEXT_PARTS),
+        ("name", NAME), ("name_parts", NAME_PARTS), ("text", TEXT), ("text_parts", TEXT_PARTS),
     ),
     "name": (("name", NAME), ("name_parts", NAME_PARTS)),
     "signature": (("signature", 1.0), ("signature_parts", 0.5)),
     "doc": (("doc_parts", 1.0),),
 }  # fmt: skip
-_PATTERNS = {**_WORTH, "text": tuple(pair for pair in _WORTH["text"] if not pair[0].startswith("signature"))}
-"""Patterns scan a field's whole dictionary (10 ms a field): the signature stands in the text as well."""
 
 
 def plan(node: tree.Node, *, kinds: Collection[BlockKind] | None = None) -> Plan:
@@ -160,7 +156,7 @@ def _leaf(leaf: tree.Leaf) -> Plan:
             return _patterns(field, pattern)
         case tree.Fuzzy(field, word, distance):
             token = word.lower()[: analysis.MAX_TOKEN]
-            return _any(Constant(Near(name, token, distance), factor) for name, factor in _PATTERNS[field])
+            return _any(Constant(Near(name, token, distance), factor) for name, factor in _WORTH[field])
         case tree.Value(field, value):
             return Constant(_value(field, value), FILTER)
         case tree.Lines(first, last):
@@ -210,6 +206,8 @@ def _phrase_parts(field: str, words: tuple[str, ...], slop: int) -> list[Plan]:
     found: list[Plan] = []
     for name, factor in _WORTH[field]:
         tokens = parts if name.endswith("_parts") else wholes
+        if name in documents.COMPOUNDS and wholes == parts:
+            continue
         if tokens and (len(tokens) == 1 or name in documents.PHRASES):
             found.append(_weighted(_tokens(name, tokens, slop), factor))
     return found
@@ -239,13 +237,16 @@ def _tokens(field: str, tokens: list[str], slop: int = 0) -> Plan:
 def _wildcard(field: str, pattern: str) -> Plan:
     if field not in tree.TEXT_FIELDS:
         if field == "file_path":
-            anywhere = "" if pattern.startswith("*") else "(.*/)?"
-            return Constant(Pattern("file_path", anywhere + wildcard_regex(analysis.path_token(pattern))), FILTER)
+            wanted = analysis.path_token(pattern)
+            regex = wildcard_regex(wanted)
+            named = Pattern("file_path", regex, wanted) if wanted[:1] == "*" else Pattern("file_path", f"(.*/)?{regex}")
+            return Constant(named, FILTER)
         if pattern == "*":
             return Constant(Join(required=(Everything(),), excluded=(Match(field, analysis.SENTINEL),)), FILTER)
-        return Constant(Pattern(field, wildcard_regex(analysis.keyword(pattern))), FILTER)
+        wanted = analysis.keyword(pattern)
+        return Constant(Pattern(field, wildcard_regex(wanted), wanted), FILTER)
     if pattern == "*":
-        tokens = "doc_parts" if field == "doc" else field
+        tokens = field if field == "name" else f"{field}_parts"
         return Join(required=(Everything(),), excluded=(Match(tokens, analysis.SENTINEL),))
     infix = pattern.startswith("*") and pattern.endswith("*")
     found = _patterns(field, wildcard_regex(pattern.lower()), parts=not infix, wildcard=pattern.lower())
@@ -257,9 +258,10 @@ def _wildcard(field: str, pattern: str) -> Plan:
 
 
 def _patterns(field: str, regex: str, *, parts: bool = True, wildcard: str = "") -> Plan:
-    """`parts` False where a part that matches stands in a whole that matches too."""
-    every = _PATTERNS[field]
-    fields = every if parts else [(name, factor) for name, factor in every if not name.endswith("_parts")] or every
+    """`parts` False where a part that matches stands in a whole that matches too, if wholes are all in a field."""
+    fields = _WORTH[field]
+    if not parts:
+        fields = tuple(pair for pair in fields if pair[0] != "name_parts")
     return _any(Constant(Pattern(name, regex, wildcard), factor) for name, factor in fields)
 
 

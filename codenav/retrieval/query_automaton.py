@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+
+from codenav.retrieval.query_values import wildcard_regex
 
 MAX_STATES = 700
 """States of the deterministic automaton over bytes, as estimated. tantivy 0.27 stops at 1,000 (of 3,000 random
@@ -110,6 +113,24 @@ def too_large(pattern: str) -> bool:
     except (_TooLarge, RecursionError):
         return True
     return _states(automaton, first, last) > MAX_STATES
+
+
+def wildcards_too_large(pattern: str) -> bool:
+    """The same for a pattern of `*`, `?`, `\\` and literals."""
+    return not _few_states(pattern) and too_large(wildcard_regex(pattern))
+
+
+def _few_states(pattern: str) -> bool:
+    """Whether an upper bound tells that a pattern is small enough: what nearly every pattern is.
+
+    Behind a `*` a literal is looked for as Knuth, Morris and Pratt do, one state per character, independently of the
+    literals before it; a state says in addition whether the last character completed a match.
+    """
+    if not pattern.isascii() or "?" in pattern or "\\" in pattern:
+        return False
+    pieces = pattern.split("*")
+    states = 2 * math.prod(len(piece) + 1 for piece in pieces)
+    return states + BEYOND_ASCII * len(pieces) <= MAX_STATES
 
 
 def _states(automaton: _Glushkov, first: int, last: int) -> int:

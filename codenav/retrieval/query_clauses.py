@@ -7,11 +7,10 @@ import re
 from codenav.retrieval import query_regex
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import MAX_TOKEN
-from codenav.retrieval.query_automaton import too_large
+from codenav.retrieval.query_automaton import too_large, wildcards_too_large
 from codenav.retrieval.query_literals import Literals
 from codenav.retrieval.query_places import place_at
 from codenav.retrieval.query_tree import KEYWORD_FIELDS, Node, all_of, any_of
-from codenav.retrieval.query_values import wildcard_regex
 
 _REGEX = re.compile(r"/(?!\*)((?:[^/\\\n]|\\.){1,1500})/(i?)(?=[\s)^]|\Z)", re.DOTALL)
 _BARE_REGEX = re.compile(r"(?=\S{0,300}(?:\\[bdswDSW](?:[+*?{)\]|\\]|(?=\s|\Z))|(?:\A|(?<=\s))\\b))[^\s\"]{2,300}")
@@ -68,6 +67,7 @@ class Clauses(Literals):
         return self.word(name)
 
     def place(self) -> Node | None:
+        """A file with its line, as tracebacks and compilers print it; None where none begins here."""
         found = place_at(self.text, self.at)
         if found is None:
             return None
@@ -107,6 +107,7 @@ class Clauses(Literals):
         return any_of(found)
 
     def phrase(self, name: str, content: str) -> Node:
+        """What stood in quotes, with the `~slop` that follows."""
         near = self.eat(self.NEAR)
         if re.fullmatch(r"\w*[*?][\w*?]*", content) and re.search(r"\w", content) and "**" not in content:
             self.tell("a wildcard inside quotes was read as one")
@@ -145,7 +146,8 @@ class Clauses(Literals):
                 self.tell(f"/{piece[:60]}/ was read as {piece[:60]}")
                 found.append(tree.Words(name or "text", tuple(piece.split("."))))
             else:
-                found.append(self.pattern(tree.Regex(name or "text", piece), piece))
+                leading = piece.startswith((".", "[", "("))
+                found.append(self.pattern(tree.Regex(name or "text", piece), large=too_large(piece), leading=leading))
         return all_of(found)
 
     def spelled(self, name: str, words: list[str]) -> Node:
@@ -175,6 +177,7 @@ class Clauses(Literals):
         return tree.preferring(node, any_of(self.spelled(name, words) for words in kept))
 
     def pieces(self, name: str, spelled: str, shown: str, near: re.Match[str] | None) -> Node:
+        """A word as written: patterns, a number, names joined by dots, or plain words with what follows `~`."""
         if "://" in spelled or re.search(r"\*{2}\w", spelled):
             spelled = re.sub(r"[*?]", " ", spelled)
         if re.search(r"\.[*+]", spelled) and re.search(r"\w", spelled):
@@ -267,20 +270,23 @@ class Clauses(Literals):
                 found += more
         return [item for item in found if item]
 
-    def pattern(self, node: Node, regex: str) -> Node:
+    def pattern(self, node: Node, *, large: bool, leading: bool) -> Node:
         """A node that scans a dictionary, while there may be more of them."""
-        if too_large(regex):
+        if large:
             self.tell(f"the pattern {tree.render(node)[:60]} is too large for a search engine and was left out")
             return tree.Nothing()
-        return self.scanned(node, leading=regex.startswith((".", "[", "(")))
+        return self.scanned(node, leading=leading)
 
     def wildcard(self, name: str, pattern: str) -> Node:
+        """A pattern of `*` and `?` over the tokens of a text field."""
         pattern = re.sub(r"\*[*?]*\*", lambda run: "*" + "?" * run.group().count("?"), pattern)
         if pattern == "*" and name in ("", "text", "name"):
             return tree.Everything()
-        return self.pattern(tree.Wildcard(name or "text", pattern), wildcard_regex(pattern.lower()))
+        large = wildcards_too_large(pattern.lower())
+        return self.pattern(tree.Wildcard(name or "text", pattern), large=large, leading=pattern.startswith(("*", "?")))
 
     def fuzzy(self, name: str, words: list[str], written: str) -> Node:
+        """Words within the `written` number of edits, as many as their length allows."""
         found: list[Node] = []
         for word in words[: self.take(len(words))]:
             most = 0 if len(word) < 3 else 1 if len(word) < 5 else 2

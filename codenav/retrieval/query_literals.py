@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from codenav.retrieval import query_places as places
 from codenav.retrieval import query_tree as tree
-from codenav.retrieval.query_automaton import too_large
+from codenav.retrieval.query_automaton import wildcards_too_large
 from codenav.retrieval.query_tree import Node, all_of, any_of
-from codenav.retrieval.query_values import LANGUAGES, block_kinds, language, names_kind, regex_wildcards, wildcard_regex
+from codenav.retrieval.query_values import LANGUAGES, block_kinds, language, names_kind, regex_wildcards
 
 MAX_CLAUSES = 1024
 """Words, phrases and patterns of a query that are used: the limit of Lucene's `indices.query.bool.max_clause_count`."""
@@ -98,6 +98,7 @@ class Literals:
         return node
 
     def boost(self, node: Node) -> Node:
+        """A node with the `^factor` that follows it."""
         match = self.eat(self.BOOST)
         if match and match[1].startswith("-"):
             self.tell(f"{match.group()} was left out: NOT excludes")
@@ -128,6 +129,7 @@ class Literals:
         return node
 
     def lines(self) -> Node:
+        """The value of `lines:`: a range, a number or a comparison."""
         match = self.eat(_LINES)
         if not match or not self.take(1):
             bad = self.eat(_BAD_LINES)
@@ -254,10 +256,11 @@ class Literals:
         return self.path(plain) if name == "file_path" else tree.Value(name, plain)
 
     def literal_pattern(self, name: str, pattern: str) -> Node:
+        """A pattern over the whole values of a keyword field."""
         if pattern == "*" and name != "calls":
             return tree.Everything()
         node = tree.Wildcard(name, pattern)
-        if too_large(wildcard_regex(pattern)):
+        if wildcards_too_large(pattern):
             self.tell(f"the pattern {pattern[:60]} is too large for a search engine and was left out")
             return tree.Nothing()
         return self.scanned(node, leading=False)
@@ -271,12 +274,14 @@ class Literals:
         return all_of([node, tree.Lines(first, last) if first else tree.Nothing()])
 
     def file(self, path: str) -> Node:
+        """A file by its path, or by a pattern of paths."""
         if re.search(r"[*?]", path):
             return self.literal_pattern("file_path", path)
         plain = path.lstrip("/ ") or path
         return tree.Value("file_path", plain) if plain else tree.Nothing()
 
     def type(self, value: str) -> Node:
+        """The kinds that a value of `type:` names; its words are kept where it names none."""
         if value.upper() in ("*", "ANY", "ALL"):
             return tree.Everything()
         kinds, mended = block_kinds(value)

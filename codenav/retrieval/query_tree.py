@@ -139,14 +139,14 @@ def any_of(children: Iterable[Node]) -> Node:
 
 
 def _joined(join: type[And] | type[Or], children: Iterable[Node]) -> Node:
+    given = [child for child in children if not isinstance(child, Nothing)]
+    if len(given) < 2:
+        return given[0] if given else Nothing()
     flat: dict[Node, None] = {}
-    for child in children:
+    for child in given:
         for part in child.children if isinstance(child, join) else (child,):
-            if not isinstance(part, Nothing):
-                flat[part] = None
-    if len(flat) < 2:
-        return next(iter(flat), Nothing())
-    return join(tuple(flat))
+            flat[part] = None
+    return join(tuple(flat)) if len(flat) > 1 else next(iter(flat))
 
 
 def negated(child: Node) -> Node:

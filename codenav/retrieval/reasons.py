@@ -37,7 +37,7 @@ def why(node: tree.Node, block: CodeBlock) -> str:
     Else the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`).
     """
     leaves = tree.leaves(node)
-    wholes, parts = (set(tokens.split()) for tokens in analysis.analysed(block.name))
+    wholes, parts = (set(tokens.split()) for tokens in analysis.named(block.name))
     fields = {leaf: getattr(leaf, "field", "lines" if isinstance(leaf, tree.Lines) else "") for leaf in leaves}
     named = [leaf for leaf in leaves if fields[leaf] in ("text", "name")]
     if any(_exact(leaf, wholes) for leaf in named):

@@ -7,7 +7,9 @@ nearly all of what the slowest queries take. The same dictionary as one text is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import methodcaller
 
 from codenav.retrieval.reasons import glob
 
@@ -30,12 +32,17 @@ class Terms:
         literal = max(re.split(r"[*?]+", wildcard), key=len)
         if len(literal) < _MIN_LITERAL or "\\" in wildcard or "\n" in literal:
             return None
+        fits: Callable[[str], bool] = partial(glob, wildcard)
+        if wildcard == f"*{literal}*":
+            fits = bool
+        elif wildcard == f"*{literal}":
+            fits = methodcaller("endswith", literal)
         text, found = self._text, []
         at = text.find(literal)
         while at >= 0:
             end = text.index("\n", at)
             term = text[text.rindex("\n", 0, at) + 1 : end]
-            if glob(wildcard, term):
+            if fits(term):
                 found.append(term)
                 if len(found) > MAX_EXPANDED:
                     return None

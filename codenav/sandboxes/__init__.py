@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codenav.errors import UsageError
-from codenav.execution import SandboxSpec
+from codenav.errors import Unavailable, UsageError
+from codenav.execution import Resources, SandboxSpec
 
 if TYPE_CHECKING:
     from codenav.sandboxes.host import GuestSandbox
 
-__all__ = ["BACKENDS", "Diagnosis", "diagnose", "start"]
+__all__ = ["BACKENDS", "Diagnosis", "diagnose", "image_for", "start"]
 
-BACKENDS = ("bubblewrap", "process")
+BACKENDS = ("docker", "bubblewrap", "process")
 
 LEAST_MEMORY = 32 << 20
 """Bytes: three interpreters hold 20 MiB together before any step."""
+LEAST_CPUS = 0.1
+"""A start takes a second with so little, and ten with a tenth of it."""
 MOST_OUTPUT = 1 << 20
 """Bytes kept of a stream of one step: more would not fit into a frame of the protocol."""
 
 
-DEFAULT_NETWORK = {"bubblewrap": "none", "process": "host"}
-"""What holds where a specification leaves it open."""
+NETWORKS = {"docker": ("none", "bridge"), "bubblewrap": ("none", "host"), "process": ("host",)}
+"""What each can give; the first one holds where a specification leaves it open."""
 
 
 @dataclass(frozen=True)
@@ -44,36 +47,71 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
         SandboxUnavailable: it cannot run here; the message says why.
     """
     _known(backend)
-    network = spec.network or DEFAULT_NETWORK[backend]
-    if network not in ("none", "host"):
-        raise UsageError(f"{backend} has no network {network!r}", hint="--network none or --network host")
+    network = spec.network or NETWORKS[backend][0]
+    for option, value in (("image", spec.image), ("runtime", spec.runtime), ("gpus", spec.gpus)):
+        if value and backend != "docker":
+            raise UsageError(f"{backend} takes no --{option}", hint="--sandbox docker")
     if backend == "process" and network == "none":
         raise UsageError(
             "process cannot cut the code off from the network", hint="--sandbox bubblewrap, or --network host"
         )
+    if network not in NETWORKS[backend]:
+        ways = " or ".join(f"--network {way}" for way in NETWORKS[backend])
+        raise UsageError(f"{backend} has no network {network!r}", hint=ways)
     spec = replace(spec, network=network)
-    if spec.resources.memory_bytes < LEAST_MEMORY:
-        raise UsageError(
-            f"a memory limit of {spec.resources.memory_bytes >> 20} MiB is too low for Python",
-            hint=f"allow {LEAST_MEMORY >> 20} MiB or more",
-        )
-    if spec.resources.output_bytes > MOST_OUTPUT:
-        raise UsageError(
-            f"{spec.resources.output_bytes} bytes of output per step are too many", hint="allow 1 MiB or less"
-        )
+    _check(spec.resources)
     from codenav.sandboxes.host import GuestSandbox
+    from codenav.sandboxes.sweeper import sweep
 
+    sweep()
     if backend == "process":
         from codenav.sandboxes.process import launch_process
 
         return GuestSandbox(backend, spec, launch_process)
+    if backend == "docker":
+        from codenav.sandboxes.docker import launch_docker
+
+        return GuestSandbox(backend, spec, launch_docker)
     from codenav.sandboxes.bubblewrap import launch_bubblewrap
 
     return GuestSandbox(backend, spec, launch_bubblewrap)
 
 
+def image_for(sources: Sequence[str]) -> str | None:
+    """The newest image on the engine that says that it was built for exactly these sources; None where none does.
+
+    `sources` are absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`.
+
+    Raises:
+        MissingExtra: the client library is not installed.
+        Unavailable: no engine answers.
+    """
+    from codenav import docker_engine
+    from codenav.sandboxes.docker import built_image
+
+    client = docker_engine.connect().api
+    try:
+        return built_image(client, sources)
+    finally:
+        client.close()
+
+
+def _check(resources: Resources) -> None:
+    if resources.memory_bytes < LEAST_MEMORY:
+        raise UsageError(
+            f"a memory limit of {resources.memory_bytes >> 20} MiB is too low for Python",
+            hint=f"allow {LEAST_MEMORY >> 20} MiB or more",
+        )
+    if not LEAST_CPUS <= resources.cpus < float("inf"):
+        raise UsageError(f"{resources.cpus:g} processors are no limit to work with", hint=f"{LEAST_CPUS} or more")
+    if resources.processes < 1 or resources.work_bytes < 1 or resources.file_bytes < 0:
+        raise UsageError("a limit of a sandbox is not above 0", hint="see codenav.execution.Resources")
+    if resources.output_bytes > MOST_OUTPUT:
+        raise UsageError(f"{resources.output_bytes} bytes of output per step are too many", hint="allow 1 MiB or less")
+
+
 def diagnose(backend: str) -> Diagnosis:
-    """Whether a backend works here, found out by starting something in it. Takes some 20 ms.
+    """Whether a backend works here: bubblewrap by starting something in it (20 ms), Docker by asking its engine.
 
     Raises:
         UsageError: no such backend.
@@ -81,6 +119,13 @@ def diagnose(backend: str) -> Diagnosis:
     _known(backend)
     if backend == "process":
         return Diagnosis(True, "no isolation: code runs as this user")
+    if backend == "docker":
+        from codenav.sandboxes.docker import diagnosed
+
+        try:
+            return Diagnosis(True, diagnosed())
+        except Unavailable as error:
+            return Diagnosis(False, str(error), error.hint)
     import platform
 
     from codenav.sandboxes.bubblewrap import trouble, version

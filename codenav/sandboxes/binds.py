@@ -1,20 +1,23 @@
-"""What of the host is bound read-only into a sandbox: the interpreter, its packages, the code base."""
+"""What of the host is bound into a sandbox: the interpreter, its packages, the code base; live folders."""
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import SandboxSpec
+from codenav.execution import Mount, SandboxSpec
+from codenav.sandboxes.mounts import checked_mounts
 
 NOBODY = 65534
-STAGE = "/sys"
-"""Where, in a private mount namespace, a tmpfs holds what the dropped user could not reach. Every Linux has it."""
+STAGE = "/sys/kernel"
+"""Where, in a private mount namespace, a tmpfs holds what the dropped user could not reach. Every Linux has it, and
+nothing in it is ever bound."""
 
 SECRETS = (".env", ".git")
 """Masked at the top of each bound folder."""
@@ -26,18 +29,44 @@ _SYSTEM = ("/usr", "/bin", "/lib", "/lib64")
 _TOO_WIDE = ("/", "/home", "/root", "/etc", "/var", "/proc", "/sys", "/dev", "/run", "/boot")
 
 
+@functools.cache
+def as_nobody() -> bool:
+    """Whether bubblewrap is started as nobody: by root, unless root is only called so.
+
+    In a user namespace of a single user there is nobody else to become, and its root is an ordinary user outside.
+    """
+    if os.geteuid() != 0:
+        return False
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    ranges = [[int(number) for number in line.split()] for line in lines]
+    return any(inside <= NOBODY < inside + count for inside, _, count in ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Something of the host that appears inside."""
+
+    source: str
+    target: str
+    writable: bool = False
+
+
 @dataclass(frozen=True)
 class Binds:
     """Absolute paths of the host that appear inside at the same place."""
 
     paths: tuple[str, ...]
+    """Read-only."""
+    mounts: tuple[Mount, ...] = ()
+    """Checked."""
 
     @classmethod
     def of(cls, spec: SandboxSpec) -> Binds:
         """What a specification needs.
 
         Raises:
-            UsageError: an import path is the whole disk, a system folder or the home folder.
+            UsageError: an import path is the whole disk, a system folder or the home folder; a mount is refused, or
+                nobody could write to it.
         """
         for path in spec.import_paths:
             if str(path) in (*_TOO_WIDE, os.path.expanduser("~")):
@@ -48,21 +77,32 @@ class Binds:
         existing = [path for path in dict.fromkeys(os.path.abspath(one) for one in wanted) if os.path.exists(path)]
         chosen = [path for path in existing if path not in _TOO_WIDE and not _within(path, _SYSTEM)]
         outer = sorted(chosen, key=len)
-        return cls(tuple(path for path in outer if not _within(path, [one for one in outer if one != path])))
+        mounts = checked_mounts(spec.mounts)
+        for mount in mounts:
+            if mount.writable and as_nobody() and not _writable_by_nobody(mount.path):
+                raise UsageError(
+                    f"as root the sandbox runs as nobody, who cannot write to {mount.path}",
+                    hint=f"chown nobody {shlex.quote(str(mount.path))}, or mount it read-only",
+                )
+        kept = (path for path in outer if not _within(path, [one for one in outer if one != path]))
+        return cls(tuple(kept), tuple(mounts))
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """Source and place inside."""
-        return [(path, path) for path in self.paths]
+    def binds(self) -> list[Bind]:
+        """In order: a later one may cover a part of an earlier one."""
+        found = [Bind(path, path) for path in self.paths]
+        found += [Bind(str(mount.path), str(mount.path), mount.writable) for mount in self.mounts]
+        return sorted(found, key=lambda bind: bind.target.rstrip("/").count("/"))
 
     def touches(self, folder: str) -> bool:
         """Whether something is bound at, in or above a folder."""
-        return any(_within(path, [folder]) or _within(folder, [path]) for path in self.paths)
+        paths = [*self.paths, *(str(mount.path) for mount in self.mounts)]
+        return any(_within(path, [folder]) or _within(folder, [path]) for path in paths)
 
     def masks(self) -> list[tuple[str, bool]]:
         """Files (False) and folders (True) that are covered; in a closed folder, see `stage`, they are left out."""
         found = []
         for path in self.paths:
-            if os.geteuid() == 0 and not _open_to_all(path):
+            if as_nobody() and not _open_to_all(path):
                 continue
             for name in SECRETS:
                 secret = os.path.join(path, name)
@@ -91,27 +131,28 @@ def _executable_folders(executable: Path) -> list[str]:
     return found
 
 
-def stage(pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Sources that the user who starts bubblewrap can reach, and the shell lines that make them so.
+def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
+    """The same from sources that the user who starts bubblewrap can reach, and the shell lines that make them so.
 
     As root that user is nobody: what lies under a folder that nobody may not enter is bound into a tmpfs,
     in a mount namespace of its own, which ends with its last process. A folder that is itself closed to others
-    (as `mktemp -d` makes it) is bound entry by entry.
+    (as `mktemp -d` makes it) is bound entry by entry, if it is to be read only.
 
     Raises:
         SandboxUnavailable: such a folder has too many entries.
     """
     staged, lines = [], []
-    for number, (source, target) in enumerate(pairs):
-        if os.geteuid() != 0 or (_reachable(source) and _open_to_all(source)):
-            staged.append((source, target))
+    for number, bind in enumerate(binds):
+        source = bind.source
+        if not as_nobody() or (_reachable(source) and _open_to_all(source)):
+            staged.append(bind)
             continue
         place = f"{STAGE}/{number}"
-        if _open_to_all(source) or not os.path.isdir(source):
+        if _open_to_all(source) or bind.writable or not os.path.isdir(source):
             lines += _bind(source, place)
         else:
             lines += [f"mkdir {place}", *_bind_entries(source, place)]
-        staged.append((place, target))
+        staged.append(replace(bind, source=place))
     if lines:
         lines.insert(0, f"mount -t tmpfs -o mode=0755,nosuid,nodev,size=4m codenav {STAGE}")
     return staged, lines
@@ -144,3 +185,9 @@ def _open_to_all(path: str) -> bool:
     """Whether others may read a file, or read and enter a folder."""
     wanted = stat.S_IROTH | (stat.S_IXOTH if os.path.isdir(path) else 0)
     return os.stat(path).st_mode & wanted == wanted
+
+
+def _writable_by_nobody(path: Path) -> bool:
+    found = path.stat()
+    shift = 6 if found.st_uid == NOBODY else 3 if found.st_gid == NOBODY else 0
+    return found.st_mode >> shift & 0o3 == 0o3

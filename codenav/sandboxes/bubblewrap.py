@@ -18,16 +18,18 @@ from pathlib import Path
 
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
-from codenav.sandboxes.binds import NOBODY, Binds, stage
-from codenav.sandboxes.launch import GUEST, GUEST_ENVIRONMENT, GUEST_FLAGS, Launched, launch, limits_of
+from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
+from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
+from codenav.sandboxes.launch import GUEST, GUEST_ENVIRONMENT, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
+from codenav.sandboxes.owners import OwnedFolder
 from codenav.sandboxes.seccomp import program, supported
-from codenav.sandboxes.spec import environment, import_folders
+from codenav.sandboxes.spec import environment, folder_sizes, import_folders
 
 OLDEST = (0, 8)
 """The first version with --disable-userns."""
-SCRATCH_BYTES = 64 << 20
-"""Of /tmp and of /dev/shm, each."""
 INSIDE_GUEST = "/run/codenav"
+INSIDE_KILLED = "/run/codenav-killed"
+"""What the kernel has killed for want of memory; see `Cgroup.killed`."""
 INSIDE_UID = 1000
 WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
 """The first one that no bound folder lies in or under."""
@@ -72,7 +74,7 @@ def trouble() -> Trouble | None:
         return Trouble("bwrap --version names no version; bubblewrap 0.8 or later is needed", install)
     if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
         return Trouble(f"bubblewrap {number} is too old; 0.8 or later is needed", install)
-    missing = [tool for tool in _ROOT_TOOLS if os.geteuid() == 0 and shutil.which(tool) is None]
+    missing = [tool for tool in _ROOT_TOOLS if as_nobody() and shutil.which(tool) is None]
     if missing:
         return Trouble(f"as root, {', '.join(missing)} is needed to give up root", "apt-get install util-linux mount")
     flags = ["--ro-bind", "/usr", "/usr", *_system_links(), *_isolation("none")]
@@ -115,9 +117,11 @@ def _bwrap() -> str:
 
 
 def dropped(command: Sequence[str], prelude: Sequence[str]) -> list[str]:
-    """The command as it is started; as root after `prelude`, in a private mount namespace and as nobody."""
-    if os.geteuid() != 0:
-        return list(command)
+    """The command as it is started, after shell lines; as root these run in a private mount namespace, it as nobody."""
+    if not as_nobody():
+        if not prelude:
+            return list(command)
+        return ["/bin/sh", "-c", "\n".join(["set -e", *prelude, "exec " + shlex.join(command)])]
     drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
     script = "\n".join(
         ["set -e", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *prelude, "exec " + shlex.join([*drop, *command])]
@@ -152,31 +156,41 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
 
     Raises:
         SandboxUnavailable: bubblewrap does not work here; the hint says what to do.
-        UsageError: a folder that is to be bound would open the whole host.
+        UsageError: a folder that is to be bound or mounted would open the host.
     """
     problem = trouble()
     if problem is not None:
         raise SandboxUnavailable(problem.detail, hint=problem.hint)
     binds = Binds.of(spec)
     work = next((path for path in WORK_FOLDERS if not binds.touches(path)), "/codenav-work-folder")
-    staged, prelude = stage([(str(GUEST), INSIDE_GUEST), *binds.pairs()])
+    processors = len(os.sched_getaffinity(0))
     files = _files(spec)
+    owned, group = _group(spec, processors)
     try:
+        killed = [Bind(str(group.killed), INSIDE_KILLED)] if group else []
+        staged, prelude = stage([Bind(str(GUEST), INSIDE_GUEST), *killed, *binds.binds()])
+        prelude = [*(group.entering() if group else []), *prelude]
+        quota = group is not None and group.limits_processors
         flags = [*_file_system(spec, work, staged, binds.masks()), *_isolation(spec.network)]
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
         machine = platform.machine()
         if supported(machine):
-            fixed = spec.resources.cpus < len(os.sched_getaffinity(0))
-            descriptor = _memory_file(program(machine, fixed_processors=fixed))
+            fixed = spec.resources.cpus < processors and not quota
+            descriptor = _memory_file(program(machine, fixed_processors=fixed, mapped_memory_only=group is None))
             files.append((descriptor, ""))
             flags += ["--seccomp", str(descriptor)]
         for name, value in GUEST_ENVIRONMENT.items():
             flags += ["--setenv", name, value]
         guest = [str(spec.python.executable), *GUEST_FLAGS, f"{INSIDE_GUEST}/guest_main.py"]
         command = dropped([_bwrap(), *flags, "--", *guest], prelude)
-        process, errors = launch(command, descriptors=[one for one, _ in files], cpus=spec.resources.cpus)
+        cpus = None if quota else spec.resources.cpus
+        process, errors = launch(command, descriptors=[one for one, _ in files], cpus=cpus)
+    except BaseException:
+        if owned is not None:
+            owned.remove()
+        raise
     finally:
         for descriptor, _ in files:
             os.close(descriptor)
@@ -185,28 +199,40 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         "remove": [],
         "counted": [work, "/tmp", "/dev/shm"],
         "env": environment(spec, home="/tmp", temporary="/tmp"),
-        "import_first": import_folders(spec),
+        "import_first": import_folders(spec.import_paths),
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=spec.resources.processes),
+        "snapshots": spec.snapshots,
     }
-    return Launched(process, errors, config)
+    if group is not None:
+        config["killed"] = INSIDE_KILLED
+    return LaunchedProcess(process, errors, config, owned)
 
 
-def _file_system(
-    spec: SandboxSpec, work: str, staged: Sequence[tuple[str, str]], masks: Sequence[tuple[str, bool]]
-) -> list[str]:
+def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgroup | None]:
+    """Control groups with the limits, and what removes them; nothing where none can be made."""
+    place = usable()
+    if place is None:
+        return None, None
+    owned = OwnedFolder.make()
+    owned.note(place.groups(owned.name).values())
+    group = make_groups(place, owned.name, spec.resources, processors=processors)
+    if group is None:
+        owned.remove()
+        return None, None
+    return owned, group
+
+
+def _file_system(spec: SandboxSpec, work: str, staged: Sequence[Bind], masks: Sequence[tuple[str, bool]]) -> list[str]:
     """A read-only system, private /tmp and work folder, then what is bound; later flags cover earlier ones."""
     flags = ["--ro-bind", "/usr", "/usr", *_system_links(), "--proc", "/proc", "--dev", "/dev"]
     for name in (*_ETC, *(_ETC_NETWORK if spec.network == "host" else ())):
         flags += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for size, path in (
-        (SCRATCH_BYTES, "/tmp"),
-        (SCRATCH_BYTES, "/dev/shm"),
-        (spec.resources.work_bytes, work),
-    ):
+    in_work, scratch = folder_sizes(spec.resources)
+    for size, path in ((scratch, "/tmp"), (scratch, "/dev/shm"), (in_work, work)):
         flags += ["--perms", "0755", "--size", str(size), "--tmpfs", path]
-    for source, target in staged:
-        flags += ["--ro-bind", source, target]
+    for bind in staged:
+        flags += ["--bind" if bind.writable else "--ro-bind", bind.source, bind.target]
     for path, folder in masks:
         flags += (
             ["--perms", "0000", "--tmpfs", path, "--remount-ro", path] if folder else ["--ro-bind", "/dev/null", path]

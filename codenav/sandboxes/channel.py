@@ -8,7 +8,7 @@ import select
 import struct
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.sandboxes.replies import Malformed
@@ -29,10 +29,13 @@ class TooLate(Exception):
 
 
 class Channel:
-    """A pair of descriptors to a supervisor. One reader; any thread may send."""
+    """A pair of descriptors to a supervisor. One reader; any thread may send.
 
-    def __init__(self, sink: int, source: int) -> None:
-        self._sink, self._source = sink, source
+    `unwrap` takes off what an engine puts around the bytes of the supervisor.
+    """
+
+    def __init__(self, sink: int, source: int, unwrap: Callable[[bytes], bytes] | None = None) -> None:
+        self._sink, self._source, self._unwrap = sink, source, unwrap
         os.set_blocking(sink, False)
         os.set_blocking(source, False)
         self._buffer = bytearray()
@@ -49,14 +52,7 @@ class Channel:
             self._owed += 1
         body = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
         with self._lock:
-            view = memoryview(HEADER.pack(len(body), len(blob)) + body + blob)
-            while view:
-                try:
-                    view = view[os.write(self._sink, view) :]
-                except BlockingIOError:
-                    _wait(self._sink, select.POLLOUT, deadline)
-                except OSError as error:
-                    raise Closed(str(error)) from None
+            write_all(self._sink, HEADER.pack(len(body), len(blob)) + body + blob, deadline)
 
     def receive(self, *, deadline: float) -> tuple[Mapping[str, Any], bytes]:
         """The next frame.
@@ -70,16 +66,8 @@ class Channel:
             if frame is not None:
                 self._owed -= 1
                 return frame
-            try:
-                data = os.read(self._source, 1 << 20)
-            except BlockingIOError:
-                _wait(self._source, select.POLLIN, deadline)
-                continue
-            except OSError as error:
-                raise Closed(str(error)) from None
-            if not data:
-                raise Closed("end of file")
-            self._buffer += data
+            data = read(self._source, deadline)
+            self._buffer += self._unwrap(data) if self._unwrap else data
 
     def settle(self, *, deadline: float) -> None:
         """Read and drop the answers that nobody waited for. Raises as `receive`."""
@@ -113,6 +101,33 @@ def _object(text: bytes) -> Mapping[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def write_all(descriptor: int, data: bytes, deadline: float) -> None:
+    """Write everything to a descriptor that does not block. Raises Closed, TooLate."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(descriptor, view) :]
+        except BlockingIOError:
+            _wait(descriptor, select.POLLOUT, deadline)
+        except OSError as error:
+            raise Closed(str(error)) from None
+
+
+def read(descriptor: int, deadline: float) -> bytes:
+    """What there is to read, at least one byte, from a descriptor that does not block. Raises Closed, TooLate."""
+    while True:
+        try:
+            data = os.read(descriptor, 1 << 20)
+        except BlockingIOError:
+            _wait(descriptor, select.POLLIN, deadline)
+            continue
+        except OSError as error:
+            raise Closed(str(error)) from None
+        if not data:
+            raise Closed("end of file")
+        return data
 
 
 def _wait(descriptor: int, event: int, deadline: float) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
+import io
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
-from codenav.errors import SandboxUnavailable, UsageError
+from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, ExecutionError, Outcome, SandboxInfo, SandboxSpec, Variable
+from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
-from codenav.sandboxes.launch import Launched, kill
+from codenav.sandboxes.launch import Launched
 from codenav.sandboxes.replies import Malformed, execution_of, text_of, variables_of
 from codenav.sandboxes.workfolder import CopiedOut, WorkFolder
+
+T = TypeVar("T")
 
 START_SECONDS = 30.0
 """A cold start takes 0.1 s; a loaded machine or a network file system may need far longer."""
@@ -25,7 +29,8 @@ CODE_CHARACTERS = 2 << 20
 """Largest step."""
 VARIABLES_SECONDS = 10.0
 ABANDON_SECONDS = 1.0
-"""How long an answer that nobody waits for any more may take, as after Ctrl-C, before the sandbox is ended."""
+"""How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
+that one before the sandbox is ended."""
 
 _LOST = "state lost: the sandbox had to be started again; all variables are gone."
 
@@ -37,12 +42,14 @@ class GuestSandbox:
         self._backend, self._spec, self._launch = backend, spec, launch
         self._lock = threading.RLock()
         self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out)
-        self._steps = 0
+        self._steps = self._checkpoints = 0
         self._closed = False
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
         self._info = self._start()
+        self.after_close: Callable[[], None] | None = None
+        """Called once, when it is closed."""
 
     def __enter__(self) -> GuestSandbox:
         return self
@@ -87,25 +94,66 @@ class GuestSandbox:
 
     def variables(self) -> Mapping[str, Variable]:
         """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
-        with self._lock:
-            channel = self._ready()
-            deadline = time.monotonic() + VARIABLES_SECONDS + SLACK_SECONDS
-            try:
-                channel.send({"op": "variables", "timeout": VARIABLES_SECONDS}, deadline=deadline)
-                frame, _ = channel.receive(deadline=deadline)
-                if frame.get("op") == "variables":
-                    return {item.name: item for item in variables_of(frame, "items")}
-                reason = text_of(frame, "why", 1000)
-            except (Malformed, Closed, TooLate) as error:
-                self._stop(patience=0.0)
-                reason = str(error) or f"no answer in {VARIABLES_SECONDS:g} s"
-            except BaseException:
-                self._abandon(channel)
-                raise
-        raise SandboxUnavailable(f"the sandbox cannot list its variables: {reason}", hint="run another step")
+
+        def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
+            frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
+            return {item.name: item for item in variables_of(frame, "items")}
+
+        return self._ask("list its variables", VARIABLES_SECONDS, ask)
+
+    def checkpoint(self) -> int:
+        """Keep the variables as they are now; see `codenav.protocols.Sandbox.checkpoint`."""
+        seconds = self._spec.resources.step_seconds
+
+        def ask(channel: Channel, deadline: float) -> int:
+            # Counted here: a sandbox that had to start again must not give a number for the second time.
+            number = self._checkpoints + 1
+            answer_of(channel, {"op": "checkpoint", "number": number, "timeout": seconds}, deadline)
+            self._checkpoints = number
+            return number
+
+        return self._ask("keep a checkpoint", seconds, ask)
+
+    def restore(self, number: int) -> str:
+        """Take up the variables of a checkpoint; see `codenav.protocols.Sandbox.restore`."""
+        seconds = self._spec.resources.step_seconds
+
+        def ask(channel: Channel, deadline: float) -> str:
+            wanted = {"op": "restore", "number": number, "timeout": seconds}
+            frame, _ = answer_of(channel, wanted, deadline, expected=("restored", "missing"))
+            if frame["op"] == "missing":
+                raise NotFound(f"no checkpoint {number}, or no more", hint="keep one with checkpoint before")
+            self._notice = ""
+            return text_of(frame, "notice")
+
+        return self._ask(f"go back to checkpoint {number}", seconds, ask)
+
+    def artifacts(self) -> Sequence[str]:
+        """The regular files of the work folder inside; see `codenav.protocols.Sandbox.artifacts`."""
+        return self._ask("list its files", self._spec.resources.copy_seconds, self._folder.names)
+
+    def read_file(self, name: str) -> bytes:
+        """A file of the work folder inside; see `codenav.protocols.Sandbox.read_file`."""
+        file = io.BytesIO()
+        self.read_file_into(name, file)
+        return file.getvalue()
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put a file into the work folder inside; see `codenav.protocols.Sandbox.write_file`."""
+        self.write_file_from(name, io.BytesIO(data))
+
+    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        """The same without holding it; see `codenav.protocols.Sandbox.read_file_into`."""
+        seconds = self._spec.resources.copy_seconds
+        self._ask(f"read {name}", seconds, lambda *where: self._folder.read(name, file, *where))
+
+    def write_file_from(self, name: str, file: IO[bytes]) -> None:
+        """The same without holding it; see `codenav.protocols.Sandbox.write_file_from`."""
+        seconds = self._spec.resources.copy_seconds
+        self._ask(f"write {name}", seconds, lambda *where: self._folder.write(name, file, *where))
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the running step; callable from another thread."""
+        """Raise KeyboardInterrupt in the running step; see `codenav.protocols.Sandbox.interrupt`."""
         channel = self._channel
         if channel is not None:
             with contextlib.suppress(Closed, TooLate):
@@ -116,6 +164,54 @@ class GuestSandbox:
         with self._lock:
             self._closed = True
             self._stop()
+            callback, self.after_close = self.after_close, None
+        if callback is not None:
+            callback()
+
+    def begin_with(self, work_dir: Path | None, *, copy_out: bool) -> None:
+        """Take a work folder before the first step; an answer shows that the sandbox lives.
+
+        Raises:
+            UsageError: the folder is missing, too large, or cannot be read.
+            SandboxUnavailable: the sandbox has ended.
+        """
+        with self._lock:
+            folder = WorkFolder(work_dir, self._spec.resources, copy_out=copy_out)
+            files = folder.files()
+            if self._channel is None:
+                raise SandboxUnavailable("the sandbox has ended")
+            deadline = time.monotonic() + START_SECONDS
+            try:
+                folder.fill(self._channel, files, deadline)
+                self._channel.send({"op": "filled"}, deadline=deadline)
+                self._channel.receive(deadline=deadline)
+            except (Malformed, Closed, TooLate) as error:
+                self._stop(patience=0.0)
+                raise SandboxUnavailable("the sandbox has ended") from error
+            self._folder, self._spec = folder, replace(self._spec, work_dir=work_dir, copy_out=copy_out)
+
+    def _ask(self, what: str, seconds: float, ask: Callable[[Channel, float], T]) -> T:
+        """The answer to something beside the steps.
+
+        Raises:
+            UsageError: as `ask` does.
+            SandboxUnavailable: there is none.
+        """
+        with self._lock:
+            channel = self._ready()
+            try:
+                return ask(channel, time.monotonic() + seconds + SLACK_SECONDS)
+            except UsageError:
+                raise
+            except Failed as error:
+                reason = str(error)
+            except (Malformed, Closed, TooLate) as error:
+                self._stop(patience=0.0)
+                reason = str(error) or f"no answer in {seconds:g} s"
+            except BaseException:
+                self._abandon(channel)
+                raise
+        raise SandboxUnavailable(f"the sandbox cannot {what}: {reason}", hint="run another step")
 
     def _ready(self) -> Channel:
         if self._closed:
@@ -138,13 +234,11 @@ class GuestSandbox:
     def _start(self) -> SandboxInfo:
         files = self._folder.files()
         self._launched = launched = self._launch(self._spec)
-        stdin, stdout = launched.process.stdin, launched.process.stdout
-        if stdin is None or stdout is None:
-            raise SandboxUnavailable("no pipes to the sandbox")
-        channel = Channel(stdin.fileno(), stdout.fileno())
+        channel = Channel(launched.sink, launched.source, launched.unwrap)
         deadline = time.monotonic() + START_SECONDS
         try:
-            channel.send({"op": "start", **launched.config}, deadline=deadline)
+            asked = {"op": "start", "snapshots": self._spec.snapshots, **launched.config}
+            channel.send(asked, deadline=deadline)
             frame, _ = channel.receive(deadline=deadline)
             if frame.get("op") != "ready":
                 raise Malformed(text_of(frame, "why", 4000))
@@ -159,25 +253,29 @@ class GuestSandbox:
             raise
         self._channel = channel
         work: Any = launched.config["work"]
-        return SandboxInfo(self._backend, self._backend != "process", version, str(work), self._spec.network)
+        isolated = self._backend != "process"
+        network = self._spec.network
+        return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, launched.notice)
 
     def _abandon(self, channel: Channel) -> None:
         """The caller was interrupted: end the step, drop its answer; the state stays where that works."""
-        deadline = time.monotonic() + ABANDON_SECONDS
-        try:
-            channel.send({"op": "interrupt"}, deadline=deadline)
-            channel.settle(deadline=deadline)
-        except (Malformed, Closed, TooLate):
-            self._stop(patience=0.0)
+        for last in (False, True):
+            deadline = time.monotonic() + ABANDON_SECONDS
+            try:
+                channel.send({"op": "interrupt"}, deadline=deadline)
+                channel.settle(deadline=deadline)
+                return
+            except TooLate:
+                if last:
+                    self._stop(patience=0.0)
+            except (Malformed, Closed):
+                self._stop(patience=0.0)
+                return
 
     def _stop(self, *, patience: float = 1.0) -> None:
         launched, self._launched, self._channel = self._launched, None, None
-        if launched is None:
-            return
-        kill(launched.process, patience=patience)
-        launched.errors.close()
-        if launched.folder is not None:
-            shutil.rmtree(launched.folder, ignore_errors=True)
+        if launched is not None:
+            launched.end(patience=patience)
 
 
 def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:

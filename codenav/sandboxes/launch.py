@@ -5,6 +5,7 @@ A process that is to die with its parent dies with the *thread* that started it 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -12,13 +13,16 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Sequence
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Protocol, TypeVar
 
-from codenav.execution import Resources
+from codenav.errors import SandboxUnavailable
+from codenav.execution import MIB, Resources
+from codenav.sandboxes.owners import OwnedFolder
 
 T = TypeVar("T")
 
@@ -44,23 +48,106 @@ def in_lasting_thread(work: Callable[[], T]) -> T:
     return pool.submit(work).result()
 
 
-@dataclass
-class Launched:
+class Launched(Protocol):
     """A started sandbox, before any word was exchanged."""
+
+    @property
+    def config(self) -> Mapping[str, object]:
+        """The backend's part of the first frame."""
+        ...
+
+    @property
+    def sink(self) -> int:
+        """Descriptor that the supervisor reads from."""
+        ...
+
+    @property
+    def source(self) -> int:
+        """Descriptor that the supervisor writes to."""
+        ...
+
+    @property
+    def unwrap(self) -> Callable[[bytes], bytes] | None:
+        """Takes off what lies around the supervisor's bytes in `source`; None where nothing does."""
+        ...
+
+    @property
+    def image(self) -> str:
+        """What a container was made from; else empty."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """What of the specification does not hold, as far as the backend says so; may be empty."""
+        ...
+
+    def reason(self) -> str:
+        """The last words of what did not start; may be empty."""
+        ...
+
+    def end(self, *, patience: float) -> None:
+        """End everything inside, wait for its end and leave nothing behind; after `patience` seconds by force."""
+        ...
+
+
+_open: weakref.WeakSet[LaunchedProcess] = weakref.WeakSet()
+
+
+@dataclass(eq=False)
+class LaunchedProcess:
+    """A sandbox behind the pipes of a process that this one has started."""
 
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     """What the launcher and the supervisor wrote to standard error."""
-    config: dict[str, object]
-    """The backend's part of the first frame."""
-    folder: Path | None = None
-    """A temporary folder of the host to remove at the end."""
+    config: Mapping[str, object]
+    owned: OwnedFolder | None = None
+    """What of the host is removed at the end."""
+    unwrap: Callable[[bytes], bytes] | None = None
+    image: str = ""
+    notice: str = ""
+
+    def __post_init__(self) -> None:
+        self.starter = os.getpid()
+        _open.add(self)
+
+    @property
+    def sink(self) -> int:
+        """Its standard input."""
+        return self._descriptor(self.process.stdin)
+
+    @property
+    def source(self) -> int:
+        """Its standard output."""
+        return self._descriptor(self.process.stdout)
+
+    @staticmethod
+    def _descriptor(pipe: IO[bytes] | None) -> int:
+        if pipe is None:
+            raise SandboxUnavailable("no pipes to the sandbox")
+        return pipe.fileno()
+
+    def end(self, *, patience: float) -> None:
+        """End it, and remove what goes with it."""
+        _open.discard(self)
+        kill(self.process, patience=patience)
+        self.errors.close()
+        if self.owned is not None:
+            self.owned.remove()
 
     def reason(self) -> str:
         """The last lines of standard error."""
         size = self.errors.seek(0, os.SEEK_END)
         self.errors.seek(max(0, size - 2000))
         return self.errors.read().decode("utf-8", "replace").strip()
+
+
+@atexit.register
+def _end_all() -> None:
+    """What nobody has closed; a forked process leaves what its parent has started."""
+    for launched in list(_open):
+        if launched.starter == os.getpid():
+            launched.end(patience=0.5)
 
 
 @functools.cache
@@ -147,12 +234,13 @@ def _kill_group(pid: int) -> None:
 def limits_of(resources: Resources, *, processes: int | None) -> dict[str, object]:
     """The limits as the guest reads them.
 
-    `data_bytes` is 15/16 of the memory: one process that allocates too much gets a MemoryError before the
-    supervisor has to kill it.
+    `data_bytes` leaves 40 MiB of the memory, at least a sixteenth and at most a quarter: one process that allocates
+    too much gets a MemoryError before anything has to be killed, and what it holds by then has room for a snapshot.
     """
+    memory = resources.memory_bytes
     return {
-        "memory_bytes": resources.memory_bytes,
-        "data_bytes": resources.memory_bytes // 16 * 15,
+        "memory_bytes": memory,
+        "data_bytes": max(min(memory // 16 * 15, memory - 40 * MIB), memory // 4 * 3),
         "file_bytes": resources.file_bytes,
         "processes": processes,
         "output_bytes": resources.output_bytes,

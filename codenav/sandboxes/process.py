@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from pathlib import Path
-
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
-from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, Launched, launch, limits_of
+from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
+from codenav.sandboxes.owners import OwnedFolder
 from codenav.sandboxes.spec import environment, import_folders
 
 
@@ -18,23 +15,24 @@ def launch_process(spec: SandboxSpec) -> Launched:
     Raises:
         SandboxUnavailable: the interpreter does not start.
     """
-    folder = Path(tempfile.mkdtemp(prefix="codenav-"))
-    work, home = folder / "work", folder / "home"
+    owned = OwnedFolder.make()
+    work, home = owned.path / "work", owned.path / "home"
     work.mkdir()
     home.mkdir()
     command = [str(spec.python.executable), *GUEST_FLAGS, str(GUEST / "guest_main.py")]
     try:
         process, errors = launch(command, cpus=spec.resources.cpus)
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        owned.remove()
         raise SandboxUnavailable(f"{spec.python.executable} does not start: {error.strerror}") from error
     config: dict[str, object] = {
         "work": str(work),
-        "remove": [str(folder)],
+        "remove": [str(owned.path)],
         "counted": [],
         "env": environment(spec, home=str(home), temporary=str(home)),
-        "import_first": import_folders(spec),
+        "import_first": import_folders(spec.import_paths),
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=None),
+        "snapshots": spec.snapshots,
     }
-    return Launched(process, errors, config, folder)
+    return LaunchedProcess(process, errors, config, owned)

@@ -32,8 +32,12 @@ REFUSED: Mapping[str, tuple[int, int]] = {
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "perf_event_open": (298, 241),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
 }
-"""Answered with EPERM: number on x86_64, number on aarch64."""
+"""Answered with EPERM: number on x86_64, number on aarch64. What System V keeps in memory outlives every process."""
+
+MEMFD_CREATE = (319, 279)
 
 SET_AFFINITY = (203, 122)
 SOCKET = (41, 198)
@@ -52,16 +56,19 @@ def supported(machine: str) -> bool:
     return machine in _ARCHITECTURES
 
 
-def program(machine: str, *, fixed_processors: bool) -> bytes:
+def program(machine: str, *, fixed_processors: bool, mapped_memory_only: bool = False) -> bytes:
     """The filter for a supported processor, as an array of `struct sock_filter`.
 
     `fixed_processors` also refuses sched_setaffinity, so that a limit on processors stays.
+    `mapped_memory_only` also refuses memfd_create: what such a file holds unmapped is seen by a control group only.
     A system call of another architecture is refused whole.
     """
     audit, column = _ARCHITECTURES[machine]
     refused = [numbers[column] for numbers in REFUSED.values()]
     if fixed_processors:
         refused.append(SET_AFFINITY[column])
+    if mapped_memory_only:
+        refused.append(MEMFD_CREATE[column])
     return b"".join(_assemble(audit, refused, SOCKET[column], foreign=_X32 if column == 0 else None))
 
 

@@ -11,19 +11,21 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-from codenav.errors import UsageError
+from codenav.errors import NotFound, UsageError
 from codenav.execution import MIB, Resources
+from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
-from codenav.sandboxes.replies import Malformed, items_of, text_of
+from codenav.sandboxes.replies import Malformed, items_of
 from codenav.text import neutral
 
 CHUNK = 1 << 20
 _SKIPPED = frozenset({"__pycache__"})
+_DONE, _DATA = ("done",), ("data",)
 
 
 class Unwanted(Exception):
@@ -50,6 +52,7 @@ class WorkFolder:
         self._copy_out = copy_out and path is not None
         self._told: set[str] = set()
         self._unfinished: list[str] = []
+        self._behind = False
 
     def files(self) -> Sequence[str]:
         """The regular files to copy in, relative, sorted; links are not followed.
@@ -91,7 +94,7 @@ class WorkFolder:
         for name in names:
             self._put(channel, name, deadline)
         if names:
-            _ask(channel, {"op": "filled"}, deadline)
+            answer_of(channel, {"op": "filled"}, deadline, expected=_DONE)
 
     def _put(self, channel: Channel, name: str, deadline: float) -> None:
         try:
@@ -104,10 +107,59 @@ class WorkFolder:
                 data = file.read(CHUNK)
                 if not data and not first:
                     return
-                frame, _ = _ask(channel, {"op": "put", "name": name, "first": first}, deadline, data)
-                if frame.get("op") != "done":
-                    raise UsageError(f"cannot copy {name} into the sandbox: {text_of(frame, 'why')}")
+                try:
+                    _put_piece(channel, name, data, first, deadline)
+                except Failed as reason:
+                    raise UsageError(f"cannot copy {name} into the sandbox: {reason}") from None
                 first = False
+
+    @staticmethod
+    def names(channel: Channel, deadline: float) -> Sequence[str]:
+        """The regular files inside, in order; without those whose names could not be asked for."""
+        frame, _ = answer_of(channel, {"op": "list"}, deadline)
+        found = frame.get("files")
+        if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
+            raise Malformed("the files are not a list of names")
+        return sorted(name for name in found if _is_plain(name))
+
+    def read(self, name: str, file: IO[bytes], channel: Channel, deadline: float) -> None:
+        """Write a file inside to one of ours, piece by piece.
+
+        Raises:
+            NotFound: no regular file has that name.
+            UsageError: it is larger than a file may be.
+        """
+        size, last = 0, False
+        try:
+            checked_name(name)
+            while not last:
+                if time.monotonic() > deadline:
+                    raise TooLate
+                asked = {"op": "get", "name": name, "offset": size, "copied": False}
+                frame, piece = answer_of(channel, asked, deadline, expected=_DATA)
+                size += len(piece)
+                last = bool(frame.get("last")) or not piece
+                if size > self._resources.file_bytes:
+                    raise UsageError(f"{neutral(name)} is larger than {self._resources.file_bytes / MIB:.0f} MiB")
+                file.write(piece)
+        except (Failed, Unwanted) as reason:
+            raise NotFound(f"no file {neutral(name)} in the work folder of the sandbox: {reason}") from None
+
+    def write(self, name: str, file: IO[bytes], channel: Channel, deadline: float) -> None:
+        """Put the rest of a file of ours inside, piece by piece. It is not copied out before a step changes it.
+
+        Raises:
+            UsageError: the name leads out of the work folder, or the file does not fit.
+        """
+        try:
+            checked_name(name)
+            size = left_in(file)
+            if size > self._resources.file_bytes:
+                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
+            for start in range(0, size or 1, CHUNK):
+                _put_piece(channel, name, file.read(min(CHUNK, size - start)), start == 0, deadline)
+        except (Failed, Unwanted) as reason:
+            raise UsageError(f"cannot write {neutral(name)} in the sandbox: {reason}") from None
 
     def collect(self, channel: Channel, deadline: float) -> CopiedOut:
         """Write back what changed, the smallest file first.
@@ -123,8 +175,11 @@ class WorkFolder:
             while waiting:
                 self._write(channel, *waiting[0], deadline, done)
                 del waiting[0]
+            self._behind = False
         except TooLate:
-            done.refused.append(_late(waiting))
+            if not self._behind:
+                done.refused.append(_late(waiting))
+            self._behind = True
         except (Malformed, Closed) as error:
             done.refused.append(f"{_named(waiting)}: {error}")
             done.broken = True
@@ -136,7 +191,7 @@ class WorkFolder:
         return done
 
     def _changes(self, channel: Channel, deadline: float, done: CopiedOut) -> list[tuple[str, int]]:
-        frame, _ = _ask(channel, {"op": "changes", "unfinished": self._unfinished}, deadline)
+        frame, _ = answer_of(channel, {"op": "changes", "unfinished": self._unfinished}, deadline)
         for item in items_of(frame, "refused"):
             if not (isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)):
                 raise Malformed("a refused file is not name and reason")
@@ -191,9 +246,11 @@ class WorkFolder:
         while not final:
             if time.monotonic() > deadline:
                 raise TooLate
-            frame, data = _ask(channel, {"op": "get", "name": name, "offset": total}, deadline)
-            if frame.get("op") != "data":
-                raise Unwanted(text_of(frame, "why", 1000))
+            asked = {"op": "get", "name": name, "offset": total, "copied": True}
+            try:
+                frame, data = answer_of(channel, asked, deadline, expected=_DATA)
+            except Failed as reason:
+                raise Unwanted(str(reason)) from None
             total += len(data)
             final = bool(frame.get("last")) or not data
             if total > self._resources.file_bytes:
@@ -204,6 +261,14 @@ class WorkFolder:
         if os.geteuid() == 0:
             owner = os.stat(str(self._path))
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def left_in(file: IO[bytes]) -> int:
+    """Bytes from where a file stands to its end."""
+    at = file.tell()
+    size = file.seek(0, os.SEEK_END) - at
+    file.seek(at)
+    return size
 
 
 def checked_name(name: str) -> list[str]:
@@ -222,6 +287,18 @@ def checked_name(name: str) -> list[str]:
     if length > 4000 or any(part in ("", ".", "..") for part in parts):
         raise Unwanted("not a plain relative name")
     return parts
+
+
+def _is_plain(name: str) -> bool:
+    try:
+        checked_name(name)
+    except Unwanted:
+        return False
+    return True
+
+
+def _put_piece(channel: Channel, name: str, data: bytes, first: bool, deadline: float) -> None:
+    answer_of(channel, {"op": "put", "name": name, "first": first}, deadline, data, expected=_DONE)
 
 
 def _named(files: Sequence[tuple[str, int]]) -> str:
@@ -253,10 +330,3 @@ def _give_to_owner_of(folder: int, name: str) -> None:
     if os.geteuid() == 0:
         owner = os.fstat(folder)
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
-
-
-def _ask(
-    channel: Channel, message: Mapping[str, Any], deadline: float, blob: bytes = b""
-) -> tuple[Mapping[str, Any], bytes]:
-    channel.send(message, blob, deadline=deadline)
-    return channel.receive(deadline=deadline)

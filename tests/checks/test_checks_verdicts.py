@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import venv
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from codenav.interpreter import Interpreter
+from codenav.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes.checks import StepChecks
 
 Verdict = Callable[[str], dict[str, list[tuple[str, int]]]]
@@ -142,4 +144,29 @@ def test_an_old_interpreter_is_checked_as_the_oldest_that_the_tools_know(python:
     assert [f.code for f in lint.findings] == ["E999"]
     assert [f.code for f in types.findings] == ["syntax"]
     assert [list(r.findings) for r in checks.check("print(len('a'))\n")] == [[], []]
+    checks.close()
+
+
+def test_where_another_interpreter_runs_the_steps_its_version_and_packages_count(tmp_path: Path) -> None:
+    venv.create(tmp_path, symlinks=True)
+    site = next(tmp_path.glob("lib/python3.*/site-packages"))
+    for name in ("alike", "unlike"):
+        facts, package = site / f"{name}-1.0.dist-info", site / name
+        for folder in (package, facts):
+            folder.mkdir()
+        (package / "__init__.py").write_text("def one(a: int) -> int:\n    return a\n")
+        (package / "deep.py").write_text("def two(a: int) -> int:\n    return a\n")
+        (package / "py.typed").touch()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (facts / "RECORD").write_text(f"{name}/__init__.py,,\n{name}/deep.py,,\n{name}-1.0.dist-info/METADATA,,\n")
+    inside = [("Alike", "1.0"), ("unlike", "2.0"), ("more", "1.0")]
+    checks = StepChecks(python=find_interpreter(tmp_path), version="3.9.2", packages=inside, seconds=60)
+    lint, types = checks.check(
+        "import alike, alike.deep, unlike, unlike.deep, unlike.deeper\nfrom unlike.deep import three\n"
+        "alike.one('a')\nalike.deep.two('a')\nunlike.one('a')\nunlike.deep.two('a')\nthree(1)\n"
+    )
+    assert not lint.failure and not lint.findings and not types.failure
+    assert [(f.code, f.line_number) for f in types.findings] == [("arg-type", 3), ("arg-type", 4)]
+    # `match` came with 3.10.
+    assert [f.code for f in checks.check("match 1:\n    case 1: pass\n")[0].findings] == ["E999"]
     checks.close()

@@ -19,7 +19,7 @@ COMMANDS = [
     ("index",), ("search",), ("run",), ("sources",), ("sources", "list"), ("sources", "show"), ("sources", "remove"),
     ("episodes",), ("episodes", "list"), ("episodes", "show"), ("episodes", "export"), ("prompt",),
     ("prompt", "show"), ("prompt", "copy"), ("doctor",), ("schema",), ("completion",),
-    ("sources", "check"), ("show",), ("callers",), ("callees",), ("outline",),
+    ("sources", "check"), ("show",), ("callers",), ("callees",), ("outline",), ("describe",),
     ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_the_help_page_names_every_command() -> None:
         (("search", "x"), "--on"),
         (("search", "x", "--on", ".", "--limit", "-1"), "--limit"),
         (("episodes", "export", "last"), "--notebook"),
-        (("run", "x", "--on", ".", "--sandbox", "docker"), "bubblewrap"),
+        (("run", "x", "--on", ".", "--sandbox", "chroot"), "bubblewrap"),
         (("run", "x", "--on", ".", "--stream"), "--json"),
         (("episodes", "show", "nothing-like-it"), "codenav episodes list"),
         (("schema", "episod"), "episode"),
@@ -175,8 +175,11 @@ def test_doctor_says_what_works_and_what_to_do() -> None:
     rows = {row["name"]: row for row in ran.document}
     assert {"python", "bubblewrap", "process", "docker", "elasticsearch", "model", "disk"} <= set(rows)
     assert rows["bubblewrap"]["ok"]
-    assert not rows["model"]["ok"]
+    assert rows["model"]["ok"] and "planner" in rows["model"]["detail"]
     assert all(row["hint"] for row in ran.document if not row["ok"])
+    ran = codenav("doctor", "--json", "--base-url", "http://127.0.0.1:9/v1")
+    (row,) = (row for row in ran.document if row["name"] == "model")
+    assert not row["ok"] and "no model is configured" in row["detail"] and row["hint"]
 
 
 def test_doctor_asks_the_elasticsearch_that_is_configured() -> None:
@@ -200,7 +203,11 @@ def test_everything_that_is_written_lies_under_codenav_home(repository: Path, tm
     ran = codenav("run", "Yes?", "--on", repository, "--model", f"scripted:{script}", env={"HOME": str(user)})
     assert ran.code == 0, ran.err
     assert list(user.iterdir()) == []
-    assert sorted(path.name for path in Path(os.environ["CODENAV_HOME"]).iterdir()) == ["episodes", "indexes"]
+    assert sorted(path.name for path in Path(os.environ["CODENAV_HOME"]).iterdir()) == [
+        "descriptions",
+        "episodes",
+        "indexes",
+    ]
 
 
 def test_the_configuration_file_names_a_model(repository: Path, tmp_path: Path, codenav_home: Path) -> None:

@@ -28,6 +28,10 @@ ELASTICSEARCH = "http://localhost:9200"
 """Likewise."""
 UP = "codenav elasticsearch up"
 """Runs on the Docker engine of the tests, which has the vendor's image under its name, at a free port."""
+PYTHON_IMAGE = "python:3.12-slim"
+"""The image of the examples; the engine of the tests has Debian's Python under this name."""
+STARTED = "codenav sandbox start"
+"""What it starts is stopped in the end, also where the page fails before."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,12 @@ def served(request: pytest.FixtureRequest, chat_server: ChatServer, monkeypatch:
             request.addfinalizer(lambda: codenav("elasticsearch", "down", "--delete-data"))
             with socket.create_server(("127.0.0.1", 0)) as free:
                 text = text.replace(UP, f"{UP} --port {free.getsockname()[1]}")
+        if PYTHON_IMAGE in text:
+            engine = request.getfixturevalue("docker_engine")
+            engine.docker("tag", engine.base_image(), PYTHON_IMAGE)
+            monkeypatch.setenv("DOCKER_HOST", engine.host)
+        if STARTED in text:
+            request.addfinalizer(lambda: codenav("sandbox", "stop", "--all"))
         return text.replace(SERVER, chat_server.url)
 
     return serve
@@ -105,30 +115,41 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch(pattern, actual.strip(), re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=str)
-def test_console_blocks_do_what_they_show(block: Block, place: Path, served: Serve) -> None:
-    if block.page.name == "README.md":
-        played = []
-    else:
-        # A page is read from top to bottom: a block may need what the blocks above it left.
-        above = blocks("console")
-        played = [other for other in above[: above.index(block)] if other.page == block.page]
-    for part in [*played, block]:
-        for command, expected in commands(part.text):
-            ran = subprocess.run(
-                ["sh", "-c", served(command)],
-                cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-            assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-            if part is block:
-                assert matches(expected, ran.stdout), f"{command}\n{ran.stdout}"
+def servers(text: str) -> list[pytest.MarkDecorator]:
+    """The mark of the server that a text starts or asks."""
+    groups = {UP: "docker", PYTHON_IMAGE: "docker", ELASTICSEARCH: "elasticsearch"}
+    return [pytest.mark.xdist_group(group) for server, group in groups.items() if server in text][:1]
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=str)
-def test_python_blocks_run(block: Block, place: Path, served: Serve) -> None:
-    code = served(block.text)
+def pages(language: str) -> dict[str, str]:
+    """Per page its blocks, one below the other."""
+    joined: dict[str, str] = {}
+    for block in blocks(language):
+        name = str(block.page.relative_to(ROOT))
+        joined[name] = joined.get(name, "") + block.text
+    return joined
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(text, id=name, marks=servers(text)) for name, text in pages("console").items()]
+)
+def test_console_blocks_do_what_they_show(page: str, place: Path, served: Serve) -> None:
+    """A page is read from top to bottom: a block may need what the blocks above it left."""
+    for command, expected in commands(page):
+        ran = subprocess.run(
+            ["sh", "-c", served(command)],
+            cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+        assert matches(expected, ran.stdout), f"{command}\n{ran.stdout}"
+
+
+@pytest.mark.parametrize(
+    "code", [pytest.param(block.text, id=str(block), marks=servers(block.text)) for block in blocks("python")]
+)
+def test_python_blocks_run(code: str, place: Path, served: Serve) -> None:
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-W", "error", "-c", served(code)],
         cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

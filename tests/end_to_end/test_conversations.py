@@ -232,7 +232,7 @@ def test_a_verified_summary_outlives_a_limit(run: Run, chat_server: ChatServer, 
 
 def test_the_limit_on_seconds_bounds_the_replay_too(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), CodeSummary("import time\ntime.sleep(1000)"), Done("1")]
-    ran = run("Wait.", "--on", library, "--max-seconds", "4")
+    ran = run("Wait.", "--on", library, "--max-seconds", "8")
     assert ran.code == 3, ran.err
     assert "did not end within" in last()["summary"]["reason"]
 

@@ -40,8 +40,8 @@ def status_of_last() -> str:
 # Before the run ------------------------------------------------------------------------------------------------
 
 
-def test_no_model_is_configured(library: Path) -> None:
-    ran = codenav("run", "Do it.", "--on", library)
+def test_a_server_is_named_and_no_model(library: Path) -> None:
+    ran = codenav("run", "Do it.", "--on", library, "--base-url", "http://127.0.0.1:9/v1")
     expect_one_clear_line(ran, 4, "--model", "CODENAV_MODEL", "configuration file")
     assert codenav("episodes", "list", "--json").document == []
 

@@ -178,7 +178,7 @@ def test_tokens_are_counted_and_limited() -> None:
 
 def test_errors_say_what_to_do(library: Path) -> None:
     with pytest.raises(ModelNotConfigured) as missing:
-        codenav.run("x", on=library)
+        codenav.run("x", on=library, base_url="http://127.0.0.1:9/v1")
     assert missing.value.exit_code == 4
     with pytest.raises(NotFound) as unknown:
         codenav.run("x", on=library / "nowhere", model=codenav.ScriptedModel([]))

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from codenav.episodes import owner
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import CodeNavError, NotFound, UsageError
 from codenav.events import Event, RunEnded, Status
+from codenav.owners import Owner
 
 Events = Callable[..., list[Event]]
 Recorded = Callable[..., EpisodeResult]
@@ -198,13 +198,22 @@ def test_running_while_the_owner_lives_and_interrupted_after(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "change", [{"host": "elsewhere"}, {"boot": "another"}, {"started": 1}, {"pid": 0}, {"pid": None}, {"pid": "self"}]
+    "change",
+    [
+        {"host": "elsewhere"},
+        {"boot": "another"},
+        {"pids": "1"},
+        {"started": 1},
+        {"pid": 0},
+        {"pid": None},
+        {"pid": "self"},
+    ],
 )
 def test_a_process_that_is_not_the_owner_does_not_count(
     store: EpisodeStore, recorded: Recorded, change: dict[str, object]
 ) -> None:
     result = recorded()
-    mine = owner.owner()
+    mine = Owner.this_process().to_dict()
     rewrite(result, with_head(owner=mine))
     assert store.load(result.id).status is Status.RUNNING
     rewrite(result, with_head(owner={**mine, **change}))

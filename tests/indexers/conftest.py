@@ -20,8 +20,8 @@ from codenav.blocks import (
     IndexStats,
     SearchResult,
 )
+from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks
-from codenav.indexers.python_draft import Place
 from codenav.interpreter import Interpreter, find_interpreter
 
 

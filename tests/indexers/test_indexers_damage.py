@@ -14,8 +14,8 @@ import pytest
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.indexers.parsing import OutOfTime
+from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import CUT, python_blocks
-from codenav.indexers.python_draft import Place
 from codenav.indexers.python_tree import parse
 
 PLACE = Place("s", "m.py", "m")

@@ -15,7 +15,7 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.decode import decode
 from codenav.indexers.document_blocks import SECTION_TOKENS, document_blocks
 from codenav.indexers.headings import markdown_headings
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.walk import language_of
 from codenav.usage import estimate_tokens
 

@@ -18,7 +18,7 @@ from codenav.indexers.code_blocks import CUT, CUT_LINES, LONG_LINE, MINIFIED, co
 from codenav.indexers.code_draft import LONG_VALUE
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_tree import grammar
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.read import Reading, Task, read
 from codenav.indexers.walk import Found, language_of
 
@@ -312,7 +312,8 @@ def test_no_bytes_and_no_mutation_of_a_file_raise(language: str, data: bytes, se
         source = source[:first] + middle + source[last:]
     for content in (data, source[:100_000]):
         text = content.decode("utf-8", "replace").replace("\r", "\n")
-        blocks, _ = code_blocks(text, Place("s", name), language)
+        blocks, cut = code_blocks(text, Place("s", name), language)
+        assert blocks is not None or cut
         lines = text.count("\n") + 1
         for block in blocks or ():
             assert 1 <= block.lines.start <= block.lines.end <= lines

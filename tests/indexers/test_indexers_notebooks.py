@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.notebooks import BROKEN, notebook_blocks
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.read import Task, read
 from codenav.indexers.walk import FileSkip, Found, walk
 

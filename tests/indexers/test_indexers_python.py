@@ -11,8 +11,8 @@ import pytest
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.decode import decode
+from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks
-from codenav.indexers.python_draft import Place
 
 Parsed = Callable[[str], dict[str, CodeBlock]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.indexers.python_draft import Place
+from codenav.indexers.place import Place
 from codenav.indexers.read import Task, read
 from codenav.indexers.walk import Found
 

@@ -11,8 +11,9 @@ import pytest
 
 from codenav.blocks import CodeBlock
 from codenav.indexers.parsing import PARSE_SECONDS
+from codenav.indexers.place import Identity, Place
 from codenav.indexers.python_blocks import parsed_blocks
-from codenav.indexers.python_draft import Identity, Place, finish
+from codenav.indexers.python_draft import finish
 from codenav.indexers.python_regular import regular_drafts
 from codenav.indexers.python_scan import Irregular
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from codenav.blocks import FileSkip
-from codenav.errors import NotFound, UsageError
+from codenav.errors import CodeNavError, NotFound, UsageError
 from codenav.indexers import named
-from codenav.indexers.sources import DESCRIPTION_CHARACTERS, Source, describe, key_of, resolve, together
+from codenav.indexers.sources import Source, key_of, resolve, together
 from codenav.indexers.walk import walk
 from codenav.interpreter import Interpreter
 
@@ -163,6 +164,19 @@ def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:
     assert source.module_of("shapes/area.py") == "shapes.area"
 
 
+def test_what_was_installed_since_is_seen(tmp_path: Path) -> None:
+    from codenav.interpreter import find_interpreter
+
+    target = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True)
+    python = find_interpreter(target)
+    assert find_interpreter(target) is python
+    [packages] = [path for path in python.paths if path.is_relative_to(target)]
+    (packages / "late-1.0.dist-info").mkdir()
+    (packages / "late-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    assert find_interpreter(target).version_of("late") == "1.0"
+
+
 BACKEND = """
 import os, zipfile
 def build_editable(folder, config_settings=None, metadata_directory=None):
@@ -240,7 +254,6 @@ def test_several_sources_as_one(tree: Tree, site: Path, other: Interpreter) -> N
     assert source.module_of("maps/roads.py") == "roads"
     assert source.versions == {"demo": "1.0"}
     assert set(source.import_paths) == {root / "maps", root / "old" / "maps", root / "tool.py"}
-    assert "demo 1.0: About demo." in describe(source)
     with pytest.raises(UsageError, match="is named twice"):
         together("name:all", [resolve("pkg:demo", other), resolve("pkg:demo==1.0", other)])
 
@@ -363,6 +376,8 @@ def test_keys_are_folder_names_and_unique(tree: Tree, interpreter: Interpreter) 
     ("spec", "hint"),
     [
         ("{root}/mapz", "did you mean {root}/maps?"),
+        ("https://github.com/psf/requests", "for a repository: git:https://github.com/psf/requests"),
+        ("github.com/psf/requests", "for a repository: git:https://github.com/psf/requests"),
         ("{root}/nothing/like/it", "name a folder, a file, pkg:NAME, or git:URL@REV"),
         ("networkx", "for the installed package: pkg:networkx"),
     ],
@@ -375,19 +390,15 @@ def test_a_path_that_does_not_exist(tree: Tree, interpreter: Interpreter, spec: 
     assert str(caught.value) == f"no such file or folder: {spec.format(root=root)}"
 
 
+def test_a_strange_name_is_told_in_one_short_line(interpreter: Interpreter) -> None:
+    for spec, told in (("a\nb", "a\\nb"), ("n" * 3000, f"{'n' * 200}… (3,000 characters)")):
+        with pytest.raises(CodeNavError, match=re.escape(told)) as caught:
+            resolve(spec, interpreter)
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
 @pytest.mark.parametrize("spec", ["/dev/null", "", "  ", "pkg:", "a\0b", "openapi:x.json", "mcp:server"])
 def test_what_is_no_source(interpreter: Interpreter, spec: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(spec, interpreter)
     assert caught.value.hint == "name a folder, a file, pkg:NAME, or git:URL@REV"
-
-
-def test_the_description_is_bounded(interpreter: Interpreter) -> None:
-    text = describe(resolve("pkg:networkx", interpreter))
-    assert text.startswith("networkx ") and "creating and manipulating graphs" in text
-    assert "\nModules: networkx, networkx.algorithms" in text
-    many = Source("x", "/x", "x", Path("/x"), summary="s" * 1000, modules=tuple(f"module{n}" for n in range(100)))
-    assert len(describe(many)) <= DESCRIPTION_CHARACTERS
-    assert describe(many).endswith(", …")
-    assert len(describe(Source("x", "/x", "x", Path("/x"), summary="s" * 5000, modules=("m",)))) <= 1500
-    assert describe(Source("x", "/folder/x", "x", Path("/folder"))) == "x"

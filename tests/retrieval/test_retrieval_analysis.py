@@ -26,7 +26,21 @@ from codenav.retrieval import analysis
     ],
 )
 def test_wholes_and_parts(text: str, wholes: str, parts: str) -> None:
-    assert [field.split() for field in analysis.analysed(text)] == [wholes.split(), parts.split()]
+    assert [field.split() for field in analysis.named(text)] == [wholes.split(), parts.split()]
+    # Of a text, an identifier that is its own only part stands among the parts alone.
+    alone = {word.lower() for word in analysis.words(text) if analysis.whole_tokens(word) == analysis.part_tokens(word)}
+    compounds = [token for token in wholes.split() if token not in alone and not analysis.is_cjk(token)]
+    found = [field.split() for field in analysis.analysed(text)]
+    assert found == [compounds or [analysis.SENTINEL], parts.split()]
+
+
+def test_simple_words_stand_among_the_parts_alone() -> None:
+    assert analysis.analysed("def load_model(path): path, LOAD_MODEL") == (
+        "load_model",
+        "def load model path path load model",
+    )
+    assert analysis.analysed("größe = Größe_1") == ("größe_1", "größe größe 1")
+    assert analysis.analysed("just words") == (analysis.SENTINEL, "just words")
 
 
 def test_tokens_are_cut() -> None:

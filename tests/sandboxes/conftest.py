@@ -22,26 +22,38 @@ def python() -> Interpreter:
     return find_interpreter()
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "process"])
-def backend(request: pytest.FixtureRequest) -> str:
-    """Each backend in turn."""
-    return str(request.param)
+@pytest.fixture(scope="module", params=["bubblewrap", "process", "docker"])
+def backend(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each backend in turn; `DOCKER_HOST` leads to the engine of the tests."""
+    if request.param == "docker":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DOCKER_HOST", request.getfixturevalue("docker_engine").host)
+            yield "docker"
+    else:
+        yield str(request.param)
 
 
 @pytest.fixture(scope="module")
-def box(backend: str, python: Interpreter) -> Iterator[GuestSandbox]:
+def basis(backend: str, python: Interpreter, request: pytest.FixtureRequest) -> SandboxSpec:
+    """What every sandbox of the backend is started with."""
+    image = request.getfixturevalue("docker_engine").base_image() if backend == "docker" else ""
+    return SandboxSpec(python, image=image)
+
+
+@pytest.fixture(scope="module")
+def box(backend: str, basis: SandboxSpec) -> Iterator[GuestSandbox]:
     """A sandbox that the tests of a module share."""
-    with start(backend, SandboxSpec(python)) as opened:
+    with start(backend, basis) as opened:
         yield opened
 
 
 @pytest.fixture
-def fresh(backend: str, python: Interpreter) -> Iterator[Fresh]:
+def fresh(backend: str, basis: SandboxSpec) -> Iterator[Fresh]:
     """Starts sandboxes of the backend; they are closed at the end."""
     opened: list[GuestSandbox] = []
 
     def make(**changes: Any) -> GuestSandbox:
-        sandbox = start(backend, dataclasses.replace(SandboxSpec(python), **changes))
+        sandbox = start(backend, dataclasses.replace(basis, **changes))
         opened.append(sandbox)
         return sandbox
 

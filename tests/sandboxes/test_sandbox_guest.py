@@ -21,7 +21,7 @@ TAKE_TWICE = """
 import guest_folder
 folder = guest_folder.WorkFolder('.')
 open('f', 'w').write('x')
-print(folder.changes([])[0], folder.read('f', 0), folder.changes([])[0], folder.changes(['f', 'gone'])[0])
+print(folder.changes([])[0], folder.read('f', 0, True), folder.changes([])[0], folder.changes(['f', 'gone'])[0])
 """
 
 
@@ -40,6 +40,7 @@ def interpreters() -> list[Interpreter]:
     return list(found.values())
 
 
+@pytest.mark.parametrize("backend", ["bubblewrap", "process"])
 @pytest.mark.parametrize("python", interpreters(), ids=lambda python: python.version)
 def test_the_guest_runs_under(python, backend):
     with start(backend, SandboxSpec(python)) as sandbox:

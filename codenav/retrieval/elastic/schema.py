@@ -12,8 +12,8 @@ from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, WORTH
 
-FORMAT = 1
-"""Version of what is stored beside the fields: ids, states of files, what `_meta` holds."""
+FORMAT = 2
+"""Version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
 ROLE = "role"
 """A document that holds no block says what it holds."""
 SORTED = "path"

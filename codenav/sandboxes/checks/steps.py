@@ -11,6 +11,7 @@ from codenav.execution import CheckReport, Finding
 from codenav.interpreter import Interpreter
 from codenav.sandboxes.checks.answers import Answer, Past
 from codenav.sandboxes.checks.folder import PrivateFolder
+from codenav.sandboxes.checks.packages import unlike
 from codenav.sandboxes.checks.worker import Worker
 
 _GRACE = 0.5
@@ -20,8 +21,10 @@ _GRACE = 0.5
 class StepChecks:
     """Reads each step with the tools that are switched on: a `protocols.Checker`.
 
-    `python` runs the steps: its version and its packages are those that the tools assume. `import_paths` are folders
-    or single files whose modules steps can import. `seconds` bounds one `check`, a cold start included.
+    `python` runs the steps: its version and its packages are those that the tools assume. Where another one does, as
+    in a container, `version` is its, and `packages` are its distributions with their versions: nothing is said of what
+    comes out of those that `python` has in another version. `import_paths` are folders or single files whose modules
+    steps can import. `seconds` bounds one `check`, a cold start included.
 
     Each tool is a child process that is started here, stays warm, and dies with this process. None reads any
     configuration: not the user's, and not what a step may have written.
@@ -32,6 +35,8 @@ class StepChecks:
         *,
         python: Interpreter,
         import_paths: Sequence[Path] = (),
+        version: str = "",
+        packages: Sequence[tuple[str, str]] = (),
         formatting: bool = False,
         lint: bool = True,
         types: bool = True,
@@ -40,8 +45,9 @@ class StepChecks:
         self._seconds = seconds
         self._closed = False
         settings = {
-            "version": [int(part) for part in python.version.split(".")[:2]],
+            "version": [int(part) for part in (version or python.version).split(".")[:2]],
             "python": str(python.executable),
+            "unlike": unlike(python, packages),
             "import_paths": [str(path.resolve()) for path in import_paths],
         }
         self._workers: list[Worker] = []

@@ -79,10 +79,13 @@ class Types:
 
         config = self._folder / "mypy.ini"
         config.write_text(_CONFIG, encoding="utf-8")
-        for package in {module.partition(".")[0] for module in settings["skip"]}:
-            # Found before the real one. `follow_imports = skip` holds for the first build only.
-            (self._folder / package).mkdir()
-            (self._folder / package / "__init__.pyi").write_text(_ANY, encoding="utf-8")
+        # Found before the real ones. `follow_imports = skip` holds for the first build only.
+        skipped = {module.partition(".")[0] for module in settings["skip"]}
+        skipped |= {module for module in settings["unlike"] if module.partition(".")[0] not in _TYPESHED}
+        for module in skipped:
+            folder = self._folder.joinpath(*module.split("."))
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "__init__.pyi").write_text(_ANY, encoding="utf-8")
         # An interpreter older than mypy knows is checked as the oldest that it knows.
         version = max(self._newest, defaults.PYTHON3_VERSION_MIN)
         options = dmypy_server.process_start_options(

@@ -14,13 +14,15 @@ def well_formed(reply: Message, blob: bytes) -> bool:
     """Whether an answer has the keys, types and sizes that it should have."""
     if reply.get("op") == "variables":
         return _variables(reply.get("items"))
+    if reply.get("op") == "checkpoint":
+        return True
     return (
         reply.get("op") == "result"
         and reply.get("outcome") in ("ok", "error", "out_of_memory")
         and _variables(reply.get("changed"))
         and _displays(reply.get("displays"), len(blob))
         and _number(reply.get("seconds"))
-        and _number(reply.get("fork_seconds", 0.0))
+        and all(_number(reply.get(key, 0.0)) for key in ("fork_seconds", "kernel_seconds", "faults"))
         and isinstance(reply.get("deleted"), bool)
         and _error(reply.get("error"), reply.get("outcome") == "ok")
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import signal
+import time
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType, ModuleType
 from typing import Any, Tuple
@@ -18,9 +19,13 @@ REPR_SECONDS = 0.25
 ALL_SECONDS = 1.0
 """A repr that takes longer is cut off, unless it sits in C code: then the limit of the step ends it."""
 
+_clock = time.monotonic
 Described = Tuple[str, str, str]
 
 _ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), type, ModuleType, type(len), type(lambda: 0)})
+
+_QUICK = frozenset({int, float, complex, bool, str, bytes, type(None)})
+"""Their reprs run no code of the user's, and are cut before they are made."""
 
 
 class _TooSlow(BaseException):
@@ -65,14 +70,13 @@ class Describer:
     """Makes bounded reprs within one budget of time."""
 
     def __init__(self, seconds: float = ALL_SECONDS) -> None:
-        import time
-
-        self._clock = time.monotonic
-        self._until = self._clock() + seconds
+        self._until = _clock() + seconds
 
     def repr(self, value: Any) -> str:
         """The repr of a value, or in angle brackets why there is none."""
-        left = min(REPR_SECONDS, self._until - self._clock())
+        if type(value) in _QUICK:
+            return cut(_short(value), REPR_CHARACTERS)
+        left = min(REPR_SECONDS, self._until - _clock())
         if left <= 0 and type(value) not in _ATOMS:
             return f"<{type(value).__name__}>"
         try:

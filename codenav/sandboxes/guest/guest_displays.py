@@ -1,8 +1,10 @@
-"""Pictures and rich representations of a step."""
+"""Pictures and rich representations of a step: of its last expression, of what it shows, of open figures."""
 
 from __future__ import annotations
 
 import sys
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any, Tuple
 
 from guest_describe import guarded
@@ -17,12 +19,25 @@ def rich(value: Any) -> list[Picture]:
     if isinstance(value, type):
         return []
     for mime, name in _METHODS:
-        method = guarded(lambda name=name: getattr(value, name, None))  # type: ignore[misc]
-        data = guarded(method) if callable(method) else None
-        made = _bytes(data, mime)
+        made = _bytes(_called(value, name), mime)
         if made:
             return [(mime, made)]
+    if type(value).__name__ == "Figure" and type(value).__module__.startswith("matplotlib."):
+        return guarded(lambda: _draw(value)) or []
+    bundle = _called(value, "_repr_mimebundle_")
+    if isinstance(bundle, tuple) and bundle:
+        bundle = bundle[0]
+    if isinstance(bundle, dict):
+        for mime, _ in _METHODS:
+            made = _bytes(bundle.get(mime), mime)
+            if made:
+                return [(mime, made)]
     return []
+
+
+def _called(value: Any, name: str) -> Any:
+    method = guarded(lambda: getattr(value, name, None))
+    return guarded(method) if callable(method) else None
 
 
 def _bytes(data: Any, mime: str) -> bytes | None:
@@ -39,18 +54,41 @@ def _bytes(data: Any, mime: str) -> bytes | None:
     return data.encode("utf-8", "backslashreplace")
 
 
+def within(pictures: list[Picture], limit: int) -> list[Picture]:
+    """Those that fit into so many bytes together."""
+    kept, total = [], 0
+    for mime, data in pictures:
+        if total + len(data) <= limit:
+            kept.append((mime, data))
+            total += len(data)
+    return kept
+
+
+# Figures of matplotlib
+
+_drawn: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Figures that this step has shown."""
+
+
 def figures() -> list[Picture]:
-    """The open figures of matplotlib, which are closed then."""
+    """The open figures of matplotlib that were not shown yet; all are closed then."""
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
         return []
-    found = []
-    for number in guarded(lambda: list(plots.get_fignums())) or []:
-        data = guarded(lambda number=number: _png(plots.figure(number)))  # type: ignore[misc]
-        if data:
-            found.append(("image/png", data))
+    found: list[Picture] = []
+    for number in guarded(plots.get_fignums) or []:
+        found += guarded(lambda number=number: _draw(plots.figure(number))) or []  # type: ignore[misc]
     guarded(lambda: plots.close("all"))
+    _drawn.clear()
     return found
+
+
+def _draw(figure: Any) -> list[Picture]:
+    if figure in _drawn:
+        return []
+    data = _png(figure)
+    _drawn.add(figure)
+    return [("image/png", data)]
 
 
 def _png(figure: Any) -> bytes:
@@ -61,11 +99,80 @@ def _png(figure: Any) -> bytes:
     return buffer.getvalue()
 
 
-def within(pictures: list[Picture], limit: int) -> list[Picture]:
-    """Those that fit into so many bytes together."""
-    kept, total = [], 0
-    for mime, data in pictures:
-        if total + len(data) <= limit:
-            kept.append((mime, data))
-            total += len(data)
-    return kept
+# What is shown in the middle of a step
+
+_shown: list[Picture] = []
+
+
+def take_shown() -> list[Picture]:
+    """What `show()` and `display()` have shown since the last call."""
+    taken = list(_shown)
+    _shown.clear()
+    return taken
+
+
+def _display(*values: Any, **_: Any) -> None:
+    for value in values:
+        pictures = rich(value)
+        _shown.extend(pictures)
+        if not pictures:
+            print(repr(value))
+
+
+def _hook_pyplot(module: Any) -> None:
+    def show(*_: Any, **__: Any) -> None:
+        for number in module.get_fignums():
+            _shown.extend(_draw(module.figure(number)))
+
+    module.show = show
+
+
+def _hook_pillow(module: Any) -> None:
+    module.Image.show = _display
+
+
+def _hook_plotly(module: Any) -> None:
+    def show(figure: Any, *_: Any, **__: Any) -> None:
+        html = module.to_html(figure, include_plotlyjs="cdn", full_html=False)
+        _shown.append(("text/html", str(html).encode("utf-8", "backslashreplace")))
+
+    module.show = show
+
+
+def _hook_ipython(module: Any) -> None:
+    module.display = _display
+
+
+class Hooks:
+    """A finder for `sys.meta_path`: sees to it that `show()` of a library is a display and opens no window."""
+
+    _after: Mapping[str, Callable[[Any], None]] = {
+        "matplotlib.pyplot": _hook_pyplot,
+        "PIL.Image": _hook_pillow,
+        "plotly.io": _hook_plotly,
+        "IPython.display": _hook_ipython,
+    }
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """That of the other finders, with a loader that does something afterwards."""
+        hook = self._after.get(name)
+        if hook is None:
+            return None
+        for finder in list(sys.meta_path):
+            found = None if finder is self else finder.find_spec(name, path, target)
+            if found is not None:
+                _run_after(found.loader, hook)
+                return found
+        return None
+
+
+def _run_after(loader: Any, hook: Callable[[Any], None]) -> None:
+    run = getattr(loader, "exec_module", None)
+    if run is None:
+        return
+
+    def exec_module(module: Any) -> None:
+        run(module)
+        guarded(lambda: hook(module))
+
+    loader.exec_module = exec_module

@@ -12,6 +12,8 @@ CHUNK = 1 << 20
 SKIPPED = frozenset({"__pycache__"})
 MOST_FILES = 100_000
 """Looked at in one scan; further ones are not copied out."""
+LIST_CHARACTERS = 2 << 20
+"""Of the names in one answer."""
 
 Stamp = Tuple[int, int, int]
 
@@ -28,17 +30,30 @@ class WorkFolder:
         self._known: dict[str, Stamp] = {}
 
     def put(self, name: str, data: bytes, first: bool) -> None:
-        """Append to a file, or begin it. Raises OSError."""
-        path = os.path.join(self._path, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if first else os.O_APPEND)
-        descriptor = os.open(path, flags, 0o644)
+        """Append to a file, or begin it; it need not go back to the host. Raises OSError, Refused."""
+        flags = os.O_WRONLY | os.O_CREAT | (0 if first else os.O_APPEND)
+        descriptor = self._open(name, flags, make=True)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Refused("not a regular file")
+            if first:
+                os.ftruncate(descriptor, 0)
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
+            self._known[name] = _stamp(os.fstat(descriptor))
         finally:
             os.close(descriptor)
+
+    def names(self) -> list[str]:
+        """The regular files that are there, in order, as many as fit into an answer."""
+        found, size = [], 0
+        for name in sorted(name for name, _, _ in self._scan([])):
+            size += 2 * len(name) + 8
+            if size > LIST_CHARACTERS:
+                break
+            found.append(name)
+        return found
 
     def remember(self) -> None:
         """What is there now came from the host and need not go back."""
@@ -55,32 +70,34 @@ class WorkFolder:
         found = [(name, size) for name, size, stamp in self._scan(refused) if self._known.get(name) != stamp]
         return found, refused
 
-    def read(self, name: str, offset: int) -> tuple[bytes, bool]:
-        """A piece of a file, and whether it is the last. Raises OSError, Refused."""
-        descriptor = self._open(name)
+    def read(self, name: str, offset: int, copied: bool) -> tuple[bytes, bool]:
+        """A piece of a file, and whether it is the last; whether with that the host has it. Raises OSError, Refused."""
+        descriptor = self._open(name, os.O_RDONLY)
         try:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 raise Refused("not a regular file")
             data = os.pread(descriptor, CHUNK, offset)
             last = offset + len(data) >= before.st_size or not data
-            if last:
+            if last and copied:
                 self._known[name] = _stamp(before)
             return data, last
         finally:
             os.close(descriptor)
 
-    def _open(self, name: str) -> int:
+    def _open(self, name: str, flags: int, make: bool = False) -> int:
         at = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
         parts = name.split("/")
         for part in parts[:-1]:
             try:
+                if make:
+                    _make_folder(part, at)
                 below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
             finally:
                 os.close(at)
             at = below
         try:
-            return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+            return os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=at)
         finally:
             os.close(at)
 
@@ -107,6 +124,13 @@ class WorkFolder:
                     yield name, info.st_size, _stamp(info)
                 elif kind:
                     refused.append((name, kind))
+
+
+def _make_folder(name: str, at: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=at)
+    except FileExistsError:
+        return
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

@@ -17,13 +17,17 @@ Message = Dict[str, Any]
 Frame = Tuple[Message, bytes]
 
 
+_to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_from_json = json.JSONDecoder().decode
+
+
 class Violation(Exception):
     """What came in is not a frame."""
 
 
 def encode(message: Message, blob: bytes = b"") -> bytes:
     """One frame. Lone surrogates travel as escapes."""
-    body = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    body = _to_json(message).encode("ascii")
     return HEADER.pack(len(body), len(blob)) + body + blob
 
 
@@ -64,7 +68,7 @@ class Frames:
 
 def _object(text: bytes) -> Message:
     try:
-        message = json.loads(text.decode("utf-8"))
+        message = _from_json(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Violation(f"not JSON: {type(error).__name__}") from None
     if not isinstance(message, dict):

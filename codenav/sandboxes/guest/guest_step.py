@@ -18,9 +18,11 @@ from guest_frames import Frames, Message, Violation, encode
 from guest_output import Pipe
 
 GRACE_SECONDS = 0.3
-"""Between SIGINT at the timeout and SIGKILL."""
+"""Between SIGINT and SIGKILL: at the timeout, and where the host has asked for an interrupt twice."""
 WAKE_SECONDS = 0.4
 """A woken twin that does not answer by then hangs, in a lock of a thread that a fork does not copy."""
+COMING_SECONDS = 1.0
+"""A twin speaks by then, also on a machine under load."""
 BEGIN_SECONDS = 2.0
 """A worker that does not take up a request by then, or by half of its time, is still busy with an earlier step."""
 LOST = 70
@@ -43,6 +45,7 @@ class Worker:
         guest_linux.watch_end(pid)
         control.setblocking(False)
         self.unsent = b""
+        self._time = (0, 0)
         self.served = False
         """Whether it has taken up a request: a fresh one may need long to import what it must."""
 
@@ -54,6 +57,18 @@ class Worker:
     def alive(self) -> bool:
         """Whether it has not ended."""
         return self.pid not in guest_linux.reap()
+
+    def was_killed(self) -> bool:
+        """Whether it ended by SIGKILL."""
+        status = guest_linux.reap().get(self.pid)
+        return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+
+    def slowdown(self) -> float:
+        """How many times as long as it ran it was running or waiting for a processor, since the last call."""
+        ran, waited = guest_linux.processor_time(self.pid)
+        before, self._time = self._time, (ran, waited)
+        ran, waited = ran - before[0], waited - before[1]
+        return 1.0 + waited / ran if ran > 0 else 1.0
 
     def end(self) -> str:
         """How it ended, in words."""
@@ -93,19 +108,36 @@ class Worker:
 class Twin:
     """The frozen copy of a worker. Its process id comes from the kernel, not from itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: Any) -> None:
+        self._loop = loop
+        self._on_life: Callable[[Twin], None] | None = None
         self.line, self.theirs = socket.socketpair()
         self.line.setsockopt(socket.SOL_SOCKET, _SO_PASSCRED, 1)
         self.line.setblocking(False)
         self.pid: int | None = None
         self.gone = False
+        self._made = time.monotonic()
 
-    def sent(self) -> None:
-        """The other end was handed over."""
+    def coming(self) -> bool:
+        """Whether it may be just being made."""
+        return self.pid is None and not self.gone and time.monotonic() - self._made < COMING_SECONDS
+
+    def sent(self, on_life: Callable[[Twin], None]) -> None:
+        """The other end was handed over; `on_life` is called when it speaks."""
         self.theirs.close()
+        self._on_life = on_life
+        self._loop.watch(self.line.fileno(), self.listen)
 
     def listen(self) -> None:
         """Take its first word, which carries its process id."""
+        self._hear()
+        if self.gone or self.pid is not None:
+            self._loop.unwatch(self.line.fileno())
+        if self.pid is not None and self._on_life is not None:
+            on_life, self._on_life = self._on_life, None
+            on_life(self)
+
+    def _hear(self) -> None:
         try:
             data, ancillary, _, _ = self.line.recvmsg(16, 64)
         except BlockingIOError:
@@ -149,7 +181,10 @@ class Twin:
         return Worker(self.pid, self.line)
 
     def drop(self) -> None:
-        """End it."""
+        """End it. One that has not spoken yet ends at the end of its line."""
+        if self.pid is None:
+            self._hear()
+        self._loop.unwatch(self.line.fileno())
         self.line.close()
         if self.pid is not None:
             if self.pid not in guest_linux.reap():
@@ -160,9 +195,12 @@ class Twin:
 class Request:
     """One request to a worker; `outcome` says how it went.
 
-    `ok`: `reply` and `blob` hold a checked answer. Else `busy` (it was never taken up), `timeout`,
+    `ok`: `reply` and `blob` hold a checked answer. Else `busy` (it was never taken up), `timeout`, `interrupted`,
     `out_of_memory`, `crashed` or `protocol_violation`: the worker is of no more use. `interrupted` is set where
     the time was over but the worker answered to SIGINT. `on_twin` gets the twin as soon as it lives.
+
+    The host's first `interrupt` is a SIGINT to the worker; with a second one it is over, `GRACE_SECONDS` after the
+    first at the earliest.
     """
 
     def __init__(
@@ -174,13 +212,21 @@ class Request:
         self.reply: Message = {}
         self.blob = b""
         self.interrupted = False
+        self._asked = 0
+        self._patience = 0.0
+        self._signalled = self._deaf = False
         self.twin: Twin | None = None
         self._frames = Frames()
         self._answer = Pipe(0)
 
-    def go(self, message: Message, pipes: list[Pipe], twin: Twin | None, seconds: float) -> None:
-        """Send it and wait for its end: at most `seconds` and the grace."""
-        self.twin = twin
+    @property
+    def unheard(self) -> bool:
+        """Whether the worker ended without having taken it up."""
+        return self.outcome == "crashed" and not self._begun
+
+    def go(self, message: Message, pipes: list[Pipe], twin: Twin | None, seconds: float, *, deaf: bool = False) -> None:
+        """Send it and wait for its end: at most `seconds` and the grace. A `deaf` one leaves interrupts to the next."""
+        self.twin, self._deaf = twin, deaf
         descriptors = [self._answer.writer, *(pipe.writer for pipe in pipes)]
         if twin:
             descriptors.append(twin.theirs.fileno())
@@ -189,20 +235,25 @@ class Request:
             pipe.close_writer()
         self._loop.watch(self._answer.reader, self._read)
         if twin:
-            twin.sent()
-            self._loop.watch(twin.line.fileno(), self._hear_twin)
+            twin.sent(self._adopt)
         try:
             now = time.monotonic()
             self._wait(now + seconds, now + (min(BEGIN_SECONDS, seconds / 2) if self._worker.served else seconds))
         finally:
             self._loop.unwatch(self._answer.reader)
             self._answer.close()
-        if self.twin is not None:
-            self._loop.unwatch(self.twin.line.fileno())
-            if self.outcome != "busy" and self.twin.exists():
-                self._on_twin(self.twin)
+        if twin is not None and self.twin is not None:
+            # Its last preparations need not be waited for: it was forked.
+            forked = self.outcome == "ok" and "fork_seconds" in self.reply
+            if forked or (self.outcome != "busy" and twin.exists()):
+                self._adopt(twin)
             else:
-                self.twin.drop()
+                twin.drop()
+
+    def _adopt(self, twin: Twin) -> None:
+        if self.twin is twin:
+            self.twin = None
+            self._on_twin(twin)
 
     def _wait(self, deadline: float, begin: float) -> None:
         check = time.monotonic() + CHECK_SECONDS
@@ -228,28 +279,34 @@ class Request:
                 self._worker.push()
             pause = 0.005 if self._worker.unsent else min(deadline, check, deadline if self._begun else begin) - now
             self._loop.pump(max(0.0, pause))
-            if self._loop.take_interrupt():
-                self._interrupt()
+            if not self._deaf:
+                self._heed()
             if not self.outcome and not self._worker.alive():
                 self._read()
                 self.outcome = self.outcome or "crashed"
+
+    def _heed(self) -> None:
+        """What the host has asked for. A SIGINT that comes before the worker has taken the request up is lost."""
+        asked = self._loop.take_interrupts()
+        if not self._asked and not asked:
+            return
+        now = time.monotonic()
+        if not self._asked or (self._begun and not self._signalled):
+            self._patience = now + GRACE_SECONDS
+        self._asked += asked
+        if self._begun and not self._signalled:
+            self._signalled = True
+            self._interrupt()
+        if self._asked > 1 and now >= self._patience and not self.outcome:
+            self.outcome = "interrupted"
 
     def _interrupt(self) -> None:
         if self._worker.alive():
             os.kill(self._worker.pid, signal.SIGINT)
 
-    def _hear_twin(self) -> None:
-        if self.twin is not None:
-            self.twin.listen()
-            if self.twin.gone or self.twin.pid is not None:
-                self._loop.unwatch(self.twin.line.fileno())
-            if self.twin.pid is not None:
-                self._on_twin(self.twin)
-                self.twin = None
-
     def _read(self) -> None:
         try:
-            data = os.read(self._answer.reader, 1 << 20)
+            data = os.read(self._answer.reader, 1 << 16)
         except BlockingIOError:
             return
         if not data:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import builtins
 import linecache
 import os
 import sys
@@ -92,6 +93,9 @@ def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
     return binds, mentions
 
 
+_builtins = dict(builtins.__dict__)
+
+
 def fresh_main() -> ModuleType:
     """The module in which steps run; it takes the place of `__main__`, so that what they define can be pickled."""
     module = ModuleType("__main__")
@@ -102,8 +106,9 @@ def fresh_main() -> ModuleType:
 
 def mend(module: ModuleType) -> None:
     """Put back what a step may have deleted and the next one cannot do without."""
-    import builtins
-
+    there = builtins.__dict__
+    for name, value in _builtins.items():
+        there.setdefault(name, value)
     sys.modules["__main__"] = module
     module.__dict__["__builtins__"] = builtins
     module.__dict__["__name__"] = "__main__"

@@ -10,6 +10,7 @@ import resource
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -33,6 +34,7 @@ class Supervisor:
         self._poll = select.poll()
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._config: Message = {}
+        self._next_check = 0.0
         self._folder = WorkFolder("")
         self._state: State | None = None
 
@@ -90,11 +92,13 @@ class Supervisor:
                 callback()
         guest_linux.reap()
 
-    def take_interrupt(self) -> bool:
-        """Whether the host asked for an interrupt since the last call."""
-        asked = [frame for frame in self._inbox if frame[0].get("op") == "interrupt"]
-        self._inbox = [frame for frame in self._inbox if frame not in asked]
-        return bool(asked)
+    def take_interrupts(self) -> int:
+        """How many interrupts the host has asked for since the last call."""
+        if not self._inbox:
+            return 0
+        before = len(self._inbox)
+        self._inbox = [frame for frame in self._inbox if frame[0].get("op") != "interrupt"]
+        return before - len(self._inbox)
 
     def send(self, message: Message, blob: bytes = b"") -> None:
         """A frame to the host."""
@@ -110,12 +114,14 @@ class Supervisor:
     def _next(self) -> Frame:
         while not self._inbox:
             self.pump(IDLE_CHECK_SECONDS)
-            if self._state:
+            now = time.monotonic()
+            if self._state and not self._inbox and now >= self._next_check:
+                self._next_check = now + IDLE_CHECK_SECONDS
                 self._state.check_idle()
         return self._inbox.pop(0)
 
     def _read_host(self) -> None:
-        data = os.read(self._source, 1 << 20)
+        data = os.read(self._source, 1 << 16)
         if not data:
             self.end()
         try:
@@ -148,6 +154,10 @@ class Supervisor:
             self._started().run(message)
         elif op == "variables":
             self._started().variables(message["timeout"])
+        elif op == "checkpoint":
+            self._started().checkpoint(message["number"], message["timeout"])
+        elif op == "restore":
+            self._started().restore(message["number"], message["timeout"])
         elif op != "interrupt":
             self._answer_folder(op, message, blob)
 
@@ -179,12 +189,15 @@ class Supervisor:
                 found, refused = self._folder.changes(message["unfinished"])
                 self.send({"op": "changes", "files": found[:1000], "refused": refused[:20]})
             elif op == "get":
-                data, last = self._folder.read(message["name"], message["offset"])
+                data, last = self._folder.read(message["name"], message["offset"], copied=message["copied"])
                 self.send({"op": "data", "last": last}, data)
+            elif op == "list":
+                self.send({"op": "list", "files": self._folder.names()})
             else:
                 self.send({"op": "failed", "why": "unknown request"})
         except (OSError, Refused) as error:
-            self.send({"op": "failed", "why": str(error)[:500]})
+            why = getattr(error, "strerror", None) or str(error)
+            self.send({"op": "failed", "why": why[:500]})
 
 
 def _on_child(signum: int, frame: FrameType | None) -> None:

@@ -20,11 +20,14 @@ from typing import Any
 
 import guest_describe
 import guest_displays
+import guest_fork
 import guest_linux
 import guest_steps
 from guest_frames import Frame, Frames, Message, encode, write_all
 
 _MOST_FDS = 5
+_clock, _getrusage = time.monotonic, resource.getrusage
+"""Code of the user may put something else in its place."""
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0x40000000)
 
 
@@ -35,6 +38,7 @@ class Stream(io.TextIOWrapper):
     late = -1
 
     def write(self, text: str) -> int:
+        """To the late pipe from such a thread; else as any text stream."""
         if self.late_threads and threading.get_ident() in self.late_threads:
             write_all(self.late, str(text).encode("utf-8", "backslashreplace"))
             return len(text)
@@ -58,6 +62,7 @@ class Worker:
         self._main = guest_steps.fresh_main()
         self._compiler = guest_steps.Compiler()
         self._in_step = self._interrupted = False
+        self._forker = guest_fork.Forker()
         self._streams: list[Stream] = []
         self._stdin: Any = None
 
@@ -68,6 +73,11 @@ class Worker:
             (request, _), descriptors = self._receive()
             if request["op"] == "run":
                 self._run(request, descriptors)
+            elif request["op"] == "checkpoint":
+                self._begin(descriptors[0])
+                notes: Message = {"op": "checkpoint"}
+                if not self._fork_twin(descriptors[1], descriptors[:1], notes):
+                    self._answer(descriptors[0], notes, b"")
             else:
                 self._begin(descriptors[0])
                 found = guest_describe.variables(self._main.__dict__)
@@ -94,8 +104,13 @@ class Worker:
 
     @staticmethod
     def _answer(reply: int, message: Message, blob: bytes) -> None:
-        write_all(reply, encode(message, blob))
-        os.close(reply)
+        """Where nobody listens any more, as after a forged answer, there is nothing to say."""
+        try:
+            write_all(reply, encode(message, blob))
+        except OSError:
+            pass
+        finally:
+            os.close(reply)
 
     def _run(self, request: Message, descriptors: list[int]) -> None:
         reply, out, err = descriptors[:3]
@@ -106,43 +121,38 @@ class Worker:
         self._open_streams(out, err)
         own = os.getpid()
         step = Step(self, request["number"])
-        started = time.monotonic()
+        started, used = _clock(), _usage()
         step.run(request["code"])
-        seconds = time.monotonic() - started
+        seconds = _clock() - started
         if os.getpid() != own:
             self._end_child(step)
         self._disarm()
+        guest_steps.mend(self._main)
         result, blob = step.result(self._display_bytes)
         self._flush()
+        ran, kernel, faults = (now - before for now, before in zip(_usage(), used))
+        # The kernel guesses how its time and the user's share the sum.
+        notes.update(kernel_seconds=max(0.0, min(kernel, ran)), faults=max(0, faults))
         result.update(notes, op="result", seconds=seconds, deleted=self._restore_folder())
-        self._close_streams()
+        # What was written is in the pipes; nobody need wait for their ends.
+        late = os.dup(self._late)
         self._answer(reply, result, blob)
+        self._close_streams(late)
 
     # The twin
 
     def _fork_twin(self, descriptor: int, others: list[int], notes: Message) -> bool:
-        """Leave a frozen copy of this process behind. True in the copy, once it was woken.
-
-        Forked twice, so that user code finds no child that it did not start.
-        """
-        started = time.monotonic()
+        """Leave a frozen copy of this process behind. True in the copy, once it was woken."""
+        before = _usage()[0]
         shuffled = sys.modules.get("random")
         state = guest_describe.guarded(shuffled.getstate) if shuffled else None
-        try:
-            middle = _fork()
-        except OSError:
+        twin = self._forker.fork()
+        if not twin:
             os.close(descriptor)
+            if twin is False:
+                # The process in the middle has done the same work again.
+                notes["fork_seconds"] = 2 * (_usage()[0] - before)
             return False
-        if middle:
-            os.close(descriptor)
-            guest_describe.guarded(lambda: os.waitpid(middle, 0))
-            notes["fork_seconds"] = time.monotonic() - started
-            return False
-        try:
-            if _fork():
-                os._exit(0)
-        except OSError:
-            os._exit(0)
         self._freeze(socket.socket(fileno=descriptor), others)
         if shuffled and state is not None:
             guest_describe.guarded(lambda: shuffled.setstate(state))
@@ -153,7 +163,8 @@ class Worker:
         self._control.close()
         for descriptor in others:
             os.close(descriptor)
-        _cut_connections({line.fileno(), self._late})
+        guest_fork.cut_connections({line.fileno(), self._late})
+        guest_linux.be_killed_first(frozen=True)
         guest_linux.set_dumpable(False)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
         self._point_streams_at(os.open(os.devnull, os.O_RDWR))
@@ -161,6 +172,7 @@ class Worker:
         if not line.recv(1):
             os._exit(0)
         guest_linux.set_dumpable(True)
+        guest_linux.be_killed_first()
         guest_linux.die_with_parent(signal.SIGKILL)
         line.sendall(b"w")
         self._control = line
@@ -169,10 +181,10 @@ class Worker:
     # Streams
 
     def _point_streams_at(self, descriptor: int) -> None:
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
         for spare in (null, descriptor):
             if spare > 2:
                 os.close(spare)
@@ -198,10 +210,9 @@ class Worker:
         for stream in {id(stream): stream for stream in (*self._streams, sys.stdout, sys.stderr)}.values():
             guest_describe.guarded(functools.partial(_flush, stream))
 
-    def _close_streams(self) -> None:
-        """What is written from now on is late."""
-        os.dup2(self._late, 1)
-        os.dup2(self._late, 2)
+    def _close_streams(self, late: int) -> None:
+        """What is written from now on is late. None of the three is free for a descriptor of the next request."""
+        self._point_streams_at(late)
 
     # Around a step
 
@@ -246,7 +257,12 @@ class Worker:
 
     def _restore_folder(self) -> bool:
         """Every step starts in the work folder. True where it was gone and had to be made again."""
-        gone = not os.path.isdir(self._work)
+        try:
+            gone = not stat.S_ISDIR(os.stat(self._work).st_mode)
+            if not os.access(self._work, os.R_OK | os.W_OK | os.X_OK):
+                os.chmod(self._work, 0o755)
+        except OSError:
+            gone = True
         if gone:
             guest_describe.guarded(lambda: os.unlink(self._work))
             os.makedirs(self._work, exist_ok=True)
@@ -295,12 +311,13 @@ class Step:
     def _show(self, value: Any) -> None:
         if value is None:
             return
-        self._pictures += guest_displays.rich(value)
+        self._pictures += guest_displays.take_shown() + guest_displays.rich(value)
         print(repr(value))
 
     def result(self, display_bytes: int) -> tuple[Message, bytes]:
         """The frame for the supervisor."""
-        pictures = guest_displays.within(self._pictures + guest_displays.figures(), display_bytes)
+        pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
+        pictures = guest_displays.within(pictures, display_bytes)
         changed = []
         if self._before is not None and self._program is not None:
             changed = self._before.changed(self._worker.space, self._program.binds)
@@ -318,33 +335,14 @@ class Step:
         }, b"".join(data for _, data in pictures)
 
 
+def _usage() -> tuple[float, float, int]:
+    """Seconds that this process has run, those of them in the kernel, and page faults."""
+    used = _getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime, used.ru_stime, used.ru_minflt
+
+
 def _flush(stream: Any) -> None:
     stream.flush()
-
-
-def _cut_connections(spared: set[int]) -> None:
-    """Put a dead socket in the place of each pipe and socket: their other ends must see the end of file when user
-    code closes them, and a port must be free again, which a copy held by the twin would prevent. The numbers stay
-    taken, so that an object of user code never meets the descriptor of another one."""
-    dead, peer = socket.socketpair()
-    peer.close()
-    for name in os.listdir("/proc/self/fd"):
-        number = int(name)
-        try:
-            mode = os.fstat(number).st_mode
-        except OSError:
-            continue
-        if number > 2 and number not in (dead.fileno(), *spared) and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-            os.dup2(dead.fileno(), number, os.get_inheritable(number))
-    dead.close()
-
-
-def _fork() -> int:
-    if sys.version_info < (3, 12):
-        return os.fork()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
 
 
 def become_worker(control: socket.socket, late: int, config: Message) -> None:
@@ -379,6 +377,7 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     worker._point_streams_at(os.dup(late))
     _set_up_imports(config)
     guest_linux.set_dumpable(True)
+    guest_linux.be_killed_first()
     return worker
 
 
@@ -390,6 +389,7 @@ def _set_up_imports(config: Message) -> None:
     sys.path[:] = first + [path for path in sys.path if path not in first]
     for name in [name for name in sys.modules if name.startswith("guest_")]:
         del sys.modules[name]
+    sys.meta_path.insert(0, guest_displays.Hooks())
     sys.argv = [""]
     sys.dont_write_bytecode = True
     warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")

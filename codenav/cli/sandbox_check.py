@@ -1,0 +1,77 @@
+"""`codenav sandbox check`: whether a backend keeps its promises on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from codenav.cli.options import json_option, print_json, python_option, say
+from codenav.errors import UsageError
+
+
+@click.command("check")
+@click.argument("backend", type=click.Choice(["docker", "bubblewrap", "process"]))
+@click.option(
+    "--image", metavar="NAME", default="", help="Of docker: the image to check; it needs Python 3.8 or later."
+)
+@click.option("--runtime", metavar="NAME", default="", help="Of docker: the engine's runtime, such as runsc.")
+@click.option(
+    "--only", metavar="ID[,ID…]", default="", help="Only these containment cases, such as F1,N3, or sections."
+)
+@python_option
+@json_option
+def command(backend: str, image: str, runtime: str, only: str, python: str | None, as_json: bool) -> int:
+    """Run the contract of sandboxes, and attacks, against a backend.
+
+    First come harmless probes; where one fails nothing is attacked. Then the contract: what every sandbox does with a
+    step. Then 77 containment cases: F file system, N network, P processes, R resources, S secrets, C confusion of the
+    protocol. `process` contains nothing, so only the contract runs there. Takes one to three minutes.
+
+    \b
+    Exit codes: 0 everything held, 1 something did not, 4 the backend does not run here.
+
+    \b
+    Examples:
+      codenav sandbox check bubblewrap
+      codenav sandbox check docker --image python:3.12-slim
+      codenav sandbox check bubblewrap --only N,S2 --json
+    """
+    from codenav.execution import SandboxSpec
+    from codenav.interpreter import find_interpreter
+    from codenav.sandboxes.check import run_checks
+
+    if backend != "docker" and (image or runtime):
+        raise UsageError(f"{backend} has no images and runtimes", hint="codenav sandbox check docker --image NAME")
+    if backend == "process" and only:
+        raise UsageError("process contains nothing: no case runs on it", hint="codenav sandbox check process")
+    spec = SandboxSpec(find_interpreter(python), image=image, runtime=runtime)
+    rows = []
+    for row in run_checks(backend, spec, only=_cases(only)):
+        rows.append(row)
+        if not as_json:
+            say(f"{'ok    ' if row.ok else 'failed'}  {row.name}")
+            for prefix, text in (("", row.detail), ("→ ", row.hint)):
+                if text:
+                    say(f"        {prefix}{text}")
+    failed = sum(not row.ok for row in rows)
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    else:
+        say(f"{len(rows) - failed} of {len(rows)} held")
+    return 1 if failed else 0
+
+
+def _cases(only: str) -> list[str]:
+    """The ids that an option names: an id each, or a letter for a whole section."""
+    from codenav.sandboxes.check import CASES
+
+    found: list[str] = []
+    for name in filter(None, (part.strip().upper() for part in only.split(","))):
+        ids = [id for id in CASES if id == name or id.rstrip("0123456789") == name]
+        if not ids:
+            raise UsageError(
+                f"there is no case {name}", hint=f"F1 to {list(CASES)[-1]}, or a section: F, N, P, R, S, C"
+            )
+        found += ids
+    return found

@@ -1,0 +1,75 @@
+"""`codenav sandbox exec`: a step of code in a named sandbox."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from codenav.cli.options import Seconds, json_option, print_json
+from codenav.errors import NotFound, UsageError
+
+
+@click.command("exec")
+@click.argument("name")
+@click.argument("script", required=False, metavar="[SCRIPT]")
+@click.option("-c", "--code", metavar="CODE", help="The code itself, instead of a SCRIPT.")
+@click.option("--timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="Of this step.")
+@click.option(
+    "--displays",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Write pictures there, under names that are free.",
+)
+@json_option
+def command(
+    name: str, script: str | None, code: str | None, timeout: float | None, displays: Path | None, as_json: bool
+) -> int:
+    """Run a SCRIPT (- is stdin) or CODE in the sandbox NAME.
+
+    It is one step: it finds the variables of the steps before it. What it prints, and the value of its last
+    expression, are on stdout. Ctrl-C interrupts the step, and not the sandbox.
+
+    \b
+    Exit codes: 0 it ran to its end, 1 it raised or ended its process, 2 wrong usage or no such
+    sandbox, 3 the timeout or the memory limit, 4 the sandbox does not answer, 130 interrupted.
+
+    \b
+    Examples:
+      codenav sandbox exec lab script.py
+      codenav sandbox exec lab -c "x = 41"
+      codenav sandbox exec lab -c "x + 1" --json
+    """
+    if (script is None) == (code is None):
+        raise click.UsageError("name a SCRIPT, or code with -c.")
+    from codenav.cli.sandbox_show import exit_code, interruptible, save_displays, show
+    from codenav.named.client import connect
+
+    source = _read(script) if script is not None else str(code)
+    with connect(name) as box, interruptible(box):
+        execution = box.run(source, timeout=timeout)
+    try:
+        saved = save_displays(execution, displays)
+    finally:
+        if as_json:
+            print_json(execution.to_dict())
+    if not as_json:
+        show(execution, name=name, saved=saved)
+    return exit_code(execution)
+
+
+def _read(script: str) -> str:
+    """The text of a script, by its own declaration of its encoding."""
+    import io
+    import tokenize
+
+    try:
+        data = sys.stdin.buffer.read() if script == "-" else Path(script).read_bytes()
+    except OSError as error:
+        raise NotFound(f"cannot read {script}: {error.strerror}", hint="name a Python file, or - for stdin") from error
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding).replace("\r\n", "\n")
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise UsageError(f"{script} is no Python text: {error}", hint="save it as UTF-8") from error

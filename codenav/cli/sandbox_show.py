@@ -1,0 +1,99 @@
+"""What the commands on a named sandbox share: how a step is shown, how Ctrl-C reaches it, its exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from codenav.cli.options import counted, one_line, say
+from codenav.execution import Outcome
+
+if TYPE_CHECKING:
+    from codenav.execution import Execution
+    from codenav.named.client import NamedSandbox
+
+_SUFFIXES = {"image/png": "png", "image/svg+xml": "svg", "text/html": "html"}
+_LISTED = 5
+"""Files that are named after a step; the rest is counted."""
+
+
+def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
+    """What a step printed and raised, each to its own stream, and below it on stderr what else came of it."""
+    click.echo(execution.stdout, nl=False)
+    with contextlib.suppress(OSError):
+        click.echo(execution.stderr, nl=False, err=True)
+    if execution.late_output:
+        say(f"Output of earlier threads:\n{execution.late_output.rstrip()}", err=True)
+    error = execution.error
+    if error:
+        trace = error.traceback.rstrip()
+        if trace:
+            say(trace, err=True)
+        if not trace.rpartition("\n")[2].startswith(error.type):
+            # Such as at the timeout: what was raised is not what happened.
+            say(f"{error.type}: {error.message}", err=True)
+    if execution.notice:
+        say(f"Note: {execution.notice}", err=True)
+    for path in saved:
+        say(f"wrote {path}", err=True)
+    if execution.displays and not saved:
+        say(f"{counted(len(execution.displays), 'display')}; to keep them: --displays DIR", err=True)
+    for file in execution.files[:_LISTED]:
+        say(f"changed {name}:{one_line(file)}", err=True)
+    if len(execution.files) > _LISTED:
+        say(f"changed {len(execution.files) - _LISTED} more", err=True)
+
+
+def save_displays(execution: Execution, folder: Path | None) -> list[Path]:
+    """Write pictures into a folder, under names that are free there. Raises OSError."""
+    found = []
+    for item in execution.displays if folder else ():
+        number = 1
+        while True:
+            path = Path(str(folder), f"display-{number}.{_SUFFIXES.get(item.mime, 'bin')}")
+            try:
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+                break
+            except FileExistsError:
+                number += 1
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(item.data)
+        found.append(path)
+    return found
+
+
+def exit_code(execution: Execution) -> int:
+    """0 it ran to its end, 3 a limit was reached, 130 it was interrupted, else 1."""
+    if execution.ok:
+        return 0
+    if execution.outcome in (Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY):
+        return 3
+    return 130 if execution.error and execution.error.type == "KeyboardInterrupt" else 1
+
+
+@contextlib.contextmanager
+def interruptible(box: NamedSandbox) -> Iterator[None]:
+    """Ctrl-C reaches the step, a second one ends it; the third does not wait for that."""
+    pressed = 0
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed += 1
+        if pressed > 2:
+            raise KeyboardInterrupt
+        if pressed == 2:
+            say("A step that does not answer is ended; its variables are then those from before it.", err=True)
+        box.interrupt()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

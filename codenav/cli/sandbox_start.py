@@ -1,0 +1,104 @@
+"""`codenav sandbox start`: a sandbox that outlives the command."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from codenav.cli.options import (
+    Seconds,
+    json_option,
+    print_json,
+    python_option,
+    sandbox_of,
+    sandbox_options,
+    say,
+)
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Duration(click.ParamType[float]):
+    """A duration with a unit: `30m`, `1h`; without one in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """In seconds."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", str(value).strip().lower())
+        if match is None:
+            self.fail(f"{value!r} is no duration such as 30m or 1h.", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+@click.command("start")
+@click.option("--name", metavar="NAME", default="", help="[default: box1, box2 and so on]")
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+    default="auto",
+    show_default=True,
+    help="What contains the code; process contains nothing.",
+)
+@click.option("--on", "sources", metavar="SOURCE", multiple=True, help="Code base to import from. Repeatable.")
+@click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes.  [default: an empty one]")
+@click.option("--idle", type=Duration(), default="1h", show_default=True, help="It ends after so long without a step.")
+@click.option("--code-timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
+@click.option("--snapshots/--no-snapshots", default=True, help="A frozen twin before each step.  [default: yes]")
+@sandbox_options
+@python_option
+@json_option
+def command(**options: Any) -> None:
+    """Start a sandbox that keeps its variables until it is stopped; print its name.
+
+    It belongs to a small process of its own, not to this command. 0 as --idle is no limit.
+
+    \b
+    Exit codes: 0 it runs, 2 wrong usage or the name is taken, 4 it cannot run here.
+
+    \b
+    Examples:
+      codenav sandbox start --name lab --on ./my-repo
+      codenav sandbox start --backend docker --image python:3.12-slim --network bridge
+      codenav sandbox start --name lab --env STRIPE_KEY --mount ./data --idle 8h
+    """
+    from codenav.cli.sandbox_ps import row_of
+    from codenav.indexing import listed
+    from codenav.named import launch, places
+    from codenav.workbench import Workbench, checked_work_dir
+
+    contained = sandbox_of(options)
+    if options["code_timeout"]:
+        contained["resources"] = replace(contained["resources"], step_seconds=options["code_timeout"])
+    bench = Workbench.of(
+        options["backend"],
+        on=listed(options["sources"]) if options["sources"] else [],
+        python=options["python"],
+        snapshots=options["snapshots"],
+        confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        **contained,
+    )
+    name = launch.start(
+        bench, name=options["name"], work_dir=checked_work_dir(options["work_dir"]), idle=options["idle"]
+    )
+    record = places.record_of(name)
+    if record.notice:
+        say(f"Note: {record.notice}", err=True)
+    if options["as_json"]:
+        print_json(row_of(record))
+        return
+    say(name)
+    where = f" in {record.image}" if record.image else ""
+    contains = "" if record.isolated else ", which contains nothing"
+    say(f"{record.backend}{contains}, Python {record.python_version}{where}, network: {record.network}", err=True)
+    say(f'Next: codenav sandbox exec {name} -c "x = 1"', err=True)
+
+
+def _confirm(question: str) -> bool:
+    return click.confirm(question, default=False, err=True)

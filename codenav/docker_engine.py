@@ -1,0 +1,102 @@
+"""The connection to Docker's engine, and what it refuses in the words of our errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from codenav.errors import MissingExtra, Unavailable
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+"""Where the engine listens unless `DOCKER_HOST` says something else."""
+
+
+def host() -> str:
+    """The address of the engine."""
+    return os.environ.get("DOCKER_HOST", "") or DEFAULT_HOST
+
+
+def engine_listens() -> bool:
+    """Whether an engine may be there, found out without the client library: a socket, or an address that is set."""
+    address = host()
+    return not address.startswith("unix://") or os.path.exists(address.removeprefix("unix://"))
+
+
+def connect(*, timeout: float = 120.0) -> Any:
+    """A client of the engine; `timeout` in seconds, of one request.
+
+    Raises:
+        MissingExtra: the client library is not installed.
+        Unavailable: no engine answers, or it does not let us in.
+    """
+    try:
+        import docker
+    except ImportError as error:
+        raise MissingExtra("docker", "docker") from error
+    try:
+        return docker.from_env(timeout=timeout)
+    except (docker.errors.DockerException, OSError, ValueError) as error:
+        if "Permission denied" in str(error):
+            raise Unavailable(
+                f"no permission for Docker's engine at {host()}",
+                hint="sudo usermod -aG docker $USER, then log in again",
+            ) from error
+        if "paramiko" in str(error):
+            raise Unavailable(f"DOCKER_HOST={host()} needs paramiko", hint="pip install 'docker[ssh]'") from error
+        if "CERTIFICATE" in str(error) or "certificate" in str(error):
+            raise Unavailable(
+                f"Docker's engine at {host()} has a certificate that is not accepted, or accepts none of ours",
+                hint="DOCKER_CERT_PATH names the folder with ca.pem, cert.pem and key.pem; REQUESTS_CA_BUNDLE unset",
+            ) from error
+        raise Unavailable(
+            f"no Docker engine answers at {host()}",
+            hint="sudo systemctl start docker; where Docker is not installed: sudo apt-get install docker.io",
+        ) from error
+
+
+@contextlib.contextmanager
+def engine_says() -> Iterator[None]:
+    """What the engine refuses, as one of our errors.
+
+    Raises:
+        Unavailable: it refused, or went away.
+    """
+    from docker.errors import APIError, DockerException
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except APIError as error:
+        raise Unavailable(f"Docker refuses: {said(error)}", hint="docker info") from error
+    except (DockerException, RequestException) as error:
+        raise Unavailable(f"Docker's engine went away: {error}", hint="sudo systemctl start docker") from error
+
+
+def fetch(client: Any, image: str, *, hint: str, pulled: Callable[[int, int], None] = lambda done, total: None) -> None:
+    """Get an image from its registry; `client` is the low-level one.
+
+    `pulled` takes the bytes that have come so far, and those that are known to come.
+
+    Raises:
+        Unavailable: there is none, or the registry cannot be reached; with `hint`.
+    """
+    from docker.errors import APIError
+
+    layers: dict[str, tuple[int, int]] = {}
+    try:
+        for event in client.pull(image, stream=True, decode=True):
+            if "error" in event:
+                raise Unavailable(f"the image {image} cannot be fetched: {event['error']}", hint=hint)
+            detail = event.get("progressDetail") or {}
+            if event.get("status") == "Downloading" and "total" in detail:
+                layers[event["id"]] = (detail["current"], detail["total"])
+                pulled(*(sum(column) for column in zip(*layers.values(), strict=True)))
+    except APIError as error:
+        raise Unavailable(f"the image {image} cannot be fetched: {said(error)}", hint=hint) from error
+
+
+def said(error: Any) -> str:
+    """The reason in an error of the engine."""
+    return str(error.explanation or error).strip()

@@ -1,0 +1,52 @@
+"""Locks between processes, on files."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def locked(
+    folder: Path,
+    name: str,
+    *,
+    wait: bool,
+    making: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Iterator[bool]:
+    """An exclusive lock on a file of the folder; yields whether it was got. Both are made where they are missing.
+
+    Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
+    `making` is entered while folder and file are made, to say what an OSError there means.
+    """
+    while True:
+        with making():
+            folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(folder / name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            if not _is(folder / name, file):
+                # The folder was removed while this waited: the lock of a file that is gone protects nothing.
+                continue
+            try:
+                yield True
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)
+            return
+        finally:
+            os.close(file)
+
+
+def _is(path: Path, file: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,48 @@
+"""The log of a named sandbox: a line for each step, with secrets masked and pictures left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from codenav.execution import Execution
+
+FILE = "steps.jsonl"
+MOST_BYTES = 8 << 20
+"""Then the log begins anew; the one before it is kept beside it."""
+
+
+def write(folder: Path, number: int, code: str, execution: Execution) -> None:
+    """Append a step. Raises OSError."""
+    told = execution.to_dict()
+    told["displays"] = [{"mime": item.mime, "bytes": len(item.data)} for item in execution.displays]
+    line = json.dumps({"number": number, "at": now(), "code": code, "execution": told}) + "\n"
+    path = folder / FILE
+    if path.exists() and path.stat().st_size + len(line) > MOST_BYTES:
+        os.replace(path, folder / f"older-{FILE}")
+    with path.open("a", encoding="ascii") as file:
+        file.write(line)
+
+
+def read(folder: Path) -> Iterator[dict[str, Any]]:
+    """The steps, the oldest first; a line that was just being written is passed over."""
+    for name in (f"older-{FILE}", FILE):
+        try:
+            file = (folder / name).open(encoding="ascii")
+        except FileNotFoundError:
+            continue
+        with file:
+            for line in file:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    continue
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

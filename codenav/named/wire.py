@@ -1,0 +1,199 @@
+"""What a named sandbox's host process and its clients say to each other: frames of JSON and bytes over a socket.
+
+Both ends are codenav of the same user: shapes are not checked, sizes are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import socket
+import struct
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from codenav import errors
+from codenav.errors import CodeNavError
+from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.interpreter import Interpreter
+from codenav.sandboxes.workfolder import left_in
+
+HEADER = struct.Struct(">IQ")
+MOST_JSON = 64 << 20
+MOST_BYTES = 4 << 30
+"""Largest file that is copied."""
+PIECE = 1 << 20
+_PEER = struct.Struct("3i")
+
+
+class Gone(Exception):
+    """The other end closed, or says what no end of ours says."""
+
+
+class Torn(Exception):
+    """The file that was being sent has become shorter; the connection is of no more use."""
+
+
+class Wire:
+    """One end of a connection. One thread receives; any may send."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._buffer = bytearray()
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any], data: bytes | IO[bytes] = b"") -> None:
+        """Send one frame; of a file what lies before its end, without holding it.
+
+        Raises:
+            Gone, Torn
+            TimeoutError: the socket has a timeout, and it passed.
+        """
+        body = json.dumps(message, separators=(",", ":")).encode("ascii")
+        file = io.BytesIO(data) if isinstance(data, bytes) else data
+        size = left_in(file)
+        try:
+            with self._lock:
+                self._socket.sendall(HEADER.pack(len(body), size) + body)
+                while size:
+                    piece = file.read(min(PIECE, size))
+                    if not piece:
+                        self.close()
+                        raise Torn
+                    self._socket.sendall(piece)
+                    size -= len(piece)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Gone(str(error)) from None
+
+    def receive(self) -> tuple[dict[str, Any], bytes]:
+        """The next frame. Raises Gone, TimeoutError."""
+        message, size = self.receive_message()
+        return message, self._take(size)
+
+    def receive_message(self) -> tuple[dict[str, Any], int]:
+        """The next message, and how many bytes come with it, for `receive_into`. Raises Gone, TimeoutError."""
+        body, data = HEADER.unpack(self._take(HEADER.size))
+        if body > MOST_JSON or data > MOST_BYTES:
+            raise Gone("a frame that is too large")
+        message: dict[str, Any] = json.loads(self._take(body))
+        return message, data
+
+    def receive_into(self, file: IO[bytes], size: int) -> None:
+        """Write so many bytes that come next to a file, without holding them.
+
+        Raises:
+            OSError: the file does not take them; all were read nevertheless.
+            Gone, TimeoutError
+        """
+        failed: OSError | None = None
+        for start in range(0, size, PIECE):
+            piece = self._take(min(PIECE, size - start))
+            try:
+                if failed is None:
+                    file.write(piece)
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def patience(self, seconds: float | None) -> None:
+        """How long the other end may be silent."""
+        self._socket.settimeout(seconds)
+
+    def close(self) -> None:
+        """Close, also while another thread receives; safe to call twice."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _take(self, count: int) -> bytes:
+        """As many bytes; what has come stays when a signal's handler raises meanwhile."""
+        while len(self._buffer) < count:
+            try:
+                data = self._socket.recv(min(1 << 20, max(count - len(self._buffer), 1 << 16)))
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise Gone(str(error)) from None
+            if not data:
+                raise Gone("closed")
+            self._buffer += data
+        taken = bytes(memoryview(self._buffer)[:count])
+        # A new one: a buffer that once held a large file would keep its size.
+        self._buffer = self._buffer[count:]
+        return taken
+
+
+def peer_user(connected: socket.socket) -> int:
+    """The user id of the process at the other end, from the kernel."""
+    found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    user: int = _PEER.unpack(found)[1]
+    return user
+
+
+def error_to_dict(error: CodeNavError) -> dict[str, str]:
+    """An error of ours, for the other end: as the nearest type that needs no more than a message."""
+    kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    plain = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)  # type: ignore[misc]
+    return {"type": plain.__name__, "message": str(error), "hint": error.hint}
+
+
+def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
+    """The inverse of `error_to_dict`."""
+    error: CodeNavError = getattr(errors, data["type"])(data["message"], hint=data["hint"])
+    return error
+
+
+def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
+    """JSON types only. Installed distributions are left out: nothing that runs code asks for them."""
+    python = spec.python
+    return {
+        "python": {
+            "executable": str(python.executable),
+            "version": python.version,
+            "prefix": str(python.prefix),
+            "base_prefix": str(python.base_prefix),
+            "paths": [str(path) for path in python.paths],
+        },
+        "import_paths": [str(path) for path in spec.import_paths],
+        "work_dir": None if spec.work_dir is None else str(spec.work_dir),
+        "copy_out": spec.copy_out,
+        "env": dict(spec.env),
+        "network": spec.network,
+        "resources": {name: getattr(spec.resources, name) for name in Resources.__dataclass_fields__},
+        "mounts": [[str(mount.path), mount.writable] for mount in spec.mounts],
+        "image": spec.image,
+        "runtime": spec.runtime,
+        "gpus": spec.gpus,
+        "snapshots": spec.snapshots,
+    }
+
+
+def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
+    """The inverse of `spec_to_dict`."""
+    python = data["python"]
+    return SandboxSpec(
+        python=Interpreter(
+            executable=Path(python["executable"]),
+            version=python["version"],
+            prefix=Path(python["prefix"]),
+            base_prefix=Path(python["base_prefix"]),
+            paths=tuple(map(Path, python["paths"])),
+        ),
+        import_paths=tuple(map(Path, data["import_paths"])),
+        work_dir=None if data["work_dir"] is None else Path(data["work_dir"]),
+        copy_out=data["copy_out"],
+        env=data["env"],
+        network=data["network"],
+        resources=Resources(**data["resources"]),
+        mounts=tuple(Mount(Path(path), writable) for path, writable in data["mounts"]),
+        image=data["image"],
+        runtime=data["runtime"],
+        gpus=data["gpus"],
+        snapshots=data["snapshots"],
+    )

@@ -1,0 +1,378 @@
+"""The `docker` backend: a container of any image with Python, on the engine at `DOCKER_HOST` (Podman's too).
+
+Nothing of this machine need be visible to the engine: the guest, the environment and the work folder travel over
+the attached stream. When that ends, however it ends, the supervisor ends, and the engine removes the container.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codenav import docker_engine
+from codenav.errors import SandboxUnavailable, Unavailable
+from codenav.execution import SandboxSpec
+from codenav.sandboxes.channel import Closed, TooLate, read, write_all
+from codenav.sandboxes.docker_config import container_config, container_name, user, work_folder
+from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
+from codenav.sandboxes.docker_stream import AttachedStream
+from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
+from codenav.sandboxes.mounts import within
+from codenav.sandboxes.owners import KIND_LABEL, labels
+from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.spec import import_folders
+from codenav.sandboxes.sweeper import sweep_engine
+from codenav.text import neutral
+
+START_SECONDS = 30.0
+"""From the start of the container to the first word from inside; 0.1 s as a rule."""
+SOURCES_LABEL = "codenav.sources"
+"""Of an image: what is importable in it: paths, `pkg:NAME==VERSION`, `git:URL@COMMIT`, sorted, a line each."""
+IMPORTS_LABEL = "codenav.imports"
+"""Of an image: JSON, import paths of the host that it holds, each with a `record` of `images/code.py`."""
+PYTHONS = ("python3", "python")
+"""The first that the image has."""
+NOTICE_CHARACTERS = 500
+"""Of what an engine says that it cannot do."""
+
+_without_sysctls: set[tuple[str, str]] = set()
+"""Engine and runtime that refuse them: those without root before Linux 6.9, some far away."""
+
+
+@dataclass
+class LaunchedContainer:
+    """A sandbox behind the attached stream of a container."""
+
+    client: Any
+    id: str
+    stream: AttachedStream
+    config: Mapping[str, object]
+    image: str
+    notice: str
+
+    @property
+    def sink(self) -> int:
+        """Its standard input."""
+        return self.stream.sink
+
+    @property
+    def source(self) -> int:
+        """Its standard output, in the engine's frames."""
+        return self.stream.source
+
+    @property
+    def unwrap(self) -> Callable[[bytes], bytes] | None:
+        """Takes the engine's frames apart."""
+        return self.stream.unwrap
+
+    def reason(self) -> str:
+        """The last lines of standard error."""
+        return self.stream.unwrap.errors
+
+    def end(self, *, patience: float) -> None:
+        """End it and wait until the engine has removed it."""
+        self.stream.close()
+        try:
+            remove(self.client, self.id, patience=patience)
+        finally:
+            self.client.close()
+
+
+def launch_docker(spec: SandboxSpec) -> LaunchedContainer:
+    """Start the guest in a container.
+
+    Raises:
+        SandboxUnavailable: no engine, no such image, no fit Python in it, or the engine refuses.
+        UsageError: a mount that would open the host or the engine.
+    """
+    with _unavailable():
+        client = docker_engine.connect().api
+    try:
+        sweep_engine(client)
+        return _launched(client, spec)
+    except BaseException:
+        client.close()
+        raise
+
+
+def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
+    image = _image(client, spec.image)
+    settings = image.get("Config") or {}
+    marks = settings.get("Labels") or {}
+    held = marks.get(SOURCES_LABEL, "").split("\n")
+    inside = _imports(marks.get(IMPORTS_LABEL, ""))
+    imported = [path for path in spec.import_paths if not _holds(path, inside, held)]
+    folders = [str(said["folder"]) for path, said in inside.items() if Path(path) not in imported]
+    who = user(spec, image, imported)
+    id, stream, work, notice = _any_started(client, spec, image, who, imported)
+    try:
+        hello = _send_guest(stream, spec.image)
+    except BaseException:
+        stream.close()
+        remove(client, id, patience=0.0)
+        raise
+    config: dict[str, object] = {
+        "work": work,
+        "remove": [],
+        "counted": [work, "/tmp", "/dev/shm"],
+        "env": _environment(spec, settings.get("Env") or (), imported),
+        "import_first": list(dict.fromkeys([*folders, *import_folders(imported)])),
+        "import_then": [],
+        "limits": limits_of(spec.resources, processes=None),
+        "snapshots": spec.snapshots,
+        "shared_memory": _engine(spec) in _without_sysctls,
+        **({"killed": hello.killed} if hello.killed else {}),
+    }
+    return LaunchedContainer(client, id, stream, config, spec.image, notice)
+
+
+def _imports(text: str) -> Mapping[str, Mapping[str, Any]]:
+    """What a label says of import paths that the image holds; nothing where somebody else wrote it."""
+    with contextlib.suppress(ValueError, AttributeError):
+        return {str(path): said for path, said in json.loads(text).items() if {"folder", "root", "stamp"} <= set(said)}
+    return {}
+
+
+def _holds(path: Path, inside: Mapping[str, Mapping[str, Any]], sources: Sequence[str]) -> bool:
+    """Whether an image has what is to be imported from a path, as it is now: else the live files are bound."""
+    from codenav.sandboxes.images.code import unchanged
+
+    said = inside.get(str(path))
+    if said is not None:
+        return unchanged(said)
+    return any(within(str(path), source) for source in sources if source)
+
+
+def _image(client: Any, name: str) -> Mapping[str, Any]:
+    """What the engine tells of an image."""
+    from docker.errors import ImageNotFound
+
+    if not name:
+        raise SandboxUnavailable(
+            "no image is named, and none was built for these sources", hint="codenav sandbox build --on SOURCE"
+        )
+    with _unavailable():
+        try:
+            found: Mapping[str, Any] = client.inspect_image(name)
+        except ImageNotFound:
+            raise SandboxUnavailable(
+                f"the engine has no image {name}", hint=f"docker pull {name}, or codenav sandbox build --on SOURCE"
+            ) from None
+    return found
+
+
+class _Lacking(Exception):
+    """The engine or the image lacks something that there is another way for."""
+
+    def __init__(self, what: str, error: Any) -> None:
+        super().__init__(what)
+        self.what, self.error = what, error
+
+
+def _lacking(error: Any, *, started: bool) -> _Lacking | None:
+    """What an engine has refused, where it may be had another way."""
+    said = str(error)
+    if "sysctl" in said or "/proc/sys/kernel/shm" in said or "kernel.shm" in said:
+        return _Lacking("sysctls", error)
+    if not started:
+        return _Lacking("mount options", error) if "invalid mount option" in said else None
+    if any(words in said for words in ("executable file not found", "no such file")):
+        return _Lacking("Python", error)
+    return None
+
+
+def _engine(spec: SandboxSpec) -> tuple[str, str]:
+    return docker_engine.host(), spec.runtime
+
+
+def _any_started(
+    client: Any, spec: SandboxSpec, image: Mapping[str, Any], who: str, imported: Sequence[Path]
+) -> tuple[str, AttachedStream, str, str]:
+    """A started container, its stream, its work folder and a notice; with what the engine and the image have."""
+    pythons, plain, engine = list(PYTHONS), False, _engine(spec)
+    while True:
+        work = work_folder(spec, "" if plain else who, imported)
+        body = container_config(
+            spec,
+            image=image,
+            who=who,
+            work=work,
+            imported=imported,
+            labels=labels("sandbox"),
+            command=[pythons[0], *GUEST_FLAGS, "-c", BOOTSTRAP],
+            plain=plain,
+            sysctls=engine not in _without_sysctls,
+        )
+        try:
+            id, stream, notice = _started(client, body, spec)
+            return id, stream, work, notice
+        except _Lacking as lacking:
+            if lacking.what == "mount options" and not plain:
+                plain = True
+            elif lacking.what == "sysctls" and engine not in _without_sysctls:
+                _without_sysctls.add(engine)
+            elif lacking.what != "Python":
+                raise _refused(lacking.error, spec.image) from lacking.error
+            elif len(pythons) > 1:
+                del pythons[0]
+            else:
+                raise SandboxUnavailable(
+                    f"the image {spec.image} has no Python",
+                    hint="name another with --image, or codenav sandbox build --base python:3.12-slim --on SOURCE",
+                ) from None
+
+
+def _started(client: Any, body: Mapping[str, Any], spec: SandboxSpec) -> tuple[str, AttachedStream, str]:
+    """Make, attach and start a container; the third is what the engine says that it passes over."""
+    from docker.errors import APIError
+
+    name = spec.image
+    with _unavailable():
+        try:
+            made = client.create_container_from_config(body, container_name())
+        except APIError as error:
+            raise _lacking(error, started=False) or _refused(error, name) from error
+        id = str(made["Id"])
+        try:
+            _check_given(client, id, spec)
+            stream = AttachedStream(client.attach_socket(id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}))
+            try:
+                client.start(id)
+            except BaseException:
+                stream.close()
+                raise
+        except APIError as error:
+            remove(client, id, patience=0.0)
+            raise _lacking(error, started=True) or _refused(error, name) from error
+        except BaseException:
+            remove(client, id, patience=0.0)
+            raise
+    return id, stream, _notice(made.get("Warnings") or ())
+
+
+def _notice(warnings: Sequence[object]) -> str:
+    """What an engine warns of at a container's making: limits that it cannot set, as without root."""
+    told = dict.fromkeys(neutral(" ".join(str(one).split())).removeprefix("WARNING: ") for one in warnings)
+    return f"the engine says: {' '.join(told)}"[:NOTICE_CHARACTERS] if told else ""
+
+
+def _check_given(client: Any, id: str, spec: SandboxSpec) -> None:
+    """What was asked for and an engine may pass over in silence, as Podman does."""
+    if not spec.runtime and not spec.gpus:
+        return
+    made = client.inspect_container(id)
+    given = made.get("HostConfig") or {}
+    if spec.runtime and spec.runtime not in (given.get("Runtime"), made.get("OCIRuntime")):
+        raise SandboxUnavailable(f"the engine does not take --runtime {spec.runtime}", hint="docker info")
+    if spec.gpus and not given.get("DeviceRequests"):
+        raise SandboxUnavailable(f"the engine does not take --gpus {spec.gpus}", hint="docker info")
+
+
+def _refused(error: Any, name: str) -> SandboxUnavailable:
+    """What the engine does not do, in one line."""
+    said = " ".join(docker_engine.said(error).split())[:500]
+    if "runtime" in said and "unknown" in said:
+        return SandboxUnavailable(f"the engine does not have this runtime: {said}", hint="docker info")
+    if "device driver" in said:
+        return SandboxUnavailable(f"the engine cannot give GPUs: {said}", hint="install the NVIDIA container toolkit")
+    if "bind source path does not exist" in said:
+        return SandboxUnavailable(
+            f"the engine does not see a folder of this machine: {said}",
+            hint="put the code base into an image: codenav sandbox build --on SOURCE",
+        )
+    return SandboxUnavailable(f"the engine does not start a container of {name}: {said}", hint="docker info")
+
+
+def _send_guest(stream: AttachedStream, image: str) -> Hello:
+    """Hear which Python is inside, and send it the guest."""
+    deadline = time.monotonic() + START_SECONDS
+    os.set_blocking(stream.sink, False)
+    os.set_blocking(stream.source, False)
+    try:
+        hello = Hello.read(lambda: stream.unwrap(read(stream.source, deadline)))
+        hello.check(image)
+        write_all(stream.sink, guest_for(hello.magic), deadline)
+        return hello
+    except (Closed, TooLate, Malformed) as error:
+        why = stream.unwrap.errors or str(error) or f"no answer in {START_SECONDS:g} s"
+        raise SandboxUnavailable(f"Python in the image {image} does not start: {why}") from error
+
+
+def _environment(spec: SandboxSpec, entries: Sequence[str], imported: Sequence[Path]) -> dict[str, str]:
+    """What the code finds in `os.environ`: what the image sets, a few neutral values, those of the specification."""
+    own = dict(entry.partition("=")[::2] for entry in entries)
+    paths = [*import_folders(imported), *filter(None, own.get("PYTHONPATH", "").split(os.pathsep))]
+    base = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG": "C.UTF-8",
+        **own,
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+        "MPLBACKEND": "Agg",
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return {**{key: value for key, value in base.items() if value}, **spec.env}
+
+
+def remove(client: Any, id: str, *, patience: float) -> None:
+    """Wait until the engine has removed a container that ends by itself; after `patience` seconds by force."""
+    from docker.errors import APIError, DockerException, NotFound
+    from requests.exceptions import RequestException
+
+    with contextlib.suppress(NotFound, APIError, DockerException, RequestException):
+        if patience > 0:
+            try:
+                client.wait(id, timeout=patience, condition="removed")
+                return
+            except RequestException:
+                pass
+        client.remove_container(id, force=True, v=True)
+
+
+@contextlib.contextmanager
+def _unavailable() -> Iterator[None]:
+    """Errors of the connection as a sandbox that is not to be had."""
+    try:
+        with docker_engine.engine_says():
+            yield
+    except SandboxUnavailable:
+        raise
+    except Unavailable as error:
+        raise SandboxUnavailable(str(error), hint=error.hint) from error
+
+
+def built_image(client: Any, sources: Sequence[str]) -> str | None:
+    """The newest image that says that it was built for exactly these sources."""
+    wanted = "\n".join(sorted(sources))
+    with docker_engine.engine_says():
+        listed = client.images(filters={"label": [f"{KIND_LABEL}=image"]})
+    fitting = [item for item in listed if (item.get("Labels") or {}).get(SOURCES_LABEL) == wanted]
+    if not fitting:
+        return None
+    newest = max(fitting, key=lambda item: int(item.get("Created", 0)))
+    named = [name for name in newest.get("RepoTags") or () if name != "<none>:<none>"]
+    return str(named[0] if named else newest["Id"])
+
+
+def diagnosed() -> str:
+    """What the engine is, where one answers.
+
+    Raises:
+        Unavailable: none does, or it does not let us in.
+    """
+    client = docker_engine.connect(timeout=10.0)
+    try:
+        with docker_engine.engine_says():
+            found = client.version()
+    finally:
+        client.close()
+    kinds = {str(item.get("Name")).partition(" ")[0] for item in found.get("Components") or ()}
+    name = "Podman" if "Podman" in kinds else "Docker"
+    return f"{name} {found.get('Version', '')} at {docker_engine.host()}"

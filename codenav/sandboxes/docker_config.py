@@ -1,0 +1,197 @@
+"""What a container may: the request that makes one, out of a specification."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import shlex
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codenav.errors import SandboxUnavailable
+from codenav.execution import SandboxSpec
+from codenav.sandboxes.binds import MOST_ENTRIES, SECRETS
+from codenav.sandboxes.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
+from codenav.sandboxes.launch import GUEST_ENVIRONMENT
+from codenav.sandboxes.mounts import checked_mounts, within
+from codenav.sandboxes.spec import folder_sizes
+
+UID = 1000
+"""Of the code, where the image names no user of its own."""
+INODES = 100_000
+"""Files in the work folder, and in /tmp."""
+WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
+"""The first one that no bound folder lies in or under."""
+CPU_PERIOD = 100_000
+"""Microseconds; the engine's own. A quota is not held against the number of processors, which may be smaller."""
+
+
+def work_folder(spec: SandboxSpec, who: str, imported: Sequence[Path]) -> str:
+    """Where the work folder lies inside, away from what is bound.
+
+    The engine gives a private folder the mode of one that the image has at that place, and no owner to a user that it
+    knows by name only: for such a user it must be a place that no image has.
+    """
+    taken = [str(path) for path in (*imported, *(mount.path for mount in spec.mounts))]
+    for folder in WORK_FOLDERS if who.partition(":")[0].isdigit() else ():
+        if not any(within(path, folder) or within(folder, path) for path in taken):
+            return folder
+    return "/codenav-work-folder"
+
+
+def container_config(
+    spec: SandboxSpec,
+    *,
+    image: Mapping[str, Any],
+    who: str,
+    work: str,
+    imported: Sequence[Path],
+    labels: Mapping[str, str],
+    command: Sequence[str],
+    plain: bool = False,
+    sysctls: bool = True,
+) -> dict[str, Any]:
+    """The body of the engine's `POST /containers/create`.
+
+    `image` is what the engine tells of it, `who` its `user`, `imported` what is bound to be imported from;
+    `plain` leaves out the options of private folders that Podman does not have, without `sysctls` nothing is set that
+    an engine without root may not set.
+
+    Raises:
+        UsageError: a mount that would open the host or the engine.
+    """
+    resources = spec.resources
+    mounts = [_bound(path, writable=False) for folder in imported for path in _opened(folder)]
+    mounts += [_bound(mount.path, writable=mount.writable) for mount in checked_mounts(spec.mounts)]
+    in_work, scratch = folder_sizes(resources)
+    tmpfs = {work: _tmpfs(in_work, who, plain), "/tmp": _tmpfs(scratch, "", plain)}
+    for path, folder in _masks([path for path in imported if not _closed(path)]):
+        if folder:
+            tmpfs[path] = "ro,size=4k,mode=000"
+        else:
+            mounts.append(_bound(Path(os.devnull), writable=False, target=path))
+    host: dict[str, Any] = {
+        "AutoRemove": True,
+        "Init": False,
+        "NetworkMode": spec.network,
+        "ReadonlyRootfs": True,
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges"],
+        "Memory": resources.memory_bytes + BESIDE_BYTES,
+        "MemorySwap": resources.memory_bytes + BESIDE_BYTES,
+        "CpuPeriod": CPU_PERIOD,
+        "CpuQuota": max(1000, int(resources.cpus * CPU_PERIOD)),
+        "PidsLimit": resources.processes + BESIDE_PROCESSES,
+        "ShmSize": scratch,
+        "Tmpfs": tmpfs,
+        "Mounts": mounts,
+        "LogConfig": {"Type": "none", "Config": {}},
+        "Ulimits": [{"Name": "core", "Soft": 0, "Hard": 0}],
+        "IpcMode": "private",
+    }
+    if sysctls:
+        # Shared memory of System V outlives every process; the kernel would kill all of them in vain.
+        host["Sysctls"] = {"kernel.shmall": str(scratch // mmap.PAGESIZE), "kernel.shm_rmid_forced": "1"}
+    if spec.runtime:
+        host["Runtime"] = spec.runtime
+    if spec.gpus:
+        host["DeviceRequests"] = [_gpus(spec.gpus)]
+    return {
+        "Image": image["Id"],
+        "User": who,
+        "Hostname": "sandbox",
+        "WorkingDir": "/",
+        "Entrypoint": list(command),
+        "Cmd": [],
+        "Env": [f"{name}={value}" for name, value in GUEST_ENVIRONMENT.items()],
+        "Labels": dict(labels),
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "AttachStdout": True,
+        "AttachStderr": True,
+        "Tty": False,
+        "NetworkDisabled": False,
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": host,
+    }
+
+
+def user(spec: SandboxSpec, image: Mapping[str, Any], imported: Sequence[Path]) -> str:
+    """Who runs the code, never root: the user here where folders of theirs are bound, else the image's.
+
+    Raises:
+        SandboxUnavailable: as root, something that nobody else may read is to be bound.
+        UsageError: a mount that would open the host or the engine.
+    """
+    live = [mount.path for mount in checked_mounts(spec.mounts)]
+    bound = [*imported, *live]
+    own = os.geteuid()
+    if own and bound:
+        return f"{own}:{os.getegid()}"
+    for path in bound:
+        if _closed(path) and (path in live or not path.is_dir() or len(_opened(path)) > MOST_ENTRIES):
+            raise SandboxUnavailable(
+                f"{path} is closed to other users, and the code does not run as root",
+                hint=f"chmod o+rx {shlex.quote(str(path))}, or codenav sandbox build",
+            )
+    named = str((image.get("Config") or {}).get("User") or "")
+    return named if named.partition(":")[0] not in ("", "0", "root") else f"{UID}:{UID}"
+
+
+def _closed(path: Path) -> bool:
+    """Whether only root may read it; who is not root runs the code as himself."""
+    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+    return os.geteuid() == 0 and path.exists() and path.stat().st_mode & wanted != wanted
+
+
+def _opened(path: Path) -> list[Path]:
+    """What is bound for a path: itself or, of a closed folder, as `mktemp -d` makes it, its entries."""
+    if not _closed(path) or not path.is_dir():
+        return [path]
+    return sorted(one for one in path.iterdir() if one.name not in SECRETS)
+
+
+def _tmpfs(size: int, owner: str, plain: bool) -> str:
+    """Options of a private folder. Where the image has a folder there, its mode holds; the owner given here always."""
+    uid, _, gid = owner.partition(":")
+    owned = f",uid={uid},gid={gid if gid.isdigit() else uid}" if uid.isdigit() else ""
+    return f"rw,exec,nosuid,nodev,mode=1777,size={size}" + ("" if plain else f",nr_inodes={INODES}{owned}")
+
+
+def _bound(path: Path, *, writable: bool, target: str = "") -> dict[str, Any]:
+    options = {"Propagation": "rprivate", "NonRecursive": not writable}
+    source = str(path)
+    return {"Type": "bind", "Source": source, "Target": target or source, "ReadOnly": not writable,
+            "BindOptions": options}  # fmt: skip
+
+
+def _masks(folders: Sequence[Path]) -> list[tuple[str, bool]]:
+    """Files (False) and folders (True) that are covered."""
+    found = []
+    for path in folders:
+        for name in SECRETS:
+            try:
+                mode = os.lstat(path / name).st_mode
+            except OSError:
+                continue
+            if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+                found.append((str(path / name), stat.S_ISDIR(mode)))
+    return found
+
+
+def _gpus(wanted: str) -> dict[str, Any]:
+    request: dict[str, Any] = {"Driver": "", "Capabilities": [["gpu"]]}
+    if wanted == "all":
+        return {**request, "Count": -1}
+    if wanted.isdigit():
+        return {**request, "Count": int(wanted)}
+    return {**request, "DeviceIDs": wanted.split(",")}
+
+
+def container_name() -> str:
+    """A name that no other container has."""
+    return f"codenav-{secrets.token_hex(6)}"

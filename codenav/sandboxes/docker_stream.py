@@ -1,0 +1,166 @@
+"""The stream of an attached container as plain descriptors, and its frames taken apart."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import struct
+import threading
+from typing import Any
+
+from codenav.sandboxes.replies import Malformed
+
+HEADER = struct.Struct(">BxxxL")
+"""The engine's own frame: which stream, and how many bytes of it follow."""
+STDOUT, STDERR = 1, 2
+KEPT_ERRORS = 4000
+"""Bytes of the end of standard error."""
+PIECE = 1 << 16
+
+
+class Demultiplexer:
+    """Standard output out of what an engine sends of a container without a terminal; keeps the end of the errors."""
+
+    def __init__(self) -> None:
+        self._header = bytearray()
+        self._stream = self._left = 0
+        self._errors = bytearray()
+
+    def __call__(self, data: bytes) -> bytes:
+        """What of the next piece is standard output.
+
+        Raises:
+            Malformed: not the engine's framing, such as of a container with a terminal.
+        """
+        found, view = [], memoryview(data)
+        while view:
+            if not self._left:
+                view = self._begin(view)
+                continue
+            piece, view = view[: self._left], view[self._left :]
+            self._left -= len(piece)
+            if self._stream == STDERR:
+                self._errors = (self._errors + piece)[-KEPT_ERRORS:]
+            else:
+                found.append(piece)
+        return b"".join(found)
+
+    @property
+    def errors(self) -> str:
+        """The last words on standard error."""
+        return self._errors.decode("utf-8", "replace").strip()
+
+    def _begin(self, view: memoryview) -> memoryview:
+        missing = HEADER.size - len(self._header)
+        self._header += view[:missing]
+        if len(self._header) == HEADER.size:
+            self._stream, self._left = HEADER.unpack(self._header)
+            self._header.clear()
+            if self._stream not in (STDOUT, STDERR):
+                raise Malformed(f"the engine sent a frame of stream {self._stream}")
+        return view[missing:]
+
+
+class AttachedStream:
+    """Both ways of an attached container. Closing it is the end of file for the process inside."""
+
+    def __init__(self, attached: Any) -> None:
+        """Takes what `APIClient.attach_socket` returns: a raw socket, one in TLS, or the pipes of an `ssh`."""
+        self.unwrap = Demultiplexer()
+        self.sink: int
+        self.source: int
+        self._socket: socket.socket | None
+        self._kept: Any = None
+        process = getattr(attached, "proc", None)
+        if process is not None:
+            # The engine's client runs `ssh`; its pipes are the stream.
+            self._kept, self._socket = attached, None
+            self.sink, self.source = process.stdin.fileno(), process.stdout.fileno()
+            return
+        raw = getattr(attached, "_sock", attached)
+        if isinstance(raw, socket.socket) and not _in_tls(raw):
+            self._socket = socket.socket(fileno=raw.detach())
+        else:
+            self._socket, far = socket.socketpair()
+            for work in [(_carry, raw, far)] if _in_tls(raw) else [(_pump, raw, far), (_pump, far, raw)]:
+                threading.Thread(target=work[0], args=work[1:], name="codenav-attach", daemon=True).start()
+        self.sink = self.source = self._socket.fileno()
+
+    def close(self) -> None:
+        """End it; safe to call twice."""
+        if self._socket is not None:
+            self._socket.close()
+        if self._kept is not None:
+            self._kept.close()
+
+
+def _in_tls(raw: Any) -> bool:
+    import ssl
+
+    return isinstance(raw, ssl.SSLSocket)
+
+
+def _pump(source: Any, target: Any) -> None:
+    """Carry bytes one way until either end closes; then both do."""
+    try:
+        while data := source.recv(PIECE):
+            target.sendall(data)
+    except OSError:
+        return
+    finally:
+        _end(source)
+        _end(target)
+
+
+def _end(one: Any) -> None:
+    """Close it for all threads, also for one that waits for it."""
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
+    response = getattr(one, "_response", None)
+    if response is not None:
+        # Of the client library: it holds the socket open.
+        response.close()
+
+
+def _carry(remote: Any, near: socket.socket) -> None:
+    """Carry bytes between a socket in TLS and a plain one until either ends.
+
+    One thread for both directions: a TLS connection must not be read and written at the same time.
+    """
+    import ssl
+
+    later = (BlockingIOError, TimeoutError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+    remote.setblocking(False)
+    near.setblocking(False)
+    outward, inward = bytearray(), bytearray()
+    poll = select.poll()
+    try:
+        while True:
+            poll.register(near, (select.POLLIN if len(outward) < PIECE else 0) | (select.POLLOUT if inward else 0))
+            poll.register(remote, (select.POLLIN if len(inward) < PIECE else 0) | (select.POLLOUT if outward else 0))
+            pending = getattr(remote, "pending", int)()
+            poll.poll(0 if pending and len(inward) < PIECE else None)
+            for source, kept in ((near, outward), (remote, inward)):
+                while len(kept) < PIECE:
+                    try:
+                        data = source.recv(PIECE)
+                    except later:
+                        break
+                    if not data:
+                        near.setblocking(True)
+                        near.sendall(inward)
+                        return
+                    kept += data
+            for target, kept in ((remote, outward), (near, inward)):
+                while kept:
+                    try:
+                        del kept[: target.send(kept)]
+                    except later:
+                        break
+    except OSError:
+        return
+    finally:
+        _end(near)
+        _end(remote)

@@ -1,0 +1,89 @@
+"""States that were asked to be kept: each a frozen twin, with the steps that led to it for when the twin is lost."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from guest_step import Twin
+
+MOST = 16
+"""Kept at the same time. Each is a process."""
+
+
+class Done(NamedTuple):
+    """A step that ended and left its traces in the state."""
+
+    number: int
+    code: str
+    seconds: float
+    whole: bool = True
+    """Whether it came to its own end: one that was interrupted would run on when it runs again."""
+
+
+class Checkpoint:
+    """One kept state."""
+
+    def __init__(self, number: int, twin: Twin, steps: list[Done] | None) -> None:
+        self.number = number
+        self.twin: Twin | None = twin
+        self.steps = steps
+        """What led to it; None where that is no longer known."""
+
+    def lives(self) -> bool:
+        """Whether its twin is there. Forgets one that is not."""
+        if self.twin is not None and not self.twin.exists():
+            self.freeze(None)
+        return self.twin is not None
+
+    def freeze(self, twin: Twin | None) -> None:
+        """Take another twin, or none, in place of the one that it has."""
+        if self.twin is not None:
+            self.twin.drop()
+        self.twin = twin
+
+    def leads_to(self, steps: list[Done]) -> bool:
+        """Whether these steps went on from here."""
+        if self.steps is None or len(self.steps) > len(steps):
+            return False
+        return not self.steps or self.steps[-1] is steps[len(self.steps) - 1]
+
+
+class Checkpoints:
+    """The kept states by number, the oldest first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = max(1, min(most, MOST))
+        self._kept: dict[int, Checkpoint] = {}
+
+    def keep(self, checkpoint: Checkpoint) -> list[int]:
+        """Add one; the numbers of those that had to go for it."""
+        self._kept[checkpoint.number] = checkpoint
+        dropped = list(self._kept)[: -self._most]
+        for number in dropped:
+            self._kept.pop(number).freeze(None)
+        return dropped
+
+    def get(self, number: int) -> Checkpoint | None:
+        """That one; None where there is none, or no more."""
+        found = self._kept.get(number)
+        if found is not None and not found.lives() and found.steps is None:
+            del self._kept[number]
+            return None
+        return found
+
+    def newest_before(self, steps: list[Done]) -> Checkpoint | None:
+        """The one from which the fewest of these steps would have to run again."""
+        fitting = [kept for kept in self._kept.values() if kept.leads_to(steps) and kept.lives()]
+        return max(fitting, key=lambda kept: len(kept.steps or ()), default=None)
+
+    def twins(self) -> list[Twin]:
+        """The frozen processes, the oldest first."""
+        return [kept.twin for kept in self._kept.values() if kept.twin is not None]
+
+    def drop_oldest_twin(self) -> bool:
+        """Give its memory back; the steps that led there stay known. False where there is none."""
+        for kept in self._kept.values():
+            if kept.twin is not None:
+                kept.freeze(None)
+                return True
+        return False

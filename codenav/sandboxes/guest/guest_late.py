@@ -1,0 +1,82 @@
+"""Output that comes when its step is over: from threads and children that the step left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guest_output import Kept, Pipe
+
+MOST_PIPES = 64
+"""Pipes of earlier steps that are still read because a process holds their other end."""
+
+
+class Late:
+    """Reads what comes late, and keeps a bounded part of it."""
+
+    def __init__(self, loop: Any, limit: int) -> None:
+        self._loop, self._limit = loop, limit
+        self._kept = Kept(limit)
+        self._own = Pipe(0)
+        self._own.kept = self._kept
+        self._pipes: list[Pipe] = []
+        loop.watch(self._own.reader, self._own.drain)
+
+    @property
+    def writer(self) -> int:
+        """What the worker has for its output between two steps."""
+        return self._own.writer
+
+    def text(self) -> str:
+        """What has come so far."""
+        self._own.drain()
+        for pipe in list(self._pipes):
+            self._drain(pipe)
+        return self._kept.text()
+
+    def take(self) -> str:
+        """What has come since the last call."""
+        text = self.text()
+        self._kept = Kept(self._limit)
+        for pipe in (self._own, *self._pipes):
+            pipe.kept = self._kept
+        return text
+
+    def new_pipes(self, old: list[Pipe]) -> list[Pipe]:
+        """For the output of a step, watched; in place of old ones."""
+        for pipe in old:
+            self.forget(pipe)
+        made = [Pipe(self._limit), Pipe(self._limit)]
+        for pipe in made:
+            self._watch(pipe)
+        return made
+
+    def follow(self, pipe: Pipe) -> None:
+        """Go on reading the pipe of a step that is over while somebody holds its other end."""
+        if pipe.ended:
+            self.forget(pipe)
+            return
+        pipe.kept = self._kept
+        self._pipes.append(pipe)
+        self._loop.unwatch(pipe.reader)
+        self._loop.watch(pipe.reader, lambda: self._drain(pipe))
+        if len(self._pipes) > MOST_PIPES:
+            self.forget(self._pipes.pop(0))
+
+    def forget(self, pipe: Pipe) -> None:
+        """Read it no more."""
+        self._loop.unwatch(pipe.reader)
+        pipe.close()
+
+    def _drain(self, pipe: Pipe) -> None:
+        pipe.drain()
+        if pipe.ended:
+            self._pipes.remove(pipe)
+            self.forget(pipe)
+
+    def _watch(self, pipe: Pipe) -> None:
+        def read() -> None:
+            pipe.drain()
+            if pipe.ended:
+                self._loop.unwatch(pipe.reader)
+
+        self._loop.watch(pipe.reader, read)

@@ -1,0 +1,111 @@
+"""The memory limit: of all that user code holds, in whatever processes and files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+import guest_linux
+from guest_frames import Message
+from guest_step import Twin
+
+ENDING_SECONDS = 0.2
+"""For the end of a process that the kernel has killed to be seen."""
+LITTLE = 16
+"""The part of the limit for which no frozen copy is given up."""
+
+
+class Memory:
+    """Watches it, beside the kernel where that has a limit of its own."""
+
+    def __init__(self, config: Message) -> None:
+        self._limit: int = config["limits"]["memory_bytes"]
+        self.over_limit = f"over the limit of {self._limit >> 20} MiB"
+        """For a message."""
+        self._folders: list[str] = config["counted"]
+        self.descriptors: list[int] = []
+        """What a worker must not inherit."""
+        if config.get("killed"):
+            with contextlib.suppress(OSError):
+                self.descriptors.append(os.open(config["killed"], os.O_RDONLY))
+        self._kills = 0
+        self._dead: set[int] = set()
+        self._lost_since = 0.0
+
+    def begin(self, frozen: list[Twin]) -> None:
+        """Forget what the kernel has killed until now."""
+        self._kills = self._count_kills()
+        self._dead = _dead(frozen)
+        self._lost_since = 0.0
+
+    def killed(self) -> bool:
+        """Whether the kernel has killed for want of memory since `begin`: what nobody has mapped counts there."""
+        return self._count_kills() > self._kills
+
+    def replaced(self, twin: Twin) -> None:
+        """A frozen copy goes; that the kernel has killed it since `begin` is no loss of user code."""
+        if self.killed() and _dead([twin]) - self._dead:
+            self._kills += 1
+
+    def killed_of_user(self, frozen: list[Twin], newest: Twin | None) -> bool:
+        """Whether the kernel has killed something else than frozen copies since `begin`; False where that is not sure.
+
+        As `killed` it costs microseconds where the kernel has killed nothing; else up to `ENDING_SECONDS`, or a second.
+        """
+        if not self.killed():
+            return False
+        made = frozen if newest is None or newest in frozen else [*frozen, newest]
+        if not all(twin.pid is not None or (twin in frozen and twin.exists()) for twin in made):
+            return False
+        until = time.monotonic() + ENDING_SECONDS
+        while self._count_kills() - self._kills > len(_dead(frozen) - self._dead):
+            if time.monotonic() > until:
+                return True
+            time.sleep(0.005)
+        return False
+
+    def over(self, frozen: list[Twin], newest: Twin | None) -> bool | None:
+        """Whether user code holds more than its limit, or the kernel has killed of it; None where that is far off.
+
+        False: with the frozen copies, of which the `newest` may be just being made, it may be too much: see `full`.
+        """
+        if self.descriptors and self._lost_one(frozen):
+            return True
+        pids = guest_linux.processes_inside()
+        if guest_linux.resident_sum(pids, self._folders) <= self._limit:
+            return None
+        if newest is not None and newest.coming():
+            # It cannot be told from user code yet.
+            return None
+        return self._sum(frozen, pids)[0] > self._limit
+
+    def _lost_one(self, frozen: list[Twin]) -> bool:
+        """Whether the kernel has killed more than frozen copies. One that it kills takes a while to end."""
+        if self._count_kills() - self._kills <= len(_dead(frozen) - self._dead):
+            self._lost_since = 0.0
+            return False
+        now = time.monotonic()
+        self._lost_since = self._lost_since or now
+        return now - self._lost_since > ENDING_SECONDS
+
+    def full(self, frozen: list[Twin]) -> bool:
+        """Whether one of the frozen copies must go: each costs what was rewritten since its fork.
+
+        Not for little: a copy of a small state makes no room for code that is about to go over its limit anyway.
+        """
+        held, beside = self._sum(frozen, guest_linux.processes_inside())
+        return held + beside > self._limit and beside > self._limit // LITTLE
+
+    def _sum(self, frozen: list[Twin], pids: list[int]) -> tuple[int, int]:
+        known = [twin.pid for twin in frozen if twin.pid is not None]
+        return guest_linux.memory([pid for pid in pids if pid not in known], known, self._folders)
+
+    def _count_kills(self) -> int:
+        return guest_linux.killed_for_memory(self.descriptors[0]) if self.descriptors else 0
+
+
+def _dead(frozen: list[Twin]) -> set[int]:
+    ended = guest_linux.reap()
+    pids = {twin.pid for twin in frozen if twin.pid is not None}
+    return {pid for pid in pids if pid in ended or guest_linux.exiting(pid)}

@@ -1,0 +1,7 @@
+"""Images with code bases and their requirements in them, for sandboxes in Docker."""
+
+from codenav.sandboxes.images.build import build
+from codenav.sandboxes.images.code import CodeBase
+from codenav.sandboxes.images.recipe import BuiltImage, Recipe
+
+__all__ = ["BuiltImage", "CodeBase", "Recipe", "build"]

@@ -1,0 +1,298 @@
+"""Containers that a build throws away, and images made of what they leave."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from codenav.docker_engine import engine_says
+from codenav.errors import Unavailable, UsageError
+from codenav.sandboxes.images.inside import BUILD
+from codenav.sandboxes.images.tars import END, folders_to, header, padded
+from codenav.sandboxes.owners import KIND_LABEL, OWNER_LABEL, labels
+
+UID = 1000
+"""Of pip in a build, and of the code in a sandbox of the image: neither is root."""
+
+PYTHONS = ("python3", "python")
+"""The first that an image has."""
+
+# Python 2 understands it too, so that it can say which version it is.
+_PROBE = """
+import json, os, sys
+try:
+    import pip
+    found = pip.__version__
+except Exception:
+    found = ""
+try:
+    import venv
+except ImportError:
+    venv = None
+answer = {
+    "version": "%d.%d.%d" % sys.version_info[:3], "pip": found, "venv": venv is not None,
+    "apt": any(os.path.exists(folder + "/apt-get") for folder in ("/usr/bin", "/bin")),
+}
+with open("FOLDER/result.json", "w") as file:
+    json.dump(answer, file)
+""".replace("FOLDER", BUILD)
+
+
+class TaskFailed(Exception):
+    """A program of a build failed; the text is what it said at last."""
+
+
+class NoPython(Exception):
+    """The image has no such program."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What there is in an image."""
+
+    command: str
+    """`python3`, or `python`."""
+    version: str
+    pip: str
+    """Its version; empty where there is none."""
+    venv: bool
+    apt: bool
+
+
+class Workshop:
+    """Makes images on one engine; `client` is the low-level one. Every container is removed at the end."""
+
+    def __init__(self, client: Any, network: str) -> None:
+        self._client = client
+        self._network = network
+
+    def probe(self, image: str, name: str) -> Probe:
+        """Which Python an image has, and what it can install with; `name` is what a person calls the image.
+
+        Raises:
+            UsageError: there is none.
+        """
+        for command in PYTHONS:
+            with (
+                contextlib.suppress(NoPython),
+                self._ran(image, [command, "-c", _PROBE], [], root=False) as (_, result),
+            ):
+                try:
+                    return Probe(command, **result)
+                except TypeError:
+                    raise UsageError(
+                        f"{command} in the image {name} does not work: {result.get('failed')}",
+                        hint="--base python:3.12-slim",
+                    ) from None
+        raise UsageError(f"the image {name} has no Python", hint="--base python:3.12-slim")
+
+    @contextlib.contextmanager
+    def done(
+        self,
+        image: str,
+        python: str,
+        task: Mapping[str, Any],
+        uploads: Iterable[bytes] = (),
+        *,
+        root: bool = False,
+        network: bool = False,
+        before: Iterable[bytes] | None = None,
+    ) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """A container that has done a task of `inside`, until the context ends: its id and its result.
+
+        `uploads` is a tar without its end for the folder `BUILD`, `before` one for `/`.
+
+        Raises:
+            TaskFailed: its program failed.
+            Unavailable: the engine refuses.
+        """
+        script = Path(__file__).with_name("inside.py").read_bytes()
+        fixed = [*_file("task.json", json.dumps(task).encode()), *_file("inside.py", script)]
+        command = [python, "-B", f"{BUILD}/inside.py"]
+        upload = itertools.chain(fixed, uploads)
+        with self._ran(image, command, upload, root=root, network=network, before=before) as (id, result):
+            if result.get("failed") is not None:
+                raise TaskFailed(str(result["failed"]))
+            yield id, result
+
+    @contextlib.contextmanager
+    def _ran(
+        self,
+        image: str,
+        command: Sequence[str],
+        uploads: Iterable[bytes],
+        *,
+        root: bool,
+        network: bool = False,
+        before: Iterable[bytes] | None = None,
+    ) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        from docker.errors import APIError
+
+        host = {
+            "NetworkMode": self._network if network else "none",
+            "LogConfig": {"Type": "none", "Config": {}},
+            "Mounts": [{"Type": "volume", "Target": os.path.dirname(BUILD)}],
+            "SecurityOpt": ["no-new-privileges"],
+            **({} if root else {"CapDrop": ["ALL"]}),
+        }
+        body = {
+            "Image": image,
+            "Entrypoint": list(command),
+            "Cmd": [],
+            "User": "0:0" if root else f"{UID}:{UID}",
+            "WorkingDir": "/",
+            "Labels": labels("sandbox"),
+            "Healthcheck": {"Test": ["NONE"]},
+            "HostConfig": host,
+        }
+        with self._container(body) as id:
+            uid = 0 if root else UID
+            first = header(os.path.basename(BUILD), kind=tarfile.DIRTYPE, uid=uid)
+            self._put(id, os.path.dirname(BUILD), itertools.chain([first], uploads, [END]))
+            if before is not None:
+                self._put(id, "/", before)
+            with engine_says():
+                try:
+                    self._client.start(id)
+                except APIError as error:
+                    if any(words in str(error) for words in ("executable file", "no such file")):
+                        raise NoPython from error
+                    raise
+                status = self._client.wait(id, timeout=None)
+            yield id, self._result(id, status)
+
+    def _result(self, id: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
+        from docker.errors import NotFound
+
+        try:
+            with engine_says():
+                stream, _ = self._client.get_archive(id, f"{BUILD}/result.json")
+                with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as archive:
+                    file = archive.extractfile("result.json")
+                    found: dict[str, Any] = json.loads(file.read() if file else b"")
+                    return found
+        except (Unavailable, NotFound, ValueError):
+            code = status.get("StatusCode")
+            return {"failed": "killed: out of memory?" if code == 137 else f"it ended with status {code}"}
+
+    @contextlib.contextmanager
+    def _container(self, body: Mapping[str, Any]) -> Iterator[str]:
+        """A container that was made, and not started; it is removed with its volumes."""
+        from docker.errors import APIError
+
+        with engine_says():
+            id = str(self._client.create_container_from_config(body)["Id"])
+        try:
+            yield id
+        finally:
+            with contextlib.suppress(APIError):
+                self._client.remove_container(id, force=True, v=True)
+
+    def _put(self, id: str, folder: str, tar: Iterable[bytes]) -> None:
+        with engine_says():
+            self._client.put_archive(id, folder, iter(tar))
+
+    def layer(self, parent: str, config: Mapping[str, Any], tars: Iterable[bytes], held: Mapping[str, str]) -> str:
+        """The id of a new image: `parent` with the files of a tar, a configuration and labels."""
+        body = {
+            "Image": parent,
+            "Entrypoint": [],
+            "Cmd": ["python3"],
+            **config,
+            "Labels": {**labels("sandbox"), **held},
+        }
+        with self._container(body) as id:
+            self._put(id, "/", tars)
+            return self.commit(id, {})
+
+    def commit(self, id: str, held: Mapping[str, str], *changes: str) -> str:
+        """The id of an image of a container; it has no owner, as containers that a user starts from it inherit."""
+        marks = {**held, OWNER_LABEL: '""', KIND_LABEL: "image"}
+        # Podman reads one label a line, and gives the id without saying what hash it is.
+        texts = [f"LABEL {name}={value}" for name, value in marks.items()]
+        with engine_says():
+            made = str(self._client.commit(id, changes=[*texts, *changes])["Id"])
+        return made if made.startswith("sha256:") else f"sha256:{made}"
+
+    def taken(self, id: str, folder: str) -> Iterator[bytes]:
+        """A folder of a container as a tar for `/`: nothing in it tells when it was made, or by whom."""
+        above = os.path.dirname(folder).strip("/")
+        yield from folders_to(above)
+        with engine_says():
+            stream, _ = self._client.get_archive(id, folder)
+        with tarfile.open(fileobj=io.BufferedReader(_Readable(stream), 1 << 20), mode="r|") as archive:
+            for member in archive:
+                path = f"{above}/{member.name}"
+                target = f"{above}/{member.linkname}" if member.islnk() else member.linkname
+                executable = bool(member.mode & 0o100)
+                yield header(path, kind=member.type, executable=executable, size=member.size, target=target)
+                file = archive.extractfile(member) if member.isreg() else None
+                if file is not None:
+                    yield from _pieces(file)
+                    yield b"\0" * (-member.size % tarfile.BLOCKSIZE)
+        yield END
+
+
+def uploaded(files: Mapping[str, bytes], paths: Mapping[str, Path]) -> Iterator[bytes]:
+    """Files by their names in the build, and files and folders of this machine, as a tar without its end."""
+    seen: set[str] = set()
+    for name, data in files.items():
+        yield from _folders(name, seen)
+        yield from _file(name, data)
+    for name, path in paths.items():
+        yield from _folders(f"{name}/x" if path.is_dir() else name, seen)
+        if path.is_file():
+            yield from _file(name, path.read_bytes())
+        for inner in sorted(path.iterdir()) if path.is_dir() else ():
+            if inner.is_file() and inner.name.endswith((".whl", ".zip", ".gz", ".bz2", ".xz", ".tgz", ".html")):
+                yield from _file(f"{name}/{inner.name}", inner.read_bytes())
+
+
+def _folders(name: str, seen: set[str]) -> Iterator[bytes]:
+    parts = name.split("/")[:-1]
+    for number in range(len(parts)):
+        folder = "/".join(parts[: number + 1])
+        if folder not in seen:
+            seen.add(folder)
+            yield header(_in_build(folder), kind=tarfile.DIRTYPE, uid=UID)
+
+
+def _file(name: str, data: bytes) -> list[bytes]:
+    return [header(_in_build(name), kind=tarfile.REGTYPE, size=len(data), uid=UID), padded(data)]
+
+
+def _in_build(name: str) -> str:
+    return f"{os.path.basename(BUILD)}/{name}"
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    while piece := file.read(1 << 20):
+        yield piece
+
+
+class _Readable(io.RawIOBase):
+    """What an iterator of bytes yields, as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as the piece at hand goes."""
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size

@@ -1,0 +1,175 @@
+"""Runs in a throw-away container while an image is built; the standard library only, Python 3.8 and later.
+
+`task.json` in `BUILD` says what to do, `result.json` how it went. That folder lies in a volume of the container, and
+goes with it: the settings of pip, which may hold passwords, are never in a layer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from typing import Any
+
+BUILD = "/tmp/codenav-build"
+REQUIREMENTS = os.path.join(BUILD, "requirements")
+LAST_LINES = 12
+
+APT_WASTE = (
+    "/var/cache/apt/archives/*.deb", "/var/lib/apt/lists/*", "/var/lib/apt/lists/*/*", "/var/log/apt/*",
+    "/var/log/dpkg.log", "/var/log/alternatives.log", "/var/cache/ldconfig/aux-cache", "/var/cache/debconf/*-old",
+    "/var/lib/dpkg/*-old",
+)  # fmt: skip
+"""What apt-get and dpkg leave that tells when they ran, or that the next `apt-get update` fetches anew."""
+
+APT_OPTIONS = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
+"""Without files of its own about what it has read."""
+
+
+PIP_OPTIONS = (
+    "--no-input", "--no-compile", "--no-cache-dir", "--no-warn-script-location", "--disable-pip-version-check",
+)  # fmt: skip
+"""Nothing that is asked, kept or looked up beside what is required."""
+
+CLOCK_SECONDS = 0.02
+"""By which times of files may be behind: a tick of the kernel. The engine has made its own files long before."""
+
+
+class Failed(Exception):
+    """A program of the task failed; the text is what it said at last."""
+
+
+def run(command: list[str], env: dict[str, str], secrets: list[str]) -> None:
+    """Run a program to its end.
+
+    Raises:
+        Failed: its last lines, without what is secret in them.
+    """
+    # pip takes the paths of archives in a file of requirements from where it runs.
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=REQUIREMENTS
+    )
+    if done.returncode:
+        text = done.stdout.decode("utf-8", "replace")
+        for secret in secrets:
+            text = text.replace(secret, "***")
+        lines = [line.rstrip()[:300] for line in text.splitlines() if line.strip()]
+        raise Failed("\n".join(lines[-LAST_LINES:]) or f"exit status {done.returncode}")
+
+
+def environment(task: dict[str, Any]) -> dict[str, str]:
+    """What programs of a build see: where programs are, no user, fixed seeds and times, the settings of the task."""
+    home = os.path.join(BUILD, "home")
+    for folder in (home, REQUIREMENTS):
+        os.makedirs(folder, exist_ok=True)
+    return {
+        "PATH": os.environ.get("PATH") or "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": home,
+        "TMPDIR": home,
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "SOURCE_DATE_EPOCH": str(task["epoch"]),
+        **task["env"],
+    }
+
+
+def apt(task: dict[str, Any]) -> dict[str, Any]:
+    """Install Debian packages, as root, and leave no trace of when."""
+    started = time.time()
+    before = waste()
+    env = {**environment(task), "DEBIAN_FRONTEND": "noninteractive"}
+    run(["apt-get", *APT_OPTIONS, "update"], env, task["secrets"])
+    command = ["apt-get", *APT_OPTIONS, "install", "--yes", "--no-install-recommends", "--", *task["packages"]]
+    run(command, env, task["secrets"])
+    for path in waste():
+        # What the base has can only be covered, and the cover would tell the time.
+        if path in before:
+            os.truncate(path, 0)
+        else:
+            os.unlink(path)
+    settle("/", started, task["epoch"])
+    return {}
+
+
+def waste() -> set[str]:
+    """The files that `APT_WASTE` names."""
+    return {path for pattern in APT_WASTE for path in glob.glob(pattern) if os.path.isfile(path)}
+
+
+def settle(top: str, since: float, epoch: int) -> None:
+    """Give all that was written after a moment the same time, folders after what is in them."""
+    device = os.lstat(top).st_dev
+    for folder, names, files in os.walk(top, topdown=True):
+        names[:] = [name for name in names if os.lstat(os.path.join(folder, name)).st_dev == device]
+        for path in [os.path.join(folder, name) for name in (*files, *names)] + [folder]:
+            with contextlib.suppress(OSError):
+                if max(os.lstat(path).st_mtime, os.lstat(path).st_ctime) >= since - CLOCK_SECONDS:
+                    os.utime(path, (epoch, epoch), follow_symlinks=False)
+
+
+def install(task: dict[str, Any]) -> dict[str, Any]:
+    """A virtual environment over the interpreter of the image, with the requirements in it."""
+    env = environment(task)
+    place = task["environment"]
+    run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", place], env, task["secrets"])
+    python = os.path.join(place, "bin", "python3")
+    if task["requirements"]:
+        pip = ["-m", "pip"] if task["pip"] == "" else [os.path.join(BUILD, task["pip"], "pip")]
+        command = [python, *pip, "install", *PIP_OPTIONS]
+        for name in task["requirements"]:
+            command += ["--requirement", os.path.join(REQUIREMENTS, name)]
+        run(command, env, task["secrets"])
+    for name, text in task["files"].items():
+        for site in glob.glob(os.path.join(place, "lib", "python*", "site-packages")):
+            with open(os.path.join(site, name), "w", encoding="utf-8") as file:
+                file.write(text)
+    compile_all(python, os.path.join(place, "lib"), env)
+    listed = subprocess.run([python, "-c", _LIST, place], env=env, stdout=subprocess.PIPE, check=True)
+    return {"packages": json.loads(listed.stdout.decode())}
+
+
+_LIST = """
+import glob, json, sys
+from importlib import metadata
+found = metadata.distributions(path=glob.glob(sys.argv[1] + "/lib/python*/site-packages"))
+print(json.dumps(sorted({(item.metadata["Name"], item.version) for item in found if item.metadata["Name"]})))
+"""
+
+
+def byte_code(task: dict[str, Any]) -> dict[str, Any]:
+    """Compile a code base, which nothing can do in a sandbox: there it is read-only."""
+    compile_all(sys.executable, task["folder"], environment(task))
+    return {}
+
+
+def compile_all(python: str, folder: str, env: dict[str, str]) -> None:
+    """What does not compile stays as it is: templates, code for other versions."""
+    command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", folder]
+    subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def main() -> None:
+    """Do the task."""
+    with open(os.path.join(BUILD, "task.json"), encoding="utf-8") as file:
+        task = json.load(file)
+    result = os.path.join(BUILD, "result.json")
+    os.close(os.open(result, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR))
+    try:
+        answer = {"failed": None, **{"apt": apt, "install": install, "byte_code": byte_code}[task["do"]](task)}
+    except Failed as error:
+        answer = {"failed": str(error)}
+    except OSError as error:
+        answer = {"failed": f"{error.filename or task['do']}: {error.strerror}"}
+    except subprocess.CalledProcessError as error:
+        answer = {"failed": str(error)}
+    with open(result, "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+if __name__ == "__main__":
+    main()

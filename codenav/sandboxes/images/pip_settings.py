@@ -1,0 +1,161 @@
+"""What pip is told on this machine of indexes, proxies and certificates, for a pip that runs in a build."""
+
+from __future__ import annotations
+
+import configparser
+import netrc
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from codenav.errors import UsageError
+
+PASSED = (
+    "index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "proxy", "cert", "client-cert",
+    "timeout", "retries", "pre", "prefer-binary", "only-binary", "no-binary", "no-build-isolation", "use-feature",
+    "use-deprecated",
+)  # fmt: skip
+"""Settings of pip that say where from and which; the others are about the machine that pip runs on."""
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE")
+_ADDRESSES = ("index-url", "extra-index-url", "find-links")
+
+
+@dataclass
+class PipSettings:
+    """Environment variables and files for the programs of a build."""
+
+    env: dict[str, str] = field(default_factory=dict)
+    proxies: dict[str, str] = field(default_factory=dict)
+    """Those of `env` that are of use to others than pip."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Certificates and credentials, by their names in the build."""
+    uploads: dict[str, Path] = field(default_factory=dict)
+    """Folders and pages of `find-links`."""
+    secrets: list[str] = field(default_factory=list)
+    """What must not be told."""
+
+    @classmethod
+    def of_user(cls, build: str) -> PipSettings:
+        """Those that hold for this user: pip's configuration files, its environment variables, proxies, netrc.
+
+        `build` is the folder inside that files are put into.
+
+        Raises:
+            UsageError: a file that is named cannot be read.
+        """
+        made = cls()
+        values = pip_values()
+        made._take_files(values, build)
+        for key in sorted(set(values) & set(PASSED)):
+            made.env[f"PIP_{key.replace('-', '_').upper()}"] = values[key]
+        made.env["PIP_CONFIG_FILE"] = os.devnull
+        for name in PROXIES:
+            # Most programs know one of the two forms.
+            value = os.environ.get(name) or os.environ.get(name.upper())
+            if value:
+                made.proxies[name] = made.proxies[name.upper()] = value
+        made.env.update(made.proxies)
+        for name in _CERTIFICATES:
+            if os.environ.get(name):
+                made.env[name] = made._file(os.environ[name], f"{name}.pem", build)
+        addresses = " ".join(values.get(key, "") for key in _ADDRESSES).split()
+        made._take_netrc(addresses, build)
+        made.take_secrets([*addresses, values.get("proxy", ""), *made.proxies.values()])
+        return made
+
+    def take_secrets(self, addresses: list[str]) -> None:
+        """Keep the passwords of addresses from being told, as they are written and as they are meant."""
+        for address in addresses:
+            password = _password(address)
+            self.secrets += [one for one in (password, unquote(password)) if one and one not in self.secrets]
+        # A password may begin with another one.
+        self.secrets.sort(key=len, reverse=True)
+
+    def _take_files(self, values: dict[str, str], build: str) -> None:
+        for key in ("cert", "client-cert"):
+            if values.get(key):
+                values[key] = self._file(values[key], f"{key}.pem", build)
+        links = []
+        for number, address in enumerate(values.get("find-links", "").split()):
+            path = Path(os.path.expanduser(unquote(urlsplit(address).path) if address.startswith("file:") else address))
+            if "://" in address and not address.startswith("file:"):
+                links.append(address)
+            elif path.exists():
+                self.uploads[f"links/{number}/{path.name or 'all'}"] = path
+                links.append(f"{build}/requirements/links/{number}/{path.name or 'all'}")
+        if links:
+            values["find-links"] = " ".join(links)
+        else:
+            values.pop("find-links", None)
+
+    def _file(self, path: str, name: str, build: str) -> str:
+        try:
+            self.files[name] = Path(path).expanduser().read_bytes()
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {path}, which pip is told to use: {error.strerror}", hint="pip config list"
+            ) from error
+        return f"{build}/{name}"
+
+    def _take_netrc(self, addresses: list[str], build: str) -> None:
+        """The credentials for the hosts of the indexes; those of other hosts stay here."""
+        try:
+            known = netrc.netrc(os.environ.get("NETRC") or None).hosts
+        except (OSError, netrc.NetrcParseError):
+            return
+        hosts = {urlsplit(address).hostname or "" for address in addresses} & set(known)
+        if not hosts:
+            return
+        lines = []
+        for host in sorted(hosts):
+            login, _, password = known[host]
+            if password:
+                self.secrets.append(password)
+            lines.append(" ".join(["machine", host, "login", login or "", "password", password or ""]))
+        self.files["netrc"] = "".join(f"{line}\n" for line in lines).encode()
+        self.env["NETRC"] = f"{build}/netrc"
+
+
+def pip_values() -> dict[str, str]:
+    """pip's settings by the names of its long options, as its own files and variables say (pip, "Configuration")."""
+    values: dict[str, str] = {}
+    for path in _files(os.environ):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError) as error:
+            raise UsageError(f"pip's configuration {path} cannot be read: {error}", hint="pip config debug") from error
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                values.update({key.replace("_", "-"): " ".join(value.split()) for key, value in parser.items(section)})
+    for name, value in os.environ.items():
+        if name.startswith("PIP_") and name != "PIP_CONFIG_FILE" and value:
+            values[name.removeprefix("PIP_").lower().replace("_", "-")] = " ".join(value.split())
+    return values
+
+
+def _files(environment: Mapping[str, str]) -> list[Path]:
+    """In the order in which later ones win."""
+    named = environment.get("PIP_CONFIG_FILE", "")
+    if named == os.devnull:
+        return []
+    own = Path(environment.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    shared = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)
+    found = [Path(folder, "pip", "pip.conf") for folder in shared if folder] + [Path("/etc/pip.conf")]
+    found += [Path("~/.pip/pip.conf").expanduser(), own / "pip" / "pip.conf"]
+    if environment.get("VIRTUAL_ENV"):
+        found.append(Path(environment["VIRTUAL_ENV"], "pip.conf"))
+    return [*found, *([Path(named)] if named else [])]
+
+
+def _password(address: str) -> str:
+    """As it is written in an address; a user without a password is a token. Empty where there is none."""
+    try:
+        parts = urlsplit(address)
+        return parts.password or parts.username or ""
+    except ValueError:
+        return ""

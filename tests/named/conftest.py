@@ -1,0 +1,36 @@
+"""Named sandboxes for the tests; whatever is still there at the end of a test is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from codenav.named import client, launch, places
+from codenav.named.client import NamedSandbox
+from codenav.workbench import Workbench
+
+Fresh = Callable[..., NamedSandbox]
+
+
+@pytest.fixture(autouse=True)
+def stopped(codenav_home) -> Iterator[None]:
+    yield
+    for record in places.listed():
+        client.stop(record.name)
+
+
+@pytest.fixture
+def named() -> Iterator[Fresh]:
+    """Starts a sandbox, in bubblewrap unless told otherwise, and connects to it."""
+    opened: list[NamedSandbox] = []
+
+    def make(backend: str = "bubblewrap", *, name: str = "", idle: float = 600.0, work_dir=None, **keywords: Any):
+        found = launch.start(Workbench.of(backend, **keywords), name=name, idle=idle, work_dir=work_dir)
+        opened.append(client.connect(found))
+        return opened[-1]
+
+    yield make
+    for box in opened:
+        box.close()

@@ -1,0 +1,82 @@
+"""Frames, specifications and errors between a host process and its clients."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codenav import errors
+from codenav.errors import CodeNavError
+from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.interpreter import find_interpreter
+from codenav.named.wire import HEADER, Gone, Wire, error_from_dict, error_to_dict, spec_from_dict, spec_to_dict
+
+
+def test_frames_come_whole_and_in_order():
+    one, two = socket.socketpair()
+    sent = [({"op": "a", "text": "é\n" * 50_000}, b""), ({"op": "b"}, b"\0" * 5_000_000), ({}, b"x")]
+    near, far = Wire(one), Wire(two)
+    sending = threading.Thread(target=lambda: [near.send(*frame) for frame in sent])
+    sending.start()
+    assert [far.receive() for _ in sent] == sent
+    sending.join()
+    near.close()
+    near.close()
+    with pytest.raises(Gone):
+        far.receive()
+    far.close()
+
+
+def test_a_frame_that_is_too_large_is_refused_before_it_is_read():
+    one, two = socket.socketpair()
+    with one, two:
+        one.sendall(HEADER.pack(1 << 31, 0))
+        with pytest.raises(Gone, match="too large"):
+            Wire(two).receive()
+
+
+def test_a_specification_arrives_as_it_was():
+    spec = SandboxSpec(
+        python=replace(find_interpreter(), distributions=()),
+        import_paths=(Path("/a"),),
+        work_dir=Path("/w"),
+        copy_out=False,
+        env={"KEY": "é"},
+        network="none",
+        resources=Resources(memory_bytes=1 << 30, cpus=0.5, step_seconds=2.5),
+        mounts=(Mount(Path("/m"), True), Mount(Path("/n"))),
+        image="i",
+        runtime="runsc",
+        gpus="all",
+        snapshots=False,
+    )
+    assert spec_from_dict(spec_to_dict(spec)) == spec
+    assert spec_from_dict(spec_to_dict(replace(spec, work_dir=None))).work_dir is None
+    assert set(spec_to_dict(spec)) == set(SandboxSpec.__dataclass_fields__)
+
+
+PLAIN = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, CodeNavError) and kind.__init__ is CodeNavError.__init__
+]
+
+
+@pytest.mark.parametrize("kind", PLAIN, ids=lambda kind: kind.__name__)
+def test_an_error_keeps_its_type_and_its_words(kind):
+    there = error_from_dict(error_to_dict(kind("what", hint="a command")))
+    assert (type(there), str(there), there.hint) == (kind, "what", "a command")
+
+
+def test_an_error_that_only_one_end_knows_arrives_as_what_it_is_a_kind_of():
+    class Special(errors.SandboxUnavailable):
+        pass
+
+    limit = errors.LimitReached("steps", 2, 1)
+    for error, kind in ((Special("what"), errors.SandboxUnavailable), (limit, CodeNavError)):
+        there = error_from_dict(error_to_dict(error))
+        assert (type(there), str(there), there.hint) == (kind, str(error), error.hint)

@@ -1,0 +1,251 @@
+"""The checks that ship with the package, on every backend: all of them hold, and on a weak sandbox they do not."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from command_line import PR_SET_CHILD_SUBREAPER, codenav
+
+from codenav.execution import MIB, SandboxSpec
+from codenav.sandboxes.check import CASES, run_checks, run_contract, run_corpus, run_probes
+from codenav.sandboxes.check.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
+from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch, limits_of
+
+NAIVE = Path(__file__).with_name("naive_guest.py")
+PR_GET_CHILD_SUBREAPER = 37
+SECTIONS = {"F": 17, "N": 8, "P": 15, "R": 13, "S": 7, "C": 17}
+
+
+def section(*letters):
+    return [id for id in CASES if id.rstrip("0123456789") in letters]
+
+
+def broken(rows):
+    return {row.name.partition(":")[0]: row.detail for row in rows if not row.ok}
+
+
+def test_every_case_of_the_list_is_there():
+    assert {letter: len(section(letter)) for letter in SECTIONS} == SECTIONS
+    assert list(CASES) == [f"{letter}{number}" for letter, count in SECTIONS.items() for number in range(1, count + 1)]
+
+
+def test_the_contract_holds(backend, basis):
+    rows = list(run_contract(_starter(backend), basis))
+    assert {row.name: row.detail for row in rows if not row.ok} == {}
+    assert len(rows) > 20
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
+@pytest.mark.parametrize("letters", ["FNP", "RSC"])
+def test_the_corpus_holds(backend, basis, letters):
+    rows = list(run_checks(backend, basis, only=section(*letters)))
+    assert {row.name: row.detail for row in rows if not row.ok} == {}
+    assert len([row for row in rows if not row.name.startswith("probe")]) == len(section(*letters))
+
+
+def _starter(backend):
+    from codenav.sandboxes import start
+
+    return lambda spec: start(backend, spec)
+
+
+# A check that cannot fail shows nothing
+
+
+def weak(spec):
+    """The real guest behind next to no walls: the host's files read-only, its network, its environment, few limits."""
+    bwrap = shutil.which("bwrap")
+    walls = ["--ro-bind", "/", "/", "--tmpfs", "/etc", "--tmpfs", "/srv", "--dev", "/dev", "--proc", "/proc"]
+    walls += ["--unshare-pid", "--as-pid-1", "--die-with-parent", "--setenv", *next(iter(spec.env.items()), ("A", "B"))]
+    guest = [str(spec.python.executable), *GUEST_FLAGS, str(GUEST / "guest_main.py")]
+    process, errors = launch([bwrap, *walls, "--", *guest])
+    generous = dataclasses.replace(spec.resources, memory_bytes=3 << 29, output_bytes=MIB)
+    config = {
+        "work": "/srv",
+        "remove": [],
+        "counted": [],
+        "env": {**os.environ, **spec.env},
+        "import_first": [str(path) for path in spec.import_paths],
+        "import_then": [],
+        "snapshots": spec.snapshots,
+        "limits": limits_of(generous, processes=None),
+    }
+    return LaunchedProcess(process, errors, config)
+
+
+def naive(spec):
+    """A guest of one process, on the host; what it is asked to run here harms nothing."""
+    process, errors = launch([sys.executable, str(NAIVE)])
+    return LaunchedProcess(process, errors, {"work": "/"})
+
+
+def opening(how):
+    return lambda spec: GuestSandbox("bubblewrap", spec, how)
+
+
+def test_probes_stop_at_a_weak_sandbox(python):
+    rows = broken(run_probes(opening(weak), SandboxSpec(python)))
+    assert rows
+    failed = {row.name for row in run_probes(opening(weak), SandboxSpec(python)) if not row.ok}
+    assert {"probe: mounts", "probe: network"} <= failed
+
+
+def test_orphans_that_come_to_this_process_are_not_taken_for_leftovers(python):
+    """As in a container whose first process is the check."""
+    prctl, asked = ctypes.CDLL(None).prctl, ctypes.c_int()
+    prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(asked), 0, 0, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        assert broken(run_checks("bubblewrap", SandboxSpec(python), only=["P14"])) == {}
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, asked.value, 0, 0, 0)
+
+
+MUST_FAIL = ("F1", "F2", "N3", "N4", "N7", "P11", "P13", "R1", "R4", "S1", "S2", "S3", "S4")
+
+
+def test_attacks_succeed_on_a_weak_sandbox(python):
+    assert set(broken(run_corpus(opening(weak), SandboxSpec(python), MUST_FAIL))) == set(MUST_FAIL)
+
+
+CONFUSED = ("C1", "C2", "C6", "C8", "C10")
+
+
+def test_a_guest_of_one_process_is_confused(python):
+    assert set(broken(run_corpus(opening(naive), SandboxSpec(python), CONFUSED))) == set(CONFUSED)
+
+
+def test_the_contract_can_fail(python):
+    assert len(broken(run_contract(opening(naive), SandboxSpec(python)))) == 1
+
+
+CHILDREN, DESCRIPTORS = [], []
+"""What the sabotage leaves behind, to be tidied up."""
+
+
+class Sabotaged:
+    """A real sandbox beside which something goes wrong; the first one, the neighbour, is left alone."""
+
+    def __init__(self, sabotage):
+        self._sabotage = sabotage
+        self.opened = []
+
+    def __call__(self, spec):
+        from codenav.sandboxes import start
+
+        box = start("bubblewrap", spec)
+        self.opened.append(box)
+        if len(self.opened) > 1:
+            self._sabotage(box, self.opened[0])
+        return box
+
+
+def leaves_a_process(box, _):
+    close = box.close
+    box.close = lambda: (close(), CHILDREN.append(subprocess.Popen(["sleep", "600"])))
+
+
+def leaves_a_file(box, _):
+    close = box.close
+    box.close = lambda: (close(), Path(tempfile.gettempdir(), "left").write_text("x"))
+
+
+def leaves_a_descriptor(box, _):
+    close = box.close
+    box.close = lambda: (close(), DESCRIPTORS.append(os.open(os.devnull, os.O_RDONLY)))
+
+
+def touches_the_host(box, _):
+    os.environ["CODENAV_TEST_TOUCHED"] = "1"
+
+
+def reaches_a_socket(box, _):
+    # The canary listens on a port that this process can look up, as code on the host's network could.
+    own = {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_link(name)}
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in own:
+            socket.create_connection(("127.0.0.1", int(fields[1].partition(":")[2], 16))).close()
+
+
+def _is_link(name):
+    return os.path.lexists(f"/proc/self/fd/{name}")
+
+
+def loses_the_state(box, _):
+    run = box.run
+
+    def forget(code, *, timeout=None):
+        done = run("globals().pop('_codenav_next', None);\n" + code, timeout=timeout)
+        return dataclasses.replace(done, notice="")
+
+    box.run = forget
+
+
+def stops_the_neighbour(box, neighbour):
+    stopped = [one.pid for one in processes_of(namespace_of(neighbour))]
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in stopped:
+            os.kill(pid, number)
+        time.sleep(0.5 + 3 * MISSED_SECONDS * crowding())
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "word"),
+    [
+        (leaves_a_process, "left behind: children"),
+        (leaves_a_file, "left behind: temporary files"),
+        (leaves_a_descriptor, "left behind: descriptors"),
+        (touches_the_host, "environment of the host changed"),
+        (reaches_a_socket, "a socket of the host was reached"),
+        (loses_the_state, "neither its state nor a notice"),
+        (stops_the_neighbour, "the neighbour was"),
+    ],
+)
+def test_the_common_oracle_can_fail(python, sabotage, word):
+    try:
+        found = broken(run_corpus(Sabotaged(sabotage), SandboxSpec(python), ["C9"]))
+    finally:
+        os.environ.pop("CODENAV_TEST_TOUCHED", None)
+        while CHILDREN:
+            CHILDREN[-1].kill()
+            CHILDREN.pop().wait()
+        while DESCRIPTORS:
+            os.close(DESCRIPTORS.pop())
+    assert word in found.get("C9", "held")
+
+
+# The command
+
+
+def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held(docker_engine):
+    done = codenav("sandbox", "check", "bubblewrap", "--only", "N4,n5")
+    assert done.code == 0
+    assert "ok      N4: abstract sockets of the host are out of reach\n" in done.out
+    assert done.out.endswith("7 of 7 held\n")
+    done = codenav("sandbox", "check", "bubblewrap", "--only", "N4", "--json")
+    assert [row["ok"] for row in json.loads(done.out)] == [True] * 6
+
+
+def test_the_command_refuses_what_is_not_there():
+    for arguments, code, word in (
+        (("bubblewrap", "--only", "X9"), 2, "no case X9"),
+        (("bubblewrap", "--image", "x"), 2, "no images"),
+        (("process", "--only", "F1"), 2, "contains nothing"),
+        (("chroot",), 2, "chroot"),
+    ):
+        done = codenav("sandbox", "check", *arguments)
+        assert (done.code, word in done.err) == (code, True), done.err

@@ -1,0 +1,80 @@
+"""Interrupts: the first raises in the step, a second one ends what does not answer."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from codenav.execution import Outcome
+
+
+def interrupted(sandbox, code, *, gaps):
+    """The result of a step that is interrupted after each of these seconds."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(sandbox.run(code, timeout=60)))
+    thread.start()
+    for seconds in gaps:
+        thread.join(seconds)
+        sandbox.interrupt()
+    thread.join()
+    return results[0]
+
+
+def test_interrupt_raises_in_the_running_step(fresh):
+    sandbox = fresh()
+    sandbox.run("import time\nkept = 1")
+    done = interrupted(sandbox, "kept = 2\nwhile True: time.sleep(1)", gaps=[1])
+    assert (done.outcome, done.error.type, done.notice) == (Outcome.ERROR, "KeyboardInterrupt", "")
+    assert sandbox.run("kept").stdout == "2\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "sum(range(10 ** 13))",
+        "import itertools; 'x' in itertools.repeat('y')",
+        "while True:\n    try: time.sleep(1)\n    except KeyboardInterrupt: pass",
+    ],
+)
+def test_a_second_interrupt_ends_a_step_that_does_not_answer(fresh, code):
+    sandbox = fresh()
+    sandbox.run("import time\nkept = 1")
+    done = interrupted(sandbox, f"kept = 2\n{code}", gaps=[1, 0.5])
+    assert (done.outcome, done.error.type) == (Outcome.CRASHED, "KeyboardInterrupt")
+    assert "second time" in done.error.message
+    assert done.seconds < 30
+    assert done.notice.startswith("state kept: the variables are those from before this step")
+    assert sandbox.run("kept").stdout == "1\n"
+
+
+def test_two_interrupts_at_once_let_a_step_answer(fresh):
+    sandbox = fresh()
+    sandbox.run("import time\nkept = 1")
+    done = interrupted(sandbox, "kept = 2\nwhile True: time.sleep(0.001)", gaps=[1, 0])
+    assert (done.outcome, done.error.type) == (Outcome.ERROR, "KeyboardInterrupt")
+    assert interrupted(sandbox, "kept", gaps=[0, 0.1, 0.1]).outcome in (Outcome.OK, Outcome.ERROR)
+    assert sandbox.run("kept").stdout == "2\n"
+
+
+def test_a_caller_who_is_interrupted_in_a_loop_in_c_keeps_the_state(fresh):
+    sandbox = fresh()
+    sandbox.run("kept = 1")
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        sandbox.run("kept = 2\nsum(range(10 ** 13))")
+    timer.join()
+    execution = sandbox.run("kept")
+    assert (execution.stdout, execution.outcome, execution.notice) == ("1\n", Outcome.OK, "")
+
+
+def test_an_interrupt_does_not_reach_steps_that_run_again(contained):
+    sandbox = contained(snapshots=False)
+    sandbox.run("import os, time\ntime.sleep(1.5)\nkept = 1")
+    assert sandbox.run("os._exit(1)").notice.startswith("state rebuilt")
+    done = interrupted(sandbox, "time.sleep(60)", gaps=[0.5])
+    assert (done.outcome, done.error.type) == (Outcome.ERROR, "KeyboardInterrupt")
+    assert sandbox.run("kept").stdout == "1\n"

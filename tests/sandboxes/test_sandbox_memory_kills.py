@@ -1,0 +1,59 @@
+"""What the kernel kills for want of memory in a step that ends all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from codenav.execution import MIB, Outcome, Resources
+from codenav.sandboxes import cgroups
+
+SMALL = Resources(memory_bytes=256 * MIB)
+
+CHILD = """
+import os, signal, subprocess, sys
+def fill(first):
+    # Memory that no process has mapped: only the kernel sees it. The first to be killed is whoever asks for it.
+    eat = f"open('/proc/self/oom_score_adj', 'w').write('{first}'); held = b'x' * (60 << 20)\\n"
+    eat += "import os; file = os.memfd_create('m')\\nwhile True: os.write(file, bytes(1 << 20))"
+    return subprocess.run([sys.executable, '-c', eat]).returncode
+"""
+TWIN_GOES = f"""
+import os
+counts = ['/run/codenav-killed', '/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control']
+def kills():
+    lines = open([path for path in counts if os.path.exists(path)][0]).read().splitlines()
+    return int([line.split()[1] for line in lines if line.startswith('oom_kill ')][0])
+before, file = kills(), os.memfd_create('m')
+for number in range({60 * MIB} // 4096): held[number * 4096] = 1
+for _ in range(205): os.write(file, bytes(1 << 20))
+os.close(file)
+kills() - before
+"""
+
+
+@pytest.fixture
+def limited(backend):
+    """The backend, where the kernel has the memory limit."""
+    if backend == "bubblewrap" and cgroups.usable() is None:
+        pytest.skip("no control groups can be made here")
+    return backend
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
+def test_a_child_that_the_kernel_killed_is_told(fresh, limited):
+    box = fresh(resources=SMALL)
+    assert box.run(CHILD).notice == ""
+    done = box.run("x = 1; fill(1000)")
+    assert (done.outcome, done.stdout) == (Outcome.OK, "-9\n")
+    assert done.notice == "state kept: the kernel has killed a child process, over the limit of 256 MiB."
+    for code in ("x", "subprocess.run(['sh', '-c', 'kill -9 $$']).returncode"):
+        assert box.run(code).notice == ""
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
+def test_a_snapshot_that_the_kernel_killed_is_not_told(fresh, limited):
+    box = fresh(resources=SMALL)
+    assert box.run(f"import os\nheld = bytearray(b'x') * {60 * MIB}").ok
+    # Once: whether a second snapshot of that size is worth its price depends on what this one cost.
+    done = box.run(TWIN_GOES)
+    assert (done.outcome, done.stdout, done.notice) == (Outcome.OK, "1\n", "")
