@@ -206,7 +206,7 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
     }
     if group is not None:
         config["killed"] = INSIDE_KILLED
-    return LaunchedProcess(process, errors, config, owned)
+    return LaunchedProcess(process, errors, config, owned, killed=group.killed if group else None)
 
 
 def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgroup | None]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ IMPORTS_LABEL = "codenav.imports"
 """Of an image: JSON, import paths of the host that it holds, each with a `record` of `images/code.py`."""
 PYTHONS = ("python3", "python")
 """The first that the image has."""
+EVENT_SECONDS = 0.3
+"""That the engine may need to hear of a kill from the kernel."""
 NOTICE_CHARACTERS = 500
 """Of what an engine says that it cannot do."""
 
@@ -70,6 +74,11 @@ class LaunchedContainer:
     def unwrap(self) -> Callable[[bytes], bytes] | None:
         """Takes the engine's frames apart."""
         return self.stream.unwrap
+
+    def watch_memory(self) -> Callable[[], bool]:
+        """Tells whether the engine has an event of it since now, counted back by the engine's own clock."""
+        began = time.monotonic()
+        return lambda: _starved(self.client, self.id, time.monotonic() - began)
 
     def reason(self) -> str:
         """The last lines of standard error."""
@@ -319,6 +328,21 @@ def _environment(spec: SandboxSpec, entries: Sequence[str], imported: Sequence[P
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return {**{key: value for key, value in base.items() if value}, **spec.env}
+
+
+def _starved(client: Any, id: str, seconds: float) -> bool:
+    """Whether the kernel has killed in a container for want of memory in the last seconds; it may be gone by now."""
+    from docker.errors import APIError, DockerException
+    from requests.exceptions import RequestException
+
+    with contextlib.suppress(APIError, DockerException, RequestException, ValueError, KeyError):
+        now = datetime.fromisoformat(client.info()["SystemTime"])
+        asked = {"type": "container", "container": id, "event": "oom"}
+        since, until = now - timedelta(seconds=seconds), now + timedelta(seconds=EVENT_SECONDS)
+        # Cut to whole seconds by some engines: what ends at the next one has the last kill in it.
+        times = (math.floor(since.timestamp()), math.ceil(until.timestamp()))
+        return any(True for _ in client.events(*times, filters=asked, decode=True))
+    return False
 
 
 def remove(client: Any, id: str, *, patience: float) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, ExecutionError, Outcome, SandboxInfo, SandboxSpec, Variable
+from codenav.execution import Execution, ExecutionError, Outcome, Resources, SandboxInfo, SandboxSpec, Variable
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.launch import Launched
@@ -74,6 +74,7 @@ class GuestSandbox:
                 return _refused(f"a step of {len(code)} characters; {CODE_CHARACTERS} are allowed")
             self._steps += 1
             notice, self._notice = self._notice, ""
+            starved = self._launched.watch_memory() if self._launched else bool
             deadline = time.monotonic() + seconds + SLACK_SECONDS
             try:
                 asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
@@ -83,8 +84,11 @@ class GuestSandbox:
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 copied = self._folder.collect(channel, time.monotonic() + resources.copy_seconds)
             except (Malformed, Closed, TooLate) as error:
+                done = _broken(error, seconds)
+                if isinstance(error, Closed) and starved():
+                    done = _starved(self._spec.resources)
                 self._stop(patience=0.0)
-                return _broken(error, seconds)
+                return done
             except BaseException:
                 self._abandon(channel)
                 raise
@@ -292,6 +296,12 @@ def _broken(error: Exception, seconds: float) -> Execution:
     else:
         outcome, kind, message = Outcome.PROTOCOL_VIOLATION, "ProtocolViolation", str(error)
     return Execution(outcome, error=ExecutionError(kind, message), notice=_LOST, seconds=seconds)
+
+
+def _starved(resources: Resources) -> Execution:
+    """The kernel has killed the supervisor itself: what no process has mapped is not given up with a process."""
+    error = ExecutionError("MemoryError", f"over the limit of {resources.memory_bytes >> 20} MiB")
+    return Execution(Outcome.OUT_OF_MEMORY, error=error, notice=_LOST)
 
 
 def _refused(message: str) -> Execution:

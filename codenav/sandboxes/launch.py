@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import functools
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -81,6 +82,13 @@ class Launched(Protocol):
         """What of the specification does not hold, as far as the backend says so; may be empty."""
         ...
 
+    def watch_memory(self) -> Callable[[], bool]:
+        """Tells, when it is called, whether the kernel has killed inside for want of memory since now.
+
+        To be called before `end`.
+        """
+        ...
+
     def reason(self) -> str:
         """The last words of what did not start; may be empty."""
         ...
@@ -106,6 +114,8 @@ class LaunchedProcess:
     unwrap: Callable[[bytes], bytes] | None = None
     image: str = ""
     notice: str = ""
+    killed: Path | None = None
+    """File whose line `oom_kill N` counts what the kernel had to kill inside."""
 
     def __post_init__(self) -> None:
         self.starter = os.getpid()
@@ -134,6 +144,17 @@ class LaunchedProcess:
         self.errors.close()
         if self.owned is not None:
             self.owned.remove()
+
+    def watch_memory(self) -> Callable[[], bool]:
+        """Tells whether the control group counts more such kills than now."""
+        before = self._kills()
+        return lambda: self._kills() > before
+
+    def _kills(self) -> int:
+        with contextlib.suppress(OSError):
+            match = re.search(r"^oom_kill (\d+)$", self.killed.read_text() if self.killed else "", re.MULTILINE)
+            return int(match[1]) if match else 0
+        return 0
 
     def reason(self) -> str:
         """The last lines of standard error."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from codenav.execution import MIB, Outcome, Resources
@@ -57,3 +59,29 @@ def test_a_snapshot_that_the_kernel_killed_is_not_told(fresh, limited):
     # Once: whether a second snapshot of that size is worth its price depends on what this one cost.
     done = box.run(TWIN_GOES)
     assert (done.outcome, done.stdout, done.notice) == (Outcome.OK, "1\n", "")
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
+def test_the_end_of_the_supervisor_for_want_of_memory_is_called_so(fresh, limited):
+    box = fresh(resources=SMALL)
+    assert box.run(f"import os\nheld = bytearray(b'x') * {60 * MIB}").ok
+    ending = threading.Timer(4.0, end_inside, [box])
+    ending.start()
+    # As where the kernel kills a snapshot, and then, nothing having been given back, the supervisor.
+    done = box.run(f"{TWIN_GOES}\nimport time; time.sleep(60)", timeout=30)
+    ending.join()
+    assert (done.outcome, done.error.message) == (Outcome.OUT_OF_MEMORY, "over the limit of 256 MiB")
+    assert done.notice.startswith("state lost")
+    ending = threading.Timer(1.0, end_inside, [box])
+    ending.start()
+    assert box.run("import time; time.sleep(60)", timeout=30).outcome is Outcome.CRASHED
+    ending.join()
+
+
+def end_inside(box):
+    """Kill the first process of a sandbox."""
+    launched = box._launched
+    if box.info.backend == "docker":
+        launched.client.kill(launched.id)
+    else:
+        launched.process.kill()
