@@ -129,7 +129,7 @@ def test_a_guest_of_one_process_is_confused(python):
 
 
 def test_the_contract_can_fail(python):
-    assert len(broken(run_contract(opening(naive), SandboxSpec(python)))) == 1
+    assert any(not row.ok for row in run_contract(opening(naive), SandboxSpec(python)))
 
 
 CHILDREN, DESCRIPTORS = [], []
