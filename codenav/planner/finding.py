@@ -109,6 +109,7 @@ class Meaning:
         self._counts = counts if counts is not None else {}
         self._known, self._whether = known, whether
         self._seen: dict[int, dict[str, float]] = {}
+        self._in_name: dict[int, dict[str, float]] = {}
         self._scores: dict[int, float] = {}
         # Their ids stay their own.
         self._kept: list[Callable_ | Described] = []
@@ -133,6 +134,14 @@ class Meaning:
             self._named.update(word for word, quality in found.items() if quality >= NAME)
             self._kept.append(item)
         return self._seen[id(item)]
+
+    def in_name(self, item: Callable_) -> dict[str, float]:
+        """How well its own name and its class stand for each word, 0 to 1."""
+        if id(item) not in self._in_name:
+            described = Described.item(item)
+            self._in_name[id(item)] = self.of(Described(described.name, described.owner, "", (), ""))
+            self._kept.append(item)
+        return self._in_name[id(item)]
 
     def of(self, item: Described) -> dict[str, float]:
         """The same for what is described."""

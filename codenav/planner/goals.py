@@ -28,6 +28,8 @@ class Goal:
     """Named by its words."""
     rejected: set[str] = field(default_factory=set)
     """Callables with whose results the next clause could not go on."""
+    top: float = 0.0
+    """How likely the likeliest callable is meant."""
     why: str = ""
     nearest: list[str] = field(default_factory=list)
     tries: int = 0

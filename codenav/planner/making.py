@@ -19,7 +19,7 @@ from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import parts, stem
 from codenav.planner.writing import Value, fit
 
-TRIES = 25
+TRIES = 40
 """Calls that are made for a clause in one go, those for its parameters included."""
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""

@@ -176,6 +176,7 @@ class Work:
             told = yield from self._caller.members(result)
             targets += told.items
         found = ranked(targets, goal)
+        goal.top = max((goal.meaning.score(item) for _, item in found), default=0.0)
         goal.nearest = [shape(item) for _, item in found[:NEAREST]]
         likely = [pair for pair in found if pair[1].expression not in goal.rejected][:TARGETS]
         best: tuple[float, Result] | None = None
@@ -183,7 +184,7 @@ class Work:
             # First what can be called as it is; only then what has to be given something that must be made.
             goal.tries = self._caller.count
             for score, item in likely if not depth else likely[:DEEP]:
-                if best is not None and score < best[0] - FAR:
+                if best is not None and score < likely[0][0] - FAR:
                     break
                 made = yield from self._tried(item, goal, depth)
                 if made is None:

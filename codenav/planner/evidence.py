@@ -1,0 +1,95 @@
+"""What speaks for and against a result, as numbers; `judging` weighs them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from codenav.planner.calls import Result
+from codenav.planner.finding import MET, Described
+from codenav.planner.goals import Goal
+from codenav.planner.words import Language
+
+NEXT_TO = 0.6
+"""What a word counts that stands right beside a literal which was used: `10 vertices`, `rate 0.05`."""
+_IS_EXPORTED = re.compile(r"from \w+ import")
+_PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
+
+
+def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
+    """By name; nearly all between 0 and 1."""
+    meaning, last = goal.meaning, result.calls[-1]
+    described = Described.item(last)
+    met = met_beside(result)
+    weights = meaning.weights
+    total = sum(weights.values()) or 1.0
+    named = [meaning.in_name(call) for call in result.calls]
+    stands = {word: max(met.get(word, 0.0), max(one[word] for one in named)) for word in meaning.words}
+    head = next((word for word in meaning.words if weights[word] >= 0.5), "")
+    own = meaning.in_name(last)
+    best = max((meaning.score(call) for call in result.calls), default=0.0)
+    literals = len(goal.wanted)
+    unused = len(goal.wanted - result.used)
+    whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
+    counts = known.asks(goal.clause.text) == "count"
+    criterion = _criterion(goal, known)
+    makes = bool(known.making & set(goal.meaning.words))
+    nothing = result.nothing
+    linked = any(value.literal is None and not value.words for value in result.used)
+    unasked = meaning.unasked(described)
+    return {
+        "share": meaning.share(result.calls, met),
+        "in_names": sum(weights[word] * stands[word] for word in meaning.words) / total,
+        "head": max(stands.get(head, 0.0), 0.0) if head else 1.0,
+        "own": max(own.values(), default=0.0),
+        "gap": max(0.0, goal.top - best),
+        "score": best,
+        "unasked": min(unasked, 4),
+        "exact": float(not unasked and max(own.values(), default=0.0) >= 0.8),
+        "unused": unused,
+        "all_used": float(bool(literals) and not unused),
+        "named": min(result.named, 3),
+        "guessed": min(result.guessed, 3),
+        "calls": len(result.calls) - 1,
+        "prior": meaning.prior(described),
+        "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
+        "silent": float(result.opaque and goal.last and not result.files),
+        "none": float(nothing and result.repr == "None"),
+        "empty": float(nothing and result.repr != "None"),
+        "echo": float(result.echo),
+        "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
+        "class": float(last.kind == "class"),
+        "private": float(any(call.name.startswith("_") for call in result.calls)),
+        "not_asked_whether": float(is_bool and not whether),
+        "no_yes_or_no": float(whether and not is_bool),
+        "no_number": float(counts and result.type in ("bool", "str")),
+        "criterion": float(bool(criterion) and criterion in meaning.left(result.calls, met)),
+        "elsewhere": float(bool(goal.earlier) and not linked and goal.clause.refers_back),
+        "unlinked": float(bool(goal.earlier) and not linked and not goal.clause.refers_back),
+        "plain": float(result.type in _PLAIN),
+        "file": float(bool(result.files)),
+    }
+
+
+def met_beside(result: Result) -> dict[str, float]:
+    """Words that what went into a result stands for."""
+    found: dict[str, float] = {}
+    for value in result.used:
+        if value.literal is not None:
+            found |= dict.fromkeys((*value.literal.before[:1], value.literal.after), NEXT_TO)
+    return found | {word: 1.0 for value in result.used for word in value.words}
+
+
+def tells(result: Result) -> bool:
+    """Whether a value shows anything that did not go into it."""
+    given = " ".join(value.code for value in result.used)
+    shown = re.findall(r"\d+(?:\.\d+)?|'[^']+'", result.repr)
+    return any(piece.strip("'") not in given for piece in shown)
+
+
+def _criterion(goal: Goal, known: Language) -> str:
+    """By what the highest or lowest is meant: `the highest betweenness`; empty where nothing says it."""
+    if known.asks(goal.clause.text) not in ("most", "least"):
+        return ""
+    words = goal.clause.words
+    return next((after for word, after in itertools.pairwise(words) if word in known.asking), "")
