@@ -6,7 +6,7 @@ import itertools
 import re
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import MET, Described
+from codenav.planner.finding import Described
 from codenav.planner.goals import Goal
 from codenav.planner.words import Language
 
@@ -66,6 +66,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "criterion": float(bool(criterion) and criterion in meaning.left(result.calls, met)),
         "elsewhere": float(bool(goal.earlier) and not linked and goal.clause.refers_back),
         "unlinked": float(bool(goal.earlier) and not linked and not goal.clause.refers_back),
+        "shown": float(last.shown > 0),
         "plain": float(result.type in _PLAIN),
         "file": float(bool(result.files)),
     }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.words import language
+from codenav.planner.words import language, parts
 from codenav.planner.writing import DECLARED, UNTYPED, Value, beside, by_words, fit, way
 
 MOST_VALUES = 6
@@ -61,7 +61,7 @@ class Filled:
 
 def fillings(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     """Ways to fill what a callable needs from some of the values, best first."""
-    values = [value for value in values if not _names(value, item)]
+    values = [value for value in values if not _names(value, item) and not _says(value, item)]
     required = [one for one in item.required if one.kind != "VAR_KEYWORD"]
     found = [_filled(required, choice, values, item) for choice in _choices(required, values)]
     found += _spread(required, values)
@@ -83,6 +83,14 @@ def _names(value: Value, item: Callable_) -> bool:
         return False
     plain = value.literal.text.lower()
     return plain in f"{item.module}.{item.expression}".lower() or plain.replace("_", "") == item.name.lower()
+
+
+def _says(value: Value, item: Callable_) -> bool:
+    """Whether a plain word is what a parameter is called, not what it takes: `to the box (1, 2)`."""
+    if not value.is_word or value.literal is None or value.literal.text != value.literal.text.lower():
+        return False
+    word = value.literal.text
+    return any(word == part for parameter in item.parameters for part in parts(parameter.name))
 
 
 def _choices(required: Sequence[Parameter], values: Sequence[Value]) -> list[tuple[Value | None, ...]]:
@@ -194,7 +202,7 @@ def _in_star(item: Callable_, values: Sequence[Value]) -> list[Filled]:
 def optional_fillings(item: Callable_, filled: Filled, values: Sequence[Value]) -> list[Filled]:
     """The same call with a literal more, for parameters that may be left out: where the plain call fell short."""
     left = [value for value in values if (value.literal or value.words) and value not in filled.used]
-    left = [value for value in left if not _names(value, item)]
+    left = [value for value in left if not _names(value, item) and not _says(value, item)]
     taken = {parameter.name for parameter, _ in filled.given}
     free = [one for one in item.parameters if not one.required and one.name not in taken]
     star = next((one for one in free if one.kind == "VAR_POSITIONAL"), None)

@@ -11,9 +11,9 @@ from codenav.blocks import BlockKind, CodeBlock
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, parts, segmented, stem
 
-NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.3
+NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, SAID, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.4, 0.3
 """What a word of the clause counts that stands in the name, in the class, in the module, among the parameters, among
-their types, in the first sentence of the docstring, or further down. A callable is chosen by its name first, as a
+their types, in the first sentence of the docstring, beside an example, or further down in the docstring. A callable is chosen by its name first, as a
 person would."""
 PACKAGE = 0.5
 """The same for the package's own name, which all in it have."""
@@ -81,6 +81,8 @@ class Described:
     doc: str
     types: Sequence[str] = ()
     """Of the parameters and the result."""
+    said: str = ""
+    """Beside its uses in examples."""
 
     @classmethod
     def block(cls, block: CodeBlock) -> Described:
@@ -95,7 +97,7 @@ class Described:
         dotted = item.expression.rpartition(".")[0] if item.kind not in ("member", "value") else ""
         names = [parameter.name for parameter in item.parameters]
         types = [*(parameter.type for parameter in item.parameters), item.returns]
-        return cls(item.name, owner or dotted, item.module, names, item.doc, types)
+        return cls(item.name, owner or dotted, item.module, names, item.doc, types, item.said)
 
 
 class Meaning:
@@ -157,6 +159,7 @@ class Meaning:
             ([part for type_ in item.types for part in parts(type_)], TYPE),
             (parts(first), SENTENCE),
             (segmented(package, self.words), PACKAGE),
+            (parts(item.said), SAID),
             (parts(doc), DOC),
         )
         found = {}

@@ -10,6 +10,8 @@ import importlib
 import inspect
 import json
 import math
+import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, Dict, Tuple
@@ -25,6 +27,8 @@ Answer = Tuple[str, str, Told]
 """Import line, dotted name, and what there is to tell."""
 Found = Tuple[str, str, str, str, Any, Any, str]
 """Name and docstring in lower case, import line, dotted name, value, owner, and `instance` for a ready object."""
+TEXTS = 48_000
+"""Characters of what packages say of themselves."""
 MOST_NAMES = 4_000
 MOST_TOLD = 60
 
@@ -185,10 +189,48 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
     found.append((name.lower(), far, line, dotted, value, owner, "instance" if instance else ""))
 
 
+def _texts(modules: list[str]) -> Iterator[str]:
+    """Docstrings of modules, and the README that the metadata of their distributions hold."""
+    room = TEXTS
+    for module in modules:
+        doc = inspect.getdoc(sys.modules.get(module)) or ""
+        yield doc[: room // 4]
+        room -= len(doc[: room // 4])
+    for top in dict.fromkeys(module.partition(".")[0] for module in modules):
+        loaded = sys.modules.get(top)
+        folders = [os.path.dirname(folder) for folder in getattr(loaded, "__path__", ())]
+        folders += [os.path.dirname(getattr(loaded, "__file__", None) or "")]
+        for folder in dict.fromkeys(filter(None, folders)):
+            text = _readme(folder, top)
+            yield text[:room]
+            room -= len(text[:room])
+
+
+def _readme(folder: str, top: str) -> str:
+    """The description in the metadata of the distribution that has put a module into a folder."""
+    try:
+        infos = [name for name in os.listdir(folder) if name.endswith(".dist-info")]
+    except OSError:
+        return ""
+    for name in sorted(infos):
+        try:
+            with open(os.path.join(folder, name, "RECORD"), encoding="utf-8", errors="replace") as file:
+                owns = re.search(rf"^{re.escape(top)}(?:/__init__\.|\.)", file.read(), re.MULTILINE)
+            if owns:
+                with open(os.path.join(folder, name, "METADATA"), encoding="utf-8", errors="replace") as file:
+                    return file.read().partition("\n\n")[2]
+        except OSError:
+            continue
+    return ""
+
+
 def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     """Print the answers to one question, after the mark."""
     more: dict[str, Any] = {}
-    if "items" in question:
+    answers: list[Answer] = []
+    if "texts" in question:
+        more["texts"] = list(_texts(question["texts"]))
+    elif "items" in question:
         answers = list(_items(question["items"]))
     elif "members" in question:
         answers = list(_members(space[question["members"]], question["members"]))

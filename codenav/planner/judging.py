@@ -21,6 +21,8 @@ SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
 claimed at all."""
 EXPORTED = 0.1
 """Added for what the package itself offers, not a module in it."""
+ILLUSTRATED = 0.2
+"""Added for what examples use."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
 ROOM, SAID, NO_ROOM = 0.15, 0.4, 0.2
 """Added for a place for the literals and for a name that is the word before one, as in `at 3`; taken off where there is
@@ -34,6 +36,7 @@ def ranked(targets: Iterable[Callable_], goal: Goal) -> list[tuple[float, Callab
         if item.kind == "object":
             continue
         score = goal.meaning.score(item) + EXPORTED * bool(_IS_EXPORTED.match(item.import_line))
+        score += ILLUSTRATED * bool(item.shown)
         if score > 0:
             told.append((score + room_for(item, list(goal.wanted)), item))
     return sorted(told, key=lambda pair: -pair[0])
@@ -65,7 +68,8 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     development half.
     """
     weights = _weights()
-    score = weights["bias"] + sum(weights[name] * value for name, value in evidence(result, goal, known).items())
+    found = evidence(result, goal, known)
+    score = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items())
     return 1 / (1 + math.exp(-score))
 
 

@@ -24,6 +24,9 @@ TRIES = 40
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""
 
+MADE_SO = 4.0
+"""What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
+
 
 class Maker:
     """Calls callables with what a clause gives."""
@@ -200,24 +203,33 @@ class Maker:
         depth: int,
         must: Value | None = None,
     ) -> Making:
-        """One that is made with the words that no call has used."""
+        """One that is made with the words that no call has used, of what the other call does not take."""
         left = goal.meaning.left([target])
         without = {target.expression}
         own = target.owner if parameter.name == "self" else ""
+        open_ = {value for value in values if value in goal.wanted}
+        empty: Result | None = None
         for known in (True, False):
             if not known:
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
-            for item in self._options(parameter, meaning, values, without, own)[: 2 if known else 4]:
+            options = self._options(parameter, target, meaning, values, without, own)[: 4 if known else 5]
+            deeper = [] if empty is not None or depth < 2 else options[:2]
+            # First what takes the literals as they are.
+            for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:
                 if self.spent(goal):
-                    return None
-                result = yield from self.make(item, goal, values, depth - 1)
+                    return empty
+                result = yield from self.make(item, goal, values, down)
                 if result is None or result.repr == "None" or result.echo or not self._plausible(result, parameter):
                     continue
-                if must is None or must in result.used:
+                if must is not None and must not in result.used:
+                    continue
+                if not open_ or open_ & result.used:
                     return result
-        return None
+                # Nothing went into it: perhaps something else takes what is left.
+                empty = empty or result
+        return empty
 
     def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
         """An earlier result of the right kind, else an object that a module holds ready."""
@@ -240,6 +252,7 @@ class Maker:
     def _options(
         self,
         parameter: Parameter,
+        target: Callable_,
         meaning: Meaning,
         values: Sequence[Value],
         without: Collection[str],
@@ -248,20 +261,26 @@ class Maker:
         """Callables that may make a value for a parameter, likeliest first."""
         options = []
         literals = [value for value in values if value.literal is not None]
+        makers = self._pool.examples.makers(target.name) if owner else []
+        class_ = next((item for item in self._pool.surveys.values() if item.name == owner and item.kind == "class"), None)
+        mentioned = set(re.findall(r"[\w.]*?(\w+)(?:\(\))?`", class_.doc)) if class_ is not None else set[str]()
         for item in self._pool.surveys.values():
             gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
+            if item.name in makers:
+                gives = max(gives, MADE_SO)
             if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
                 continue
             # Nobody has to ask for what another call needs.
             score = max(0.0, meaning.score(item)) if meaning.words else 0.0
             takes = max(
-                ((2 if one.required else 1) for value in literals[:2] for one in item.parameters if fit(value, one)),
-                default=0,
+                (fit(value, one) * (2 if one.required else 1) for value in literals[:2] for one in item.parameters),
+                default=0.0,
             )
             if item.name == owner:
-                gives = 2.5
+                gives = max(gives, 2.5)
             makes = any(part in MAKERS for part in parts(item.name))
-            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes, item))
+            told = item.name in mentioned
+            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told, item))
         options.sort(key=lambda option: -option[0])
         return [item for worth, item in options if worth > 0.4]
 

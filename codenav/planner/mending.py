@@ -11,7 +11,7 @@ from codenav.execution import Execution
 from codenav.planner.filling import Filled
 from codenav.planner.reading import Kind
 from codenav.planner.survey import Parameter
-from codenav.planner.writing import Value, dates, opened
+from codenav.planner.writing import OPENING, Value, dates, opened
 
 _ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
 _BYTES = re.compile(r"bytes|UnicodeEncodeError|buffer protocol|before hashing|str to ")
@@ -50,9 +50,10 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
         for datetime in (False, True):
             yield from _dated(filled, datetime=datetime)
     if re.search(r"attribute '(?:read|readline|seek|close)'|file-?like|not an? (?:readable )?file", said):
-        yield from _each(
+        files = _each(
             filled, lambda value, one: opened(value.literal, one) if value.literal and value.type == "path" else ""
         )
+        yield from (replace(one, imports=(*one.imports, *OPENING)) for one in files)
         texts = _each(filled, lambda value, _: f"StringIO({value.code})" if value.type == "str" else "")
         yield from (replace(one, imports=(*one.imports, "from io import StringIO")) for one in texts)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from codenav.actions import Action, Observation, Search, SearchObservation
 from codenav.blocks import CodeBlock
 from codenav.planner.calls import Caller, Result
+from codenav.planner.examples import Examples, illustrated
 from codenav.planner.finding import Meaning, candidates, module_of, queries
 from codenav.planner.goals import Goal
 from codenav.planner.survey import Callable_
@@ -16,6 +17,8 @@ from codenav.planner.writing import Value
 
 SURVEYED = 14
 """Callables of one search that the interpreter is asked about."""
+TOLD = 6
+"""Modules whose docstrings are read for examples."""
 SEARCHES = 6
 """That are made for a clause."""
 EVERYTHING = "type: (FUNCTION OR CLASS)"
@@ -30,7 +33,10 @@ class Pool:
         self._seen: dict[str, CodeBlock] = {}
         self.modules: list[str] = []
         self._looked: set[str] = set()
+        self._studied: set[str] = set()
+        self._illustrated: dict[str, Callable_] = {}
         self._counts: dict[str, int] = {}
+        self.examples = Examples()
         self._meanings: dict[tuple[tuple[str, ...], bool], Meaning] = {}
 
     def meaning(self, words: Sequence[str], *, whether: bool = False) -> Meaning:
@@ -90,9 +96,27 @@ class Pool:
         self._take(found.items)
         self._counts.update(found.counts)
 
+    def study(self) -> Generator[Action, Observation, None]:
+        """See how the packages show their own use."""
+        modules = list(dict.fromkeys(self.modules))[:TOLD]
+        tops = [top for top in dict.fromkeys(module.partition(".")[0] for module in modules) if top]
+        asked = [module for module in dict.fromkeys([*tops, *modules]) if module not in self._studied]
+        if not asked or not tops:
+            return
+        self._studied.update(asked)
+        found = yield from self.caller.ask({"texts": asked}, f"How is {tops[0]} used?")
+        self.examples.add(found.texts)
+        self.examples.add(item.doc for item in self.surveys.values() if ">>>" in item.doc)
+        for key, item in self.surveys.items():
+            self.surveys[key] = illustrated(item, self.examples)
+
+    def illustrated(self, items: Iterable[Callable_]) -> list[Callable_]:
+        """Members of an object, with what examples show of them."""
+        return [self._illustrated.setdefault(item.expression, illustrated(item, self.examples)) for item in items]
+
     def _take(self, items: Iterable[Callable_]) -> None:
         known = {(item.module, item.expression): key for key, item in self.surveys.items()}
-        for item in items:
+        for item in (illustrated(item, self.examples) for item in items):
             key = known.get((item.module, item.expression))
             if key is None:
                 self.surveys[item.import_line, item.expression] = item

@@ -29,6 +29,8 @@ class Parameter:
     """Its repr."""
     text: str = ""
     """What the docstring says of it."""
+    shown: bool = False
+    """Whether examples give it a literal."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class Callable_:
     doc: str = ""
     module: str = ""
     bases: tuple[str, ...] = field(default=())
+    shown: int = 0
+    """How often examples use it."""
+    said: str = ""
+    """What is said beside these."""
 
     @property
     def name(self) -> str:
@@ -86,6 +92,8 @@ class Answers:
     """Of an object that was asked about: whether it is one."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Of a package: in how many of its names each word is."""
+    texts: tuple[str, ...] = ()
+    """What packages say of themselves."""
 
 
 def answers(stdout: str) -> Answers:
@@ -107,6 +115,7 @@ def answers(stdout: str) -> Answers:
             tuple(dict.fromkeys(item["error"] for _, _, item in found if "error" in item)),
             bool(told.get("iterator")),
             told.get("counts", {}),
+            tuple(told.get("texts", ())),
         )
     return Answers()
 

@@ -14,7 +14,7 @@ from codenav.blocks import BlockKind
 from codenav.planner.calls import Caller, Making, Result, reason
 from codenav.planner.filling import Filled
 from codenav.planner.goals import Goal, shape
-from codenav.planner.judging import ENOUGH, GOOD, SURE, doubt, ranked, room_for
+from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, doubt, ranked, room_for
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
@@ -170,11 +170,12 @@ class Work:
         if not self._pool.modules:
             yield from self._pool.glance()
         yield from self._pool.offer(goal)
+        yield from self._pool.study()
         goal.constants = tuple(self._pool.constants(goal))
         targets: list[Callable_] = list(self._pool.surveys.values())
         for result in [result for result in goal.earlier if not result.builtin][:2]:
             told = yield from self._caller.members(result)
-            targets += told.items
+            targets += self._pool.illustrated(told.items)
         found = ranked(targets, goal)
         goal.top = max((goal.meaning.score(item) for _, item in found), default=0.0)
         goal.nearest = [shape(item) for _, item in found[:NEAREST]]
@@ -232,10 +233,10 @@ class Work:
         told = yield from self._caller.members(result)
         meaning = self._pool.meaning(left or goal.meaning.words)
         offers = []
-        for item in told.items:
+        for item in self._pool.illustrated(told.items):
             if item.kind == "class":
                 continue
-            score = meaning.score(item) + room_for(item, literals)
+            score = meaning.score(item) + room_for(item, literals) + ILLUSTRATED * bool(item.shown)
             if score > OFFERED:
                 offers.append((score, item))
         best = worth, result

@@ -95,6 +95,8 @@ def way(value: Value, parameter: Parameter) -> Way:
             worth = 0.0
         # What came before is what a clause goes on with.
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
+    if value.is_word and re.search(r"[Pp]ath\b|IO\b|^file", f"{wanted} {parameter.name}"):
+        return Way(value.code, 0.0)
     best = max(_ways(value, value.literal, parameter, wanted), key=lambda one: one.worth)
     near = beside(value, parameter)
     if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
@@ -119,7 +121,7 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
     if literal.kind is Kind.DATE and re.search(r"\b(?:date|datetime)\b", wanted, re.IGNORECASE):
         yield from dates(literal, datetime=bool(re.search(r"\bdatetime\b(?!\.)", wanted)))
     if literal.kind is Kind.FILE and _is_open_file(parameter):
-        yield Way(opened(literal, parameter), EXACT)
+        yield Way(opened(literal, parameter), EXACT, OPENING)
     if literal.kind is Kind.FILE and re.fullmatch(r"(?:pathlib\.)?Path", wanted):
         yield Way(f"Path({literal.code})", EXACT, ("from pathlib import Path",))
     if (
@@ -138,14 +140,18 @@ def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
         yield Way(f"date.fromisoformat({literal.code})", EXACT, ("from datetime import date",))
 
 
+OPENING = ("from pathlib import Path",)
+
+
 def opened(literal: Literal, parameter: Parameter) -> str:
-    """A file as an open file."""
+    """A file as an open file, with `OPENING`: `open` may be a function of the package by now."""
     binary = re.search(r"bytes|binary", f"{parameter.type} {parameter.text}", re.IGNORECASE)
-    return f"open({literal.code}, 'rb')" if binary else f"open({literal.code})"
+    mode = "'rb'" if binary else ""
+    return f"Path({literal.code}).open({mode})"
 
 
 def _is_open_file(parameter: Parameter) -> bool:
-    if re.search(r"\bpath|\bstr\b(?!\])|PathLike|filename", parameter.type):
+    if re.search(r"[Pp]ath|\bstr\b(?!\])|filename", parameter.type):
         return False
     return bool(
         re.search(r"\b\w*IO\b|file[- ](?:object|like)|stream", f"{parameter.type} {parameter.text}")
