@@ -79,6 +79,11 @@ class Examples:
         """Whether it was taken from a module."""
         return one.on in self._modules or (one.on.islower() and one.on not in self._by_name)
 
+    @property
+    def names(self) -> list[str]:
+        """All that are used, most often first."""
+        return sorted(self._by_name, key=lambda name: -len(self._by_name[name]))
+
     def any_of(self, name: str) -> list[Shown]:
         """The uses of a name on whatever object."""
         return [one for one in self._by_name.get(name, []) if one.on]
@@ -90,6 +95,7 @@ class Examples:
             if one.on:
                 found[one.on] = found.get(one.on, 0) + 1
         return sorted(found, key=lambda on: -found[on])
+
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
     """Pieces of Python in a Markdown or reST text or a docstring, and the prose before each."""
@@ -229,13 +235,17 @@ def illustrated(item: Callable_, examples: Examples) -> Callable_:
     found = examples.of(item.name, owner) if item.kind not in ("member", "value") else examples.any_of(item.name)
     if not found or item.kind == "object":
         return item
-    given: dict[str, str] = {}
+    given: dict[str, dict[str, None]] = {}
     for one in found:
         places = [one for one in item.parameters if not one.kind.startswith(("VAR_", "KEYWORD"))]
-        given |= {parameter.name: type_ for parameter, type_ in zip(places, one.arguments, strict=False) if type_}
-        given |= {name: type_ for name, type_ in one.keywords.items() if type_}
+        told = [*((place.name, type_) for place, type_ in zip(places, one.arguments, strict=False))]
+        for name, type_ in [*told, *one.keywords.items()]:
+            if type_:
+                given.setdefault(name, {})[type_] = None
     parameters = tuple(
-        replace(parameter, type=parameter.type or given.get(parameter.name, ""), shown=parameter.name in given)
+        replace(parameter, type=parameter.type or " | ".join(given[parameter.name]), shown=True)
+        if parameter.name in given
+        else parameter
         for parameter in item.parameters
     )
     said = " ".join(dict.fromkeys(one.prose for one in found[:MOST_SAID] if one.prose))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,8 @@ MOST_VALUES = 6
 """That are tried in every order; of more only the order of the request is tried."""
 FIRST = 0.5
 """Added for the first parameter of all, where it may be left out."""
+EXAMPLE = 0.4
+"""Added for a parameter that examples give a literal."""
 IN_ORDER = 0.9
 """Added for each pair that stands in the same order in the request and in the signature."""
 
@@ -82,7 +85,7 @@ def _names(value: Value, item: Callable_) -> bool:
     if not value.is_word or value.literal is None:
         return False
     plain = value.literal.text.lower()
-    return plain in f"{item.module}.{item.expression}".lower() or plain.replace("_", "") == item.name.lower()
+    return plain in f"{item.module}.{item.expression}".lower() or re.sub(r"\W|_", "", plain) == item.name.lower()
 
 
 def _says(value: Value, item: Callable_) -> bool:
@@ -100,9 +103,23 @@ def _choices(required: Sequence[Parameter], values: Sequence[Value]) -> list[tup
     pool: list[Value | None] = [*values[:MOST_VALUES], *([None] * len(required))]
     found: dict[tuple[Value | None, ...], None] = {}
     for choice in itertools.islice(itertools.permutations(pool, len(required)), 20_000):
-        if all(value is None or fit(value, parameter) for value, parameter in zip(choice, required, strict=True)):
+        pairs = list(zip(choice, required, strict=True))
+        if all(
+            value is None or (fit(value, parameter) and _last_resort(value, parameter, values, choice))
+            for value, parameter in pairs
+        ):
             found[choice] = None
     return sorted(found, key=lambda choice: -sum(value is not None for value in choice))[:200]
+
+
+def _last_resort(value: Value, parameter: Parameter, values: Sequence[Value], taken: Sequence[Value | None]) -> bool:
+    """Whether a word of the request, if it is one, may be a value here: no literal that is left fits as well."""
+    if not value.is_word:
+        return True
+    return not any(
+        other.literal is not None and not other.is_word and other not in taken and fit(other, parameter) >= UNTYPED
+        for other in values
+    )
 
 
 def _filled(
@@ -128,6 +145,7 @@ def _filled(
         if parameter.required or parameter.kind.startswith("VAR_") or any(parameter is one for one, _ in given):
             continue
         near = [value for value in left if fit(value, parameter) and beside(value, parameter)]
+        near = [value for value in near if _last_resort(value, parameter, left, used)]
         if near:
             written = way(near[0], parameter)
             given.append((parameter, written.code))
@@ -219,7 +237,8 @@ def optional_fillings(item: Callable_, filled: Filled, values: Sequence[Value]) 
             if value.is_word and not value.imports and not beside(value, parameter):
                 # It may be no value at all.
                 continue
-            if worth := fit(value, parameter):
+            if (worth := fit(value, parameter)) and _last_resort(value, parameter, left, ()):
+                worth += EXAMPLE * parameter.shown
                 worth += FIRST * (parameter is item.parameters[0])
                 found.append(replace(_with_more(filled, [(parameter, value)]), score=worth))
     return sorted(found, key=lambda one: (-len(one.used), -one.score))[:4]

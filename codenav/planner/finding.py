@@ -171,7 +171,11 @@ class Meaning:
             found[word] = best
         joined = "".join(parts(item.name))
         for run in _runs(self.words):
-            if len(run) > 1 and "".join(run) in (joined, joined.removeprefix("is"), joined.removeprefix("get")):
+            if (len(run) > 1 or re.search(r"\d", run[0])) and "".join(run) in (
+                joined,
+                joined.removeprefix("is"),
+                joined.removeprefix("get"),
+            ):
                 # `jsonpath`, `isprime`: words of the clause written as one.
                 found.update(dict.fromkeys(run, NAME))
             elif len(run) > 2 and "".join(word[0] for word in run) == joined:

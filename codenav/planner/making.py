@@ -262,7 +262,9 @@ class Maker:
         options = []
         literals = [value for value in values if value.literal is not None]
         makers = self._pool.examples.makers(target.name) if owner else []
-        class_ = next((item for item in self._pool.surveys.values() if item.name == owner and item.kind == "class"), None)
+        class_ = next(
+            (item for item in self._pool.surveys.values() if item.name == owner and item.kind == "class"), None
+        )
         mentioned = set(re.findall(r"[\w.]*?(\w+)(?:\(\))?`", class_.doc)) if class_ is not None else set[str]()
         for item in self._pool.surveys.values():
             gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0

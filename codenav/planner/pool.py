@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,8 @@ from codenav.planner.writing import Value
 
 SURVEYED = 14
 """Callables of one search that the interpreter is asked about."""
+TOLD_NAMES = 30
+"""Names in examples that the package is asked about."""
 TOLD = 6
 """Modules whose docstrings are read for examples."""
 SEARCHES = 6
@@ -73,8 +76,10 @@ class Pool:
         """Where no word is found: what the code base is called."""
         observed = yield Search(EVERYTHING)
         if isinstance(observed, SearchObservation):
-            self.modules += [module_of(hit.block) for found in observed.results for hit in found.hits]
-            self.modules = [module for module in self.modules if module]
+            blocks = [hit.block for found in observed.results for hit in found.hits]
+            # Of a package that is compiled only its folder tells the name.
+            self.modules += [module_of(block) or re.split(r"[/.]", block.path)[0] for block in blocks]
+            self.modules = [module for module in dict.fromkeys(self.modules) if module]
 
     def offer(self, goal: Goal, more: Sequence[str] = ()) -> Generator[Action, Observation, None]:
         """Ask the packages themselves: what no index holds, such as C extensions and what is made at run time."""
@@ -82,6 +87,7 @@ class Pool:
         inner = dict.fromkeys(module for module in self.modules if "." in module)
         modules = [*list(tops)[:3], *list(inner)[:4]]
         words = {word: 0.3 for word in more}
+        words |= {name.lower(): 0.3 for name in self.examples.names[:TOLD_NAMES] if len(name) > 2}
         for word in goal.meaning.words:
             for other in self.known.related.get(stem(word), ()):
                 words[other] = max(words.get(other, 0.0), 0.5 * goal.meaning.weights[word])

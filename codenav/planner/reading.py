@@ -310,6 +310,9 @@ def word_parts(literal: Literal) -> list[str]:
     """The words in a literal that may as well be one: `snake_case`, `iCal`."""
     found = [part for part in parts(literal.text) if part.isalpha() and len(part) > 1]
     plain = literal.text.lower()
+    if re.search(r"\d", plain):
+        # `EAN-13`, `base58`: as it may be written in a name.
+        return [*found, re.sub(r"\W|_", "", plain)]
     return found if plain in found or not plain.isalpha() else [*found, plain]
 
 

@@ -150,5 +150,15 @@ def likeness(word: str, other: str) -> float:
     short, long = sorted((word.lower(), other.lower()), key=len)
     if len(short) >= 4 and long.startswith(short):
         return ABBREVIATED
+    if len(short) >= 3 and _is_skeleton(short, long):
+        return ABBREVIATED
     common = next((at for at, (one, two) in enumerate(zip(short, long, strict=False)) if one != two), len(short))
     return DERIVED if common >= 5 and common >= 0.7 * len(short) and common >= 0.5 * len(long) else 0.0
+
+
+def _is_skeleton(short: str, long: str) -> bool:
+    """Whether a word is another one without its vowels, or some of its consonants: `pmt`, `fmt`, `cnt`."""
+    if short[0] != long[0] or len(long) < len(short) + 2 or any(letter in "aeiou" for letter in short):
+        return False
+    letters = iter(long)
+    return all(letter in letters for letter in short)

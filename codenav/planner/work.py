@@ -169,8 +169,8 @@ class Work:
         yield from self._pool.look(goal.meaning, types[:2], goal)
         if not self._pool.modules:
             yield from self._pool.glance()
-        yield from self._pool.offer(goal)
         yield from self._pool.study()
+        yield from self._pool.offer(goal)
         goal.constants = tuple(self._pool.constants(goal))
         targets: list[Callable_] = list(self._pool.surveys.values())
         for result in [result for result in goal.earlier if not result.builtin][:2]:
