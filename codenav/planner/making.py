@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 
+from codenav.actions import Action, Observation
 from codenav.execution import Execution
 from codenav.planner.calls import Call, Caller, Making, Result, reason
 from codenav.planner.filling import Filled, fillings, optional_fillings
@@ -43,23 +44,29 @@ class Maker:
 
     def make(self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int) -> Making:
         """Call something, and first whatever makes what it needs; with all literals where that works."""
-        best: Result | None = None
+        made = yield from self.ways(item, goal, values, depth)
+        return max(made, key=lambda one: self.judged(one, goal), default=None)
+
+    def ways(
+        self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int
+    ) -> Generator[Action, Observation, list[Result]]:
+        """The results of all ways to call something, up to one that is right for sure."""
+        found: list[Result] = []
         for filled in fillings(item, [*values, *goal.constants])[:3]:
-            if best is not None and filled.missing and goal.wanted <= best.used and not (best.nothing or best.echo):
+            if filled.missing and any(goal.wanted <= one.used and not (one.nothing or one.echo) for one in found):
                 # What takes all that was given needs nothing else.
                 continue
             more = optional_fillings(item, filled, [*values, *goal.constants]) if not filled.missing else []
             for way in [filled, *more]:
                 if self.spent(goal):
-                    return best
+                    return found
                 done = yield from self.with_(item, way, goal, values, depth)
                 if done is None:
                     continue
-                if best is None or self.judged(done, goal) > self.judged(best, goal):
-                    best = done
-                if self.judged(best, goal) >= SURE:
-                    return best
-        return best
+                found.append(done)
+                if self.judged(done, goal) >= SURE:
+                    return found
+        return found
 
     def on(self, owner: Result, item: Callable_, goal: Goal, values: Sequence[Value]) -> Making:
         """A member of a result."""

@@ -121,6 +121,8 @@ class Pool:
         return [self._illustrated.setdefault(item.expression, illustrated(item, self.examples)) for item in items]
 
     def _take(self, items: Iterable[Callable_]) -> None:
+        items = list(items)
+        self.examples.add(item.doc for item in items if ">>>" in item.doc)
         known = {(item.module, item.expression): key for key, item in self.surveys.items()}
         for item in (illustrated(item, self.examples) for item in items):
             key = known.get((item.module, item.expression))

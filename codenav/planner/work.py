@@ -208,19 +208,29 @@ class Work:
         """Call something, and then what its result offers for what is left of the clause."""
         if item.kind in ("member", "value"):
             owner = next(result for result in goal.earlier if result.name == item.owner)
-            result = yield from self._maker.on(owner, item, goal, goal.values)
+            made = yield from self._maker.on(owner, item, goal, goal.values)
+            found = [made] if made is not None else []
         else:
-            result = yield from self._maker.make(item, goal, goal.values, depth)
-        if result is None:
+            found = yield from self._maker.ways(item, goal, goal.values, depth)
+        found.sort(key=lambda one: -self._maker.judged(one, goal))
+        if not found:
             return None
-        found = yield from self._extended(result, goal, EXTENDED)
-        if item.kind == "class" and result.used and not item.required and self._maker.judged(found, goal) < 1.0:
+        if item.kind == "class" and not item.required and all(one.used for one in found):
             # What it was given may be meant for one of its methods.
             plain = yield from self._maker.with_(item, Filled((), (), (), 0.0), goal, (), 0)
-            other = (yield from self._extended(plain, goal, EXTENDED)) if plain is not None else None
-            if other is not None and self._maker.judged(other, goal) > self._maker.judged(found, goal):
-                return other
-        return found
+            found += [plain] if plain is not None else []
+        best = found[0]
+        # What something was guessed for may have its right place in a member of what comes out without it.
+        certain = [one for one in found[1:] if not one.builtin and one.guessed < best.guessed] or [
+            one for one in found[1:] if not one.builtin and not one.used
+        ]
+        for result in [best, *sorted(certain, key=lambda one: (one.guessed, -len(one.used)))[:2]]:
+            other = yield from self._extended(result, goal, EXTENDED)
+            if self._maker.judged(other, goal) > self._maker.judged(best, goal):
+                best = other
+            if self._maker.judged(best, goal) >= SURE:
+                break
+        return best
 
     def _extended(self, result: Result, goal: Goal, depth: int) -> Generator[Action, Observation, Result]:
         """The result, or what is better: what one of its members gives."""
