@@ -35,6 +35,8 @@ class Goal:
     tries: int = 0
     """Calls that had been made before it was begun."""
     searches: int = 0
+    worths: dict[str, float] = field(default_factory=dict)
+    """Of each result that was judged, by its repr."""
 
     def fails(self, why: str) -> None:
         """Keep what is told where nothing works: the first reason, which is that of the likeliest callable."""

@@ -16,9 +16,11 @@ from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit
 
-SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
-"""How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and to be
-claimed at all."""
+SURE, GOOD, ENOUGH = 0.95, 0.8, 0.5
+"""How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
+all others, to be claimed at all."""
+FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
+"""How far ahead of the next one a result counts at most, and where there is no other; results that are many."""
 EXPORTED = 0.1
 """Added for what the package itself offers, not a module in it."""
 ILLUSTRATED = 0.2
@@ -55,22 +57,41 @@ def room_for(item: Callable_, literals: Sequence[Value]) -> float:
 
 
 @cache
-def _weights() -> Mapping[str, float]:
+def _weights() -> Mapping[str, Mapping[str, float]]:
     text = resources.files("codenav.planner").joinpath("weights.json").read_text(encoding="utf-8")
-    found: dict[str, float] = json.loads(text)
+    found: dict[str, dict[str, float]] = json.loads(text)
     return found
 
 
 def judged(result: Result, goal: Goal, known: Language) -> float:
-    """How likely a result is what the clause asks for, 0 to 1.
+    """How likely a result is what the clause asks for, 0 to 1; kept in `goal.worths`.
 
     A logistic model over `evidence.evidence`; `benchmarks/planner_weights.py` fits its weights to the requests of the
     development half.
     """
-    weights = _weights()
+    weights = _weights()["evidence"]
     found = evidence(result, goal, known)
-    score = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items())
-    return 1 / (1 + math.exp(-score))
+    worth = _logistic(weights["bias"] + sum(weights[name] * value for name, value in found.items()))
+    goal.worths[result.repr] = max(worth, goal.worths.get(result.repr, 0.0))
+    return worth
+
+
+def certainty(result: Result, worth: float, goal: Goal) -> float:
+    """How likely the best result is right, 0 to 1, seen beside the others: one that is far ahead is, of many few are."""
+    weights = _weights()["claim"]
+    others = [_log_odds(other) for shown, other in goal.worths.items() if shown != result.repr]
+    own = _log_odds(worth)
+    gap = min(FARTHEST, own - max(others)) if others else UNRIVALLED
+    tried = len(goal.worths) / MANY
+    return _logistic(weights["bias"] + weights["worth"] * own + weights["gap"] * gap + weights["tried"] * tried)
+
+
+def _logistic(score: float) -> float:
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, score))))
+
+
+def _log_odds(chance: float) -> float:
+    return math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
 
 
 def doubt(result: Result, goal: Goal) -> str:

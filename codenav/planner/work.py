@@ -14,7 +14,7 @@ from codenav.blocks import BlockKind
 from codenav.planner.calls import Caller, Making, Result, reason
 from codenav.planner.filling import Filled
 from codenav.planner.goals import Goal, shape
-from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, doubt, ranked, room_for
+from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
@@ -199,7 +199,7 @@ class Work:
                 break
         if best is None:
             return None
-        if best[0] < ENOUGH:
+        if best[0] < SURE and certainty(best[1], best[0], goal) < ENOUGH:
             goal.fails(doubt(best[1], goal))
             return None
         return (yield from self._finished(best[1], goal))
