@@ -42,6 +42,12 @@ class Result:
     guessed: int = 0
     changed: bool = False
     """Whether it is what the last call was made on, and has changed."""
+    same: bool = False
+    """Whether it shows just what the last call was made on."""
+    swapped: int = 0
+    """Literals that stand in another order than in the request."""
+    worst: float = 1.0
+    """How well the literal goes with its parameter that goes least well."""
 
     @property
     def nothing(self) -> bool:
@@ -82,6 +88,9 @@ class Call:
     """Literals that went where the word right beside them says."""
     guessed: int = 0
     """Literals that went to parameters which may be left out, for their types alone."""
+    swapped: int = 0
+    worst: float = 1.0
+    """As in `Result`, calls before it included."""
 
 
 Making = Generator[Action, Observation, Result | None]
@@ -97,6 +106,7 @@ class Caller:
         self._numbers = 0
         self._made: dict[str, tuple[Result | None, Execution | None]] = {}
         self._members: dict[str, Answers] = {}
+        self._shown: dict[str, str] = {}
 
     def ask(self, question: dict[str, Any], thought: str = "") -> Generator[Action, Observation, Answers]:
         """What the interpreter says; nothing where it cannot."""
@@ -134,7 +144,10 @@ class Caller:
         done = Result(
             name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
             tuple(execution.files), execution.stdout.strip(), call.named, call.guessed,
+            same=bool(call.receiver) and made.repr == self._shown.get(call.receiver),
+            swapped=call.swapped, worst=call.worst,
         )  # fmt: skip
+        self._shown[name] = made.repr
         if done.opaque or done.type in (
             "map",
             "filter",

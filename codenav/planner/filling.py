@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, parts
-from codenav.planner.writing import DECLARED, UNTYPED, Value, beside, by_words, fit, way
+from codenav.planner.writing import DECLARED, EXACT, UNTYPED, Value, beside, by_words, fit, way
 
 MOST_VALUES = 6
 """That are tried in every order; of more only the order of the request is tried."""
@@ -37,6 +37,25 @@ class Filled:
     """Literals in parameters that may be left out, for their types alone."""
     signature: tuple[str, ...] = ()
     """The names of all parameters, in their order."""
+    pairs: tuple[tuple[Parameter, Value], ...] = ()
+    """What went where, as far as one value went to one parameter."""
+
+    @property
+    def swapped(self) -> int:
+        """How many literals stand in another order than in the request, though no word beside them says so."""
+        places = {name: number for number, name in enumerate(self.signature)}
+        plain = [
+            (places.get(parameter.name, len(places)), value.literal.start)
+            for parameter, value in self.pairs
+            if value.literal is not None and not value.is_word and beside(value, parameter) < 1.0
+        ]
+        starts = [start for _, start in sorted(plain)]
+        return sum(one > other for one, other in itertools.pairwise(starts))
+
+    @property
+    def worst(self) -> float:
+        """How well the value goes with its parameter that goes least well."""
+        return min((min(fit(value, parameter), EXACT) for parameter, value in self.pairs), default=EXACT)
 
     def arguments(self, **found: str) -> str:
         """Between the parentheses of the call; `found` are expressions for what was missing."""
@@ -126,6 +145,7 @@ def _filled(
     required: Sequence[Parameter], choice: Sequence[Value | None], values: Sequence[Value], item: Callable_
 ) -> Filled:
     given, used, missing, score = [], [], [], 0.0
+    pairs: list[tuple[Parameter, Value]] = []
     imports: list[str] = []
     named = 0
     for parameter, value in zip(required, choice, strict=True):
@@ -137,6 +157,7 @@ def _filled(
             imports += written.imports
             named += _is_named(value, parameter)
             used.append(value)
+            pairs.append((parameter, value))
             score += written.worth
     places = [values.index(value) for value in used]
     score += IN_ORDER * sum(one < other for one, other in itertools.pairwise(places))
@@ -152,10 +173,11 @@ def _filled(
             imports += written.imports
             named += _is_named(near[0], parameter)
             used.append(near[0])
+            pairs.append((parameter, near[0]))
             left.remove(near[0])
             score += written.worth
     return _named_by_neighbours(
-        Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named), item, left
+        Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named, pairs=tuple(pairs)), item, left
     )
 
 
@@ -250,6 +272,7 @@ def _with_more(filled: Filled, more: Sequence[tuple[Parameter, Value]]) -> Fille
         filled,
         given=(*filled.given, *((parameter, one.code) for (parameter, _), one in zip(more, ways, strict=True))),
         used=(*filled.used, *(value for _, value in more)),
+        pairs=(*filled.pairs, *more),
         named=filled.named + sum(_is_named(value, parameter) for parameter, value in more),
         guessed=filled.guessed + sum(_is_guess(value, parameter, filled) for parameter, value in more),
         imports=(*filled.imports, *(line for one in ways for line in one.imports)),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, parts, segmented, stem
+from codenav.planner.words import Language, abbreviates, parts, segmented, stem
 
 NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, SAID, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.4, 0.3
 """What a word of the clause counts that stands in the name, in the class, in the module, among the parameters, among
@@ -17,6 +17,8 @@ their types, in the first sentence of the docstring, beside an example, or furth
 person would."""
 PACKAGE = 0.5
 """The same for the package's own name, which all in it have."""
+ABBREVIATION = 0.9
+"""The same for a name that abbreviates several words."""
 MET = 0.35
 """From here on a word counts as stood for."""
 NOWHERE = 0.3
@@ -178,6 +180,9 @@ class Meaning:
             ):
                 # `jsonpath`, `isprime`: words of the clause written as one.
                 found.update(dict.fromkeys(run, NAME))
+            elif 1 < len(run) < len(joined) and abbreviates(joined, tuple(run)):
+                # `isqrt`: the integer square root.
+                found.update({word: max(found[word], ABBREVIATION) for word in run})
             elif len(run) > 2 and "".join(word[0] for word in run) == joined:
                 # `irr`: the internal rate of return.
                 found.update(dict.fromkeys(run, NAME))

@@ -71,7 +71,7 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     """
     weights = _weights()["evidence"]
     found = evidence(result, goal, known)
-    worth = _logistic(weights["bias"] + sum(weights[name] * value for name, value in found.items()))
+    worth = _logistic(weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items()))
     goal.worths[result.repr] = max(worth, goal.worths.get(result.repr, 0.0))
     return worth
 

@@ -111,6 +111,8 @@ class Maker:
         calls: list[Callable_] = list(owner.calls) if owner else []
         guessed = filled.guessed + (owner.guessed if owner else 0)
         named = filled.named + (owner.named if owner else 0)
+        swapped = filled.swapped + (owner.swapped if owner else 0)
+        worst = min(filled.worst, owner.worst if owner else filled.worst)
         given: dict[str, str] = {}
         imports: list[str] = []
         left = [value for value in values if value not in filled.used]
@@ -130,6 +132,8 @@ class Maker:
             given[parameter.name] = result.name
             guessed += result.guessed
             named += result.named
+            swapped += result.swapped
+            worst = min(worst, result.worst)
             used |= self._used(result, goal)
             lines += result.lines
             imports += [line for line in result.lines if line.startswith("from ")]
@@ -148,6 +152,8 @@ class Maker:
             own,
             named,
             guessed,
+            swapped,
+            worst,
         )
         done, execution = yield from self._caller.run(call)
         if done is not None or execution is None or execution.error is None:

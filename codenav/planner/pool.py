@@ -130,7 +130,8 @@ class Pool:
                 self.surveys[item.import_line, item.expression] = item
             elif item.kind != "object" and len(item.import_line) < len(self.surveys[key].import_line):
                 # From where its users import it.
-                self.surveys[key] = replace(self.surveys[key], import_line=item.import_line)
+                # There it may be bound to something, and take less.
+                self.surveys[key] = replace(self.surveys[key], import_line=item.import_line, parameters=item.parameters)
 
     def constants(self, goal: Goal) -> Iterable[Value]:
         """Members of enumerations, and constants of classes, that a word of the clause names."""

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     """A word of code shape: `snake_case`, `CamelCase`, `#abc`, `a.b`."""
     CONSTANT = "constant"
     """True, False or None."""
+    WORD = "word"
+    """A plain word: no value as a rule."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,21 @@ class Clause:
         return tuple(found)
 
     @property
+    def loose(self) -> tuple[Literal, ...]:
+        """All other words: values where a parameter names them as its choices."""
+        taken = [(one.start - self.start, one.start - self.start + len(one.text)) for one in self.literals]
+        found = []
+        for match in _WORD.finditer(self.text):
+            word, at = match.group(), match.start()
+            if (
+                len(word) > 2
+                and word.lower() not in language().stop
+                and not any(begin <= at < end for begin, end in taken)
+            ):
+                found.append(Literal(Kind.WORD, word, repr(word), self.start + at))
+        return tuple(found)
+
+    @property
     def refers_back(self) -> bool:
         """Whether it speaks of what came before."""
         return bool(
@@ -117,6 +134,8 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     # snake_case, camelCase, CamelCase, base58, ASCII.
     (Kind.CODE, re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*)\b")),
     (Kind.CODE, re.compile(r"\b(?:\w*[A-Za-z]\w*\d\w*|[A-Z]{2,}[A-Z\d]*)\b")),
+    # A note, a grade, a drive.
+    (Kind.CODE, re.compile(r"(?<![\w'’])[B-HJ-Z](?:#|\b)(?!['’.])")),
 )
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
 
@@ -189,7 +208,7 @@ def _literals(text: str, files: Collection[str]) -> Iterator[Literal]:
     """From left to right; none in another one."""
     at = 0
     while at < len(text):
-        literal = _container(text, at) or _quoted(text, at) or _word_of_shape(text, at, files)
+        literal = _container(text, at) or _quoted(text, at) or _formula(text, at) or _word_of_shape(text, at, files)
         if literal is None:
             at += 1
             continue
@@ -230,6 +249,46 @@ def _quoted(text: str, at: int) -> Literal | None:
         except (ValueError, SyntaxError):
             return None
     return Literal(Kind.TEXT, piece, repr(_unescaped(match.group()[1:-1])), at)
+
+
+_FORMULA = re.compile(r"[A-Za-z0-9_.()+\-*/^ ]{3,200}")
+_OPERATORS = re.compile(r"[*/^]| [+-] ")
+_IN_FORMULAS = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.expr_context
+)  # fmt: skip
+SYMBOL = 3
+"""Letters of a name in a formula, unless it is called."""
+
+
+def _formula(text: str, at: int) -> Literal | None:
+    """An expression of symbols, the longest that begins here: `(x + 2)*(x - 3)**2`, `kg/m**3`."""
+    if at and (text[at - 1].isalnum() or text[at - 1] in "._/'\""):
+        return None
+    match = _FORMULA.match(text, at)
+    if match is None or not _OPERATORS.search(match.group()):
+        return None
+    piece = match.group()
+    for end in [len(piece), *(one.start() for one in reversed(list(re.finditer(r"[ .]|(?<=\))", piece))))]:
+        told = piece[:end].rstrip(" .")
+        if len(told) >= 3 and _OPERATORS.search(told) and not re.search(r"\w \(", told) and _is_formula(told):
+            after = text[at + len(told) : at + len(told) + 1]
+            return None if after.isalnum() else Literal(Kind.TEXT, told, repr(told), at)
+    return None
+
+
+def _is_formula(text: str) -> bool:
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
+    return (
+        isinstance(tree.body, ast.BinOp)
+        and all(isinstance(node, _IN_FORMULAS) for node in ast.walk(tree))
+        and bool(names)
+        and all(len(node.id) <= SYMBOL for node in names)
+    )
 
 
 def _unescaped(inside: str) -> str:

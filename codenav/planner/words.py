@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import resources
@@ -162,3 +162,20 @@ def _is_skeleton(short: str, long: str) -> bool:
         return False
     letters = iter(long)
     return all(letter in letters for letter in short)
+
+
+@lru_cache(maxsize=10_000)
+def abbreviates(short: str, words: Sequence[str]) -> bool:
+    """Whether some letters of each word, its first one among them, make up another one: `isqrt`, `stdev`."""
+    if not words:
+        return not short
+    word = words[0]
+    if not short or short[0] != word[0]:
+        return False
+    letters = iter(word)
+    for count, letter in enumerate(short, 1):
+        if letter not in letters:
+            return False
+        if abbreviates(short[count:], words[1:]):
+            return True
+    return False

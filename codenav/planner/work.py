@@ -134,11 +134,12 @@ class Work:
         literals = tuple(Value.of(literal) for literal in told)
         earlier = tuple(Value(result.name, result.type) for result in reversed(self._results))
         wanted = frozenset(value for value in literals if not value.is_word)
+        loose = tuple(Value.of(literal) for literal in clause.loose)
         meaning = self._pool.meaning(clause.words, whether=clause.asks_whether)
         return Goal(
             clause,
             meaning,
-            (*literals, *earlier),
+            (*literals, *earlier, *loose),
             wanted,
             tuple(reversed(self._results)),
             last=clause is self.clauses[-1],

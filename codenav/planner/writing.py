@@ -57,11 +57,14 @@ class Value:
     @property
     def is_word(self) -> bool:
         """Whether it may as well be a word of the request as a value: `ASCII`, `snake_case`."""
-        return (
-            self.literal is not None
-            and self.literal.kind is Kind.CODE
-            and self.literal.text.replace("-", "_").isidentifier()
-        )
+        if self.literal is None or self.literal.kind not in (Kind.CODE, Kind.WORD):
+            return False
+        return self.is_loose or self.literal.text.replace("-", "_").rstrip("#").isidentifier()
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it is a value only where a parameter names it as a choice."""
+        return self.literal is not None and self.literal.kind is Kind.WORD
 
     @classmethod
     def of(cls, literal: Literal) -> Value:
@@ -95,6 +98,8 @@ def way(value: Value, parameter: Parameter) -> Way:
             worth = 0.0
         # What came before is what a clause goes on with.
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
+    if value.is_loose and value.literal.text not in choices(parameter):
+        return Way(value.code, 0.0)
     if value.is_word and re.search(r"[Pp]ath\b|IO\b|^file", f"{wanted} {parameter.name}"):
         return Way(value.code, 0.0)
     best = max(_ways(value, value.literal, parameter, wanted), key=lambda one: one.worth)
@@ -130,6 +135,13 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
         and not re.search(r"\b(?:int|float)\b", wanted)
     ):
         yield Way(f"Decimal({value.code!r})", EXACT, ("from decimal import Decimal",))
+
+
+@lru_cache(maxsize=10_000)
+def choices(parameter: Parameter) -> frozenset[str]:
+    """Words that its annotation, its default or its description quote."""
+    told = f"{parameter.type} {parameter.default} {parameter.text}"
+    return frozenset(re.findall(r"(?<![\w'\"`])['\"`]{1,2}([A-Za-z][\w-]*)['\"`]{1,2}(?!\w)", told))
 
 
 def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
@@ -202,6 +214,8 @@ def beside(value: Value, parameter: Parameter) -> float:
     """Whether a word beside the literal names the parameter: `width 200`, `3 decimals`, `by='name'`."""
     if value.literal is None:
         return 0.0
+    if value.is_word and value.literal.text in choices(parameter):
+        return 1.0
     near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
     own = parts(parameter.name)
     known = language()
