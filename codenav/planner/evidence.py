@@ -71,6 +71,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "elsewhere": float(bool(goal.earlier) and not linked and goal.clause.refers_back),
         "unlinked": float(bool(goal.earlier) and not linked and not goal.clause.refers_back),
         "shown": float(last.shown > 0),
+        "often_shown": max(call.shown for call in result.calls),
         "plain": float(result.type in _PLAIN),
         "file": float(bool(result.files)),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,8 @@ class Examples:
                 reader = _Reader(code, prose)
                 self._modules |= reader.modules
                 for one in reader.shown():
+                    if not one.on and hasattr(builtins, one.name):
+                        continue
                     self._by_name.setdefault(one.name, []).append(one)
 
     def of(self, name: str, owner: str = "") -> list[Shown]:
@@ -78,6 +81,10 @@ class Examples:
     def _of(self, one: Shown) -> bool:
         """Whether it was taken from a module."""
         return one.on in self._modules or (one.on.islower() and one.on not in self._by_name)
+
+    def uses(self) -> Iterable[list[Shown]]:
+        """The uses of each name."""
+        return self._by_name.values()
 
     @property
     def names(self) -> list[str]:
@@ -249,4 +256,5 @@ def illustrated(item: Callable_, examples: Examples) -> Callable_:
         for parameter in item.parameters
     )
     said = " ".join(dict.fromkeys(one.prose for one in found[:MOST_SAID] if one.prose))
-    return replace(item, parameters=parameters, shown=len(found), said=said)
+    most = max(len(uses) for uses in examples.uses())
+    return replace(item, parameters=parameters, shown=min(1.0, len(found) / most), said=said)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from codenav.planner.reading import Kind
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, parts
 from codenav.planner.writing import DECLARED, EXACT, UNTYPED, Value, beside, by_words, fit, way
@@ -233,10 +234,16 @@ def _packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
 def _in_star(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     """All literals into `*args`, where nothing is required."""
     star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
-    literals = [value for value in values if value.literal is not None]
+    literals = [value for value in values if value.literal is not None and not value.is_loose]
     if star is None or item.required or not literals:
         return []
-    return [Filled(tuple((star, value.code) for value in literals), (), tuple(literals), UNTYPED * len(literals))]
+    found = [Filled(tuple((star, value.code) for value in literals), (), tuple(literals), UNTYPED * len(literals))]
+    real = [value for value in literals if not value.is_word]
+    if 1 < len(literals):
+        # One alone: the rest may be meant for what is done with the result.
+        real.sort(key=lambda value: value.literal is None or value.literal.kind is not Kind.COLLECTION)
+        found += [Filled(((star, value.code),), (), (value,), UNTYPED) for value in real[:2]]
+    return found
 
 
 def optional_fillings(item: Callable_, filled: Filled, values: Sequence[Value]) -> list[Filled]:

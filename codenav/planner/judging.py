@@ -38,8 +38,8 @@ def ranked(targets: Iterable[Callable_], goal: Goal) -> list[tuple[float, Callab
         if item.kind == "object":
             continue
         score = goal.meaning.score(item) + EXPORTED * bool(_IS_EXPORTED.match(item.import_line))
-        score += ILLUSTRATED * bool(item.shown)
-        if score > 0:
+        score += ILLUSTRATED * (bool(item.shown) + item.shown)
+        if score > 0 or item.shown:
             told.append((score + room_for(item, list(goal.wanted)), item))
     return sorted(told, key=lambda pair: -pair[0])
 

@@ -295,7 +295,7 @@ class Maker:
                 gives = max(gives, 2.5)
             makes = any(part in MAKERS for part in parts(item.name))
             told = item.name in mentioned
-            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told, item))
+            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown, item))
         options.sort(key=lambda option: -option[0])
         return [item for worth, item in options if worth > 0.4]
 

@@ -347,22 +347,26 @@ def _is_verb(match: re.Match[str], text: str, known: Language) -> bool:
     )
 
 
-def _words(text: str, offset: int, literals: list[Literal], known: Language) -> Iterator[str]:
+def _words(text: str, offset: int, literals: list[Literal], known: Language) -> list[str]:
+    """Content words in the order in which they stand."""
     spans = [(literal.start - offset, literal.start - offset + len(literal.text), literal) for literal in literals]
+    found: list[tuple[int, str]] = []
     for match in _WORD.finditer(text):
         if any(begin <= match.start() < end for begin, end, _ in spans):
             continue
         word = match.group().lower().removesuffix("'s").removesuffix("’s")
-        for piece in word.split("-"):
-            if piece not in known.stop and len(piece) > 1:
-                yield piece
-    for _, _, literal in spans:
+        if word in ("result", "results") and not re.match(r"\s+of\b", text[match.end() :]):
+            # Of what came before.
+            continue
+        found += [(match.start(), piece) for piece in word.split("-") if piece not in known.stop and len(piece) > 1]
+    for begin, _, literal in spans:
         if literal.kind is Kind.FILE:
             # What it holds: `people.csv`.
-            yield literal.text.rpartition(".")[2].lower()
+            found.append((begin, literal.text.rpartition(".")[2].lower()))
         if literal.kind is Kind.CODE and re.fullmatch(r"[\w-]+", literal.text):
             # `base58`, `snake_case`: perhaps a value, perhaps a name of what is wanted.
-            yield from word_parts(literal)
+            found += [(begin, word) for word in word_parts(literal)]
+    return [word for _, word in sorted(found, key=lambda pair: pair[0])]
 
 
 def word_parts(literal: Literal) -> list[str]:

@@ -51,8 +51,8 @@ class Callable_:
     doc: str = ""
     module: str = ""
     bases: tuple[str, ...] = field(default=())
-    shown: int = 0
-    """How often examples use it."""
+    shown: float = 0.0
+    """How often examples use it, as a part of how often they use what they use most."""
     said: str = ""
     """What is said beside these."""
 

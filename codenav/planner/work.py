@@ -247,7 +247,7 @@ class Work:
         for item in self._pool.illustrated(told.items):
             if item.kind == "class":
                 continue
-            score = meaning.score(item) + room_for(item, literals) + ILLUSTRATED * bool(item.shown)
+            score = meaning.score(item) + room_for(item, literals) + ILLUSTRATED * (bool(item.shown) + item.shown)
             if score > OFFERED:
                 offers.append((score, item))
         best = worth, result
