@@ -55,6 +55,11 @@ class Result:
         return not self.files and not self.changed and not self.printed and self.repr in _NOTHING
 
     @property
+    def linked(self) -> bool:
+        """Whether a result of an earlier clause went in."""
+        return any(value.literal is None and not value.words for value in self.used)
+
+    @property
     def echo(self) -> bool:
         """Just what went in."""
         shown = self.repr.strip("'\"")

@@ -8,7 +8,7 @@ import re
 from codenav.planner.calls import Result
 from codenav.planner.finding import Described
 from codenav.planner.goals import Goal
-from codenav.planner.words import Language
+from codenav.planner.words import Language, parts
 
 NEXT_TO = 0.6
 """What a word counts that stands right beside a literal which was used: `10 vertices`, `rate 0.05`."""
@@ -35,7 +35,6 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     criterion = _criterion(goal, known)
     makes = bool(known.making & set(goal.meaning.words))
     nothing = result.nothing
-    linked = any(value.literal is None and not value.words for value in result.used)
     unasked = meaning.unasked(described)
     return {
         "share": meaning.share(result.calls, met),
@@ -63,13 +62,14 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "echo": float(result.echo),
         "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
         "class": float(last.kind == "class"),
+        "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),
         "private": float(any(call.name.startswith("_") for call in result.calls)),
         "not_asked_whether": float(is_bool and not whether),
         "no_yes_or_no": float(whether and not is_bool),
         "no_number": float(counts and result.type in ("bool", "str")),
         "criterion": float(bool(criterion) and criterion in meaning.left(result.calls, met)),
-        "elsewhere": float(bool(goal.earlier) and not linked and goal.clause.refers_back),
-        "unlinked": float(bool(goal.earlier) and not linked and not goal.clause.refers_back),
+        "elsewhere": float(bool(goal.earlier) and not result.linked and goal.clause.refers_back),
+        "unlinked": float(bool(goal.earlier) and not result.linked and not goal.clause.refers_back),
         "shown": float(last.shown > 0),
         "often_shown": max(call.shown for call in result.calls),
         "plain": float(result.type in _PLAIN),

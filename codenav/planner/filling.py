@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +14,14 @@ from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, parts
 from codenav.planner.writing import DECLARED, EXACT, UNTYPED, Value, beside, by_words, fit, way
 
-MOST_VALUES = 6
-"""That are tried in every order; of more only the order of the request is tried."""
+MOST_CHOICES = 2_000
+"""That are looked at: of more only those in the order of the request."""
 FIRST = 0.5
 """Added for the first parameter of all, where it may be left out."""
 EXAMPLE = 0.4
 """Added for a parameter that examples give a literal."""
+HALF = 0.5
+"""More than this of a parameter's name has to be said beside a literal for it to go there unasked."""
 IN_ORDER = 0.9
 """Added for each pair that stands in the same order in the request and in the signature."""
 
@@ -85,8 +88,11 @@ class Filled:
 def fillings(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     """Ways to fill what a callable needs from some of the values, best first."""
     values = [value for value in values if not _names(value, item) and not _says(value, item)]
+    values = [value for value in values if any(fit(value, one) or one.kind == "VAR_KEYWORD" for one in item.parameters)]
     required = [one for one in item.required if one.kind != "VAR_KEYWORD"]
-    found = [_filled(required, choice, values, item) for choice in _choices(required, values)]
+    found = []
+    for choice in _choices(required, values):
+        found += _filled(required, choice, values, item)
     found += _spread(required, values)
     found += _in_star(item, values)
     found += _packed(item, values)
@@ -120,15 +126,24 @@ def _choices(required: Sequence[Parameter], values: Sequence[Value]) -> list[tup
     """For each required parameter a value or none."""
     if not required:
         return [()]
-    pool: list[Value | None] = [*values[:MOST_VALUES], *([None] * len(required))]
-    found: dict[tuple[Value | None, ...], None] = {}
-    for choice in itertools.islice(itertools.permutations(pool, len(required)), 20_000):
-        pairs = list(zip(choice, required, strict=True))
-        if all(
-            value is None or (fit(value, parameter) and _last_resort(value, parameter, values, choice))
-            for value, parameter in pairs
-        ):
-            found[choice] = None
+    found: list[tuple[Value | None, ...]] = []
+    fitting = [[*(value for value in values if fit(value, one)), None] for one in required]
+    # Some of them in every order; of many only the order of the request.
+    everything = math.prod(len(options) for options in fitting) <= MOST_CHOICES
+
+    def choose(taken: tuple[Value | None, ...]) -> None:
+        if len(taken) == len(required):
+            pairs = zip(taken, required, strict=True)
+            if all(value is None or _last_resort(value, one, values, taken) for value, one in pairs):
+                found.append(taken)
+            return
+        last = max((values.index(value) for value in taken if value is not None), default=-1)
+        for value in fitting[len(taken)]:
+            if len(found) < MOST_CHOICES and (value is None or value not in taken):
+                if everything or value is None or values.index(value) > last:
+                    choose((*taken, value))
+
+    choose(())
     return sorted(found, key=lambda choice: -sum(value is not None for value in choice))[:200]
 
 
@@ -144,7 +159,8 @@ def _last_resort(value: Value, parameter: Parameter, values: Sequence[Value], ta
 
 def _filled(
     required: Sequence[Parameter], choice: Sequence[Value | None], values: Sequence[Value], item: Callable_
-) -> Filled:
+) -> list[Filled]:
+    """With what words beside literals name of what may be left out, and without."""
     given, used, missing, score = [], [], [], 0.0
     pairs: list[tuple[Parameter, Value]] = []
     imports: list[str] = []
@@ -162,11 +178,12 @@ def _filled(
             score += written.worth
     places = [values.index(value) for value in used]
     score += IN_ORDER * sum(one < other for one, other in itertools.pairwise(places))
+    plain = Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named, pairs=tuple(pairs))
     left = [value for value in values if value not in used and value.literal is not None]
     for parameter in item.parameters:
         if parameter.required or parameter.kind.startswith("VAR_") or any(parameter is one for one, _ in given):
             continue
-        near = [value for value in left if fit(value, parameter) and beside(value, parameter)]
+        near = [value for value in left if fit(value, parameter) and beside(value, parameter) > HALF]
         near = [value for value in near if _last_resort(value, parameter, left, used)]
         if near:
             written = way(near[0], parameter)
@@ -177,9 +194,9 @@ def _filled(
             pairs.append((parameter, near[0]))
             left.remove(near[0])
             score += written.worth
-    return _named_by_neighbours(
-        Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named, pairs=tuple(pairs)), item, left
-    )
+    full = Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named, pairs=tuple(pairs))
+    full = _named_by_neighbours(full, item, left)
+    return [plain] if full == plain else [full, plain]
 
 
 def _named_by_neighbours(filled: Filled, item: Callable_, left: Sequence[Value]) -> Filled:

@@ -203,6 +203,9 @@ class Work:
         if best[0] < SURE and certainty(best[1], best[0], goal) < ENOUGH:
             goal.fails(doubt(best[1], goal))
             return None
+        if goal.earlier and goal.clause.refers_back and not best[1].linked:
+            goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
+            return None
         return (yield from self._finished(best[1], goal))
 
     def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:

@@ -194,6 +194,8 @@ def by_words(type_: str, parameter: Parameter) -> float:
             return DECLARED
         if _ANYTHING.search(wanted):
             return UNTYPED
+        if type_ in ("int", "float", "complex") and re.search(r"array[- _]?like", wanted, re.IGNORECASE):
+            return UNTYPED
         known = any(re.search(pattern, wanted, re.IGNORECASE) for pattern in _WORDS_OF.values())
         if known or re.search(r"\bgraph\b|frame|matrix|image|model|geometry", wanted):
             return 0.0
@@ -219,4 +221,6 @@ def beside(value: Value, parameter: Parameter) -> float:
     near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
     own = parts(parameter.name)
     known = language()
-    return max((worth * known.likeness(word, part) for word, worth in near for part in own), default=0.0)
+    each = [max((worth * known.likeness(word, part) for word, worth in near), default=0.0) for part in own]
+    # Of `initial_count` a counter is the half.
+    return max(each, default=0.0) * (sum(one >= 0.5 for one in each) / len(own)) ** 0.5 if own else 0.0
