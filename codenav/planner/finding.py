@@ -68,7 +68,9 @@ def queries(words: Sequence[str], known: Language) -> list[str]:
     nouns = [word for word in plain if len(word) > 2 and word not in known.weak]
     if nouns:
         files = " OR ".join(f"file_path: */{word}.py" for word in nouns[:4])
-        told.append(f"(type: ({kinds})) AND (name: {nouns[-1]}* OR {files})")
+        # Names that are written as one word: `getpixel`.
+        inside = " OR ".join(f"name: *{stem(word)}*" for word in nouns[:3] if len(stem(word)) > 3)
+        told.append(f"(type: ({kinds})) AND ({inside or f'name: {nouns[-1]}*'} OR {files})")
     return list(dict.fromkeys(told)) if chosen else []
 
 

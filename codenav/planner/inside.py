@@ -193,7 +193,10 @@ def _texts(modules: list[str]) -> Iterator[str]:
     """Docstrings of modules, and the README that the metadata of their distributions hold."""
     room = TEXTS
     for module in modules:
-        doc = inspect.getdoc(sys.modules.get(module)) or ""
+        try:
+            doc = inspect.getdoc(importlib.import_module(module)) or ""
+        except BaseException:
+            continue
         yield doc[: room // 4]
         room -= len(doc[: room // 4])
     for top in dict.fromkeys(module.partition(".")[0] for module in modules):
