@@ -293,7 +293,9 @@ class Session:
     def _agent(self) -> Agent:
         if self._model is not None:
             return CodeNavAgent(self._model, prompts=self._prompts)
-        return planner.PlannerAgent(files=planner.files_in(self._given) if self._given else ())
+        packages = [name for index in self.indexes for name in index.stats().versions]
+        files = planner.files_in(self._given) if self._given else ()
+        return planner.PlannerAgent(files=files, packages=packages)
 
     def _start(self, folder: Path) -> Sandbox:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""

@@ -46,9 +46,9 @@ def files_in(folder: Path) -> list[str]:
 class PlannerAgent:
     """Satisfies `protocols.Agent` without a model."""
 
-    def __init__(self, *, files: Collection[str] = ()) -> None:
-        """`files`: names in the work folder, which a request may speak of."""
-        self._files = files
+    def __init__(self, *, files: Collection[str] = (), packages: Collection[str] = ()) -> None:
+        """`files`: names in the work folder, which a request may speak of; `packages`: distributions to be used."""
+        self._files, self._packages = files, packages
         self._steps: Steps | None = None
 
     @property
@@ -58,7 +58,7 @@ class PlannerAgent:
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
         """Take up a request; the description is for models."""
-        self._steps = Work(request, files=self._files).steps()
+        self._steps = Work(request, files=self._files, packages=self._packages).steps()
         return "No model: a planner reads the request, finds callables that explain its words, fills and calls them."
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:

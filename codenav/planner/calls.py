@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codenav.actions import Action, Code, CodeObservation, Observation
-from codenav.execution import Execution, Variable
+from codenav.execution import Execution, Outcome, Variable
 from codenav.planner.giving import BUILTIN
 from codenav.planner.survey import Answers, Callable_, answers, asking
 from codenav.planner.writing import Value
@@ -112,6 +112,7 @@ class Caller:
         self._made: dict[str, tuple[Result | None, Execution | None]] = {}
         self._members: dict[str, Answers] = {}
         self._shown: dict[str, str] = {}
+        self._endless: set[str] = set()
 
     def ask(self, question: dict[str, Any], thought: str = "") -> Generator[Action, Observation, Answers]:
         """What the interpreter says; nothing where it cannot."""
@@ -132,6 +133,8 @@ class Caller:
 
     def run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
         """One call in one step; the result gets a new name where it worked. The same call is made once."""
+        if call.item.expression in self._endless:
+            return None, None
         if call.code in self._made:
             before, execution = self._made[call.code]
             return replace(before, calls=(*call.calls, call.item)) if before else None, execution
@@ -143,6 +146,9 @@ class Caller:
     def _run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
         self.count += 1
         made, name, execution = yield from self.assign(call.code, call.imports)
+        if execution is not None and execution.outcome is Outcome.TIMEOUT:
+            # Once is enough.
+            self._endless.add(call.item.expression)
         if made is None or execution is None:
             return None, execution
         lines = tuple(dict.fromkeys((*call.lines, *call.imports, f"{name} = {call.code}")))

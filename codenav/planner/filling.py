@@ -210,6 +210,8 @@ def _named_by_neighbours(filled: Filled, item: Callable_, left: Sequence[Value])
         count = next((place for place, word in enumerate(near) if word in language().stop), 0)
         told = ["_".join(reversed(near[:count]))] if count and near[count] in _INTRODUCING else []
         after = value.literal.after if value.literal is not None else ""
+        if value.literal is not None and value.literal.keyword:
+            told = [value.literal.keyword]
         told = told or ([after] if after and after not in language().stop and value.type in ("int", "float") else [])
         if told and told[0].isidentifier() and all(told[0] != parameter.name for parameter, _ in filled.given):
             named = Parameter(told[0], "KEYWORD_ONLY", False)

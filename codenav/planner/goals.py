@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from codenav.planner.calls import Result
@@ -34,6 +35,7 @@ class Goal:
     nearest: list[str] = field(default_factory=list)
     tries: int = 0
     """Calls that had been made before it was begun."""
+    began: float = field(default_factory=time.monotonic)
     searches: int = 0
     worths: dict[str, float] = field(default_factory=dict)
     """Of each result that was judged, by its repr."""

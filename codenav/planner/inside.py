@@ -209,6 +209,19 @@ def _texts(modules: list[str]) -> Iterator[str]:
             room -= len(text[:room])
 
 
+def _modules(distributions: list[str]) -> Iterator[str]:
+    """What distributions install that can be imported."""
+    from importlib import metadata
+
+    for name in distributions:
+        try:
+            files = metadata.distribution(name).files or []
+        except metadata.PackageNotFoundError:
+            continue
+        tops = dict.fromkeys(file.parts[0].split(".")[0] for file in files if file.suffix in (".py", ".so"))
+        yield from (top for top in tops if top.isidentifier() and not top.startswith("_"))
+
+
 def _readme(folder: str, top: str) -> str:
     """The description in the metadata of the distribution that has put a module into a folder."""
     try:
@@ -231,7 +244,9 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     """Print the answers to one question, after the mark."""
     more: dict[str, Any] = {}
     answers: list[Answer] = []
-    if "texts" in question:
+    if "distributions" in question:
+        more["texts"] = list(_modules(question["distributions"]))
+    elif "texts" in question:
         more["texts"] = list(_texts(question["texts"]))
     elif "items" in question:
         answers = list(_items(question["items"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ from codenav.planner.writing import Value, fit
 
 TRIES = 40
 """Calls that are made for a clause in one go, those for its parameters included."""
+SECONDS = 60.0
+"""For a clause; a call that has begun is not ended for it."""
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""
 
@@ -40,7 +43,7 @@ class Maker:
         return judged(result, goal, self._pool.known)
 
     def spent(self, goal: Goal) -> bool:
-        return self._caller.count - goal.tries >= TRIES
+        return self._caller.count - goal.tries >= TRIES or time.monotonic() - goal.began > SECONDS
 
     def make(self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int) -> Making:
         """Call something, and first whatever makes what it needs; with all literals where that works."""
@@ -220,6 +223,8 @@ class Maker:
         left = goal.meaning.left([target])
         without = {target.expression}
         own = target.owner if parameter.name == "self" else ""
+        if must is not None:
+            values = [must]
         open_ = {value for value in values if value in goal.wanted}
         empty: Result | None = None
         for known in (True, False):
@@ -233,10 +238,17 @@ class Maker:
             for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:
                 if self.spent(goal):
                     return empty
-                result = yield from self.make(item, goal, values, down)
-                if result is None or result.repr == "None" or result.echo or not self._plausible(result, parameter):
-                    continue
-                if must is not None and must not in result.used:
+                made = yield from self.ways(item, goal, values, down)
+                fit_ = [
+                    one
+                    for one in made
+                    if one.repr != "None"
+                    and not one.echo
+                    and self._plausible(one, parameter)
+                    and (must is None or must in one.used)
+                ]
+                result = max(fit_, key=lambda one: (bool(open_ & one.used), self.judged(one, goal)), default=None)
+                if result is None:
                     continue
                 if not open_ or open_ & result.used:
                     return result

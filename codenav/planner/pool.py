@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 
 from codenav.actions import Action, Observation, Search, SearchObservation
@@ -30,8 +30,8 @@ EVERYTHING = "type: (FUNCTION OR CLASS)"
 class Pool:
     """Callables, constants and objects that requests may mean. It grows with each question."""
 
-    def __init__(self, caller: Caller, known: Language) -> None:
-        self.caller, self.known = caller, known
+    def __init__(self, caller: Caller, known: Language, packages: Collection[str] = ()) -> None:
+        self.caller, self.known, self._packages = caller, known, packages
         self.surveys: dict[tuple[str, str], Callable_] = {}
         self._seen: dict[str, CodeBlock] = {}
         self.modules: list[str] = []
@@ -74,6 +74,11 @@ class Pool:
 
     def glance(self) -> Generator[Action, Observation, None]:
         """Where no word is found: what the code base is called."""
+        if self._packages:
+            found = yield from self.caller.ask({"distributions": sorted(self._packages)}, "What can be imported?")
+            self.modules += found.texts
+        if self.modules:
+            return
         observed = yield Search(EVERYTHING)
         if isinstance(observed, SearchObservation):
             blocks = [hit.block for found in observed.results for hit in found.hits]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,6 +47,8 @@ class Literal:
     """The words right before it, nearest first: `width 200`, `by 100`."""
     after: str = ""
     """The word right after it: `3 times`."""
+    keyword: str = ""
+    """What it is given to, as Python writes it: `width=200`."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,20 @@ class Clause:
     literals: tuple[Literal, ...]
     start: int = 0
     """Characters before it in the request."""
+
+    @property
+    def end(self) -> int:
+        """Characters before what comes after it."""
+        return self.start + len(self.text)
+
+    def is_right_before(self, other: Clause, clauses: Sequence[Clause]) -> bool:
+        """Whether nothing stands between two clauses."""
+        return not any(self.start < one.start < other.start for one in clauses)
+
+    def with_(self, other: Clause) -> Clause:
+        """This one after another one that could not be done alone."""
+        words = tuple(dict.fromkeys((*self.words, *other.words)))
+        return Clause(f"{other.text} {self.text}", words, (*other.literals, *self.literals), other.start)
 
     @property
     def asks_whether(self) -> bool:
@@ -148,11 +164,12 @@ def read(request: str, *, files: Collection[str] = (), lists: Language | None = 
     found = []
     for start, end in _cuts(text, literals, known):
         inside = [literal for literal in literals if start <= literal.start < end]
+        inside = list(_numbered(inside, text, known))
         words = tuple(_words(text[start:end], start, inside, known))
         if words or inside:
             piece = text[start:end]
             before = start + len(piece) - len(piece.lstrip())
-            found.append(Clause(piece.strip(), words, tuple(_numbered(inside, text, known)), before))
+            found.append(Clause(piece.strip(), words, tuple(inside), before))
     return found[:MOST_CLAUSES]
 
 
@@ -341,6 +358,9 @@ def _cuts(text: str, literals: list[Literal], known: Language) -> list[tuple[int
 def _is_verb(match: re.Match[str], text: str, known: Language) -> bool:
     """A known verb, or a word before an article as only verbs stand there: `push the`, `close it`."""
     word = match.group().lower()
+    if re.match(r" ?= ?[^=\s]", text[match.end() :]):
+        # What a value is given to.
+        return False
     after = _WORD.match(text[match.end() : match.end() + 20].lstrip())
     return word in known.verbs or (
         word not in known.stop and after is not None and after.group().lower() in known.determiners
@@ -355,6 +375,8 @@ def _words(text: str, offset: int, literals: list[Literal], known: Language) -> 
         if any(begin <= match.start() < end for begin, end, _ in spans):
             continue
         word = match.group().lower().removesuffix("'s").removesuffix("’s")
+        if any(literal.keyword == match.group() for literal in literals):
+            continue
         if word in ("result", "results") and not re.match(r"\s+of\b", text[match.end() :]):
             # Of what came before.
             continue
@@ -379,6 +401,9 @@ def word_parts(literal: Literal) -> list[str]:
     return found if plain in found or not plain.isalpha() else [*found, plain]
 
 
+_KEYWORD = re.compile(r"\b([^\W\d]\w*) ?= ?$")
+
+
 def _numbered(literals: list[Literal], text: str, known: Language) -> Iterator[Literal]:
     """Literals with the words around them."""
     for literal in literals:
@@ -392,4 +417,5 @@ def _numbered(literals: list[Literal], text: str, known: Language) -> Iterator[L
             literal.start,
             tuple(reversed(before))[:4],
             after.group().lower() if after else "",
+            keyword[1] if (keyword := _KEYWORD.search(text, max(0, literal.start - 40), literal.start)) else "",
         )

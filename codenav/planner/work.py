@@ -45,12 +45,20 @@ DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.
 class Work:
     """One request; `steps` yields its actions."""
 
-    def __init__(self, request: str, *, files: Collection[str] = (), known: Language | None = None) -> None:
+    def __init__(
+        self,
+        request: str,
+        *,
+        files: Collection[str] = (),
+        packages: Collection[str] = (),
+        known: Language | None = None,
+    ) -> None:
+        """`files`: in the work folder; `packages`: distributions that the sources are."""
         self._known = known or language()
         self._request = request
         self.clauses = read(request, files=files, lists=self._known)
         self._caller = Caller()
-        self._pool = Pool(self._caller, self._known)
+        self._pool = Pool(self._caller, self._known, packages)
         self._maker = Maker(self._caller, self._pool)
         self._results: list[Result] = []
 
@@ -89,6 +97,10 @@ class Work:
             result = yield from self._clause(goal)
             if result is None and before is not None:
                 result = yield from self._otherwise(before, goal)
+            if result is None and failed and failed[-1].clause.is_right_before(clause, self.clauses):
+                # They may be one thing: `How positive is "…"? Give the score.`
+                goal = self._goal(clause.with_(failed.pop().clause))
+                result = yield from self._clause(goal)
             if result is None:
                 if not (self._results and self._is_shown(goal)):
                     failed.append(goal)
@@ -142,7 +154,7 @@ class Work:
             (*literals, *earlier, *loose),
             wanted,
             tuple(reversed(self._results)),
-            last=clause is self.clauses[-1],
+            last=clause.end >= self.clauses[-1].end,
         )
 
     def _answer(self, last: Result) -> Generator[Action, Observation, str]:

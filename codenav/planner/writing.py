@@ -218,6 +218,8 @@ def beside(value: Value, parameter: Parameter) -> float:
         return 0.0
     if value.is_word and value.literal.text in choices(parameter):
         return 1.0
+    if value.literal.keyword:
+        return float(value.literal.keyword == parameter.name)
     near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
     own = parts(parameter.name)
     known = language()
