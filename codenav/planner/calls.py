@@ -18,7 +18,8 @@ from codenav.planner.writing import Value
 
 LISTED = 1_000
 """Elements of an iterator that are taken."""
-_OPAQUE = re.compile(r"<.* (?:object )?at 0x[0-9a-f]+>", re.DOTALL)
+OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re.DOTALL)
+"""What says nothing of itself."""
 _NOTHING = ("None", "[]", "()", "{}", "set()", "''", "b''")
 
 
@@ -68,7 +69,7 @@ class Result:
     @property
     def opaque(self) -> bool:
         """An object that says nothing of itself."""
-        return bool(_OPAQUE.search(self.repr)) or ": its repr " in self.repr
+        return bool(OPAQUE.search(self.repr))
 
     @property
     def builtin(self) -> bool:

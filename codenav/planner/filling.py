@@ -6,8 +6,9 @@ import ast
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from codenav.planner.reading import Kind
 from codenav.planner.survey import Callable_, Parameter
@@ -61,8 +62,8 @@ class Filled:
         """How well the value goes with its parameter that goes least well."""
         return min((min(fit(value, parameter), EXACT) for parameter, value in self.pairs), default=EXACT)
 
-    def arguments(self, **found: str) -> str:
-        """Between the parentheses of the call; `found` are expressions for what was missing."""
+    def arguments(self, found: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
         shown: list[str] = []
         named = False
         for parameter, code in self._ordered(found):
@@ -75,7 +76,7 @@ class Filled:
                 shown.append(code)
         return ", ".join(shown)
 
-    def _ordered(self, found: dict[str, str]) -> list[tuple[Parameter, str]]:
+    def _ordered(self, found: Mapping[str, str]) -> list[tuple[Parameter, str]]:
         given = [*self.given, *((parameter, found[parameter.name]) for parameter in self.missing)]
         order = {"POSITIONAL_ONLY": 0, "POSITIONAL_OR_KEYWORD": 0, "VAR_POSITIONAL": 1, "KEYWORD_ONLY": 2}
         places = {name: number for number, name in enumerate(self.signature)}
@@ -258,7 +259,7 @@ def _in_star(item: Callable_, values: Sequence[Value]) -> list[Filled]:
         return []
     found = [Filled(tuple((star, value.code) for value in literals), (), tuple(literals), UNTYPED * len(literals))]
     real = [value for value in literals if not value.is_word]
-    if 1 < len(literals):
+    if len(literals) > 1:
         # One alone: the rest may be meant for what is done with the result.
         real.sort(key=lambda value: value.literal is None or value.literal.kind is not Kind.COLLECTION)
         found += [Filled(((star, value.code),), (), (value,), UNTYPED) for value in real[:2]]

@@ -16,7 +16,7 @@ from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit
 
-SURE, GOOD, ENOUGH = 0.95, 0.8, 0.5
+SURE, GOOD, ENOUGH = 0.95, 0.8, 0.55
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
 FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20

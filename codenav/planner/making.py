@@ -144,7 +144,7 @@ class Maker:
             left = [value for value in left if value not in used]
         own = given.pop("self", "") if bound else owner.name if owner else ""
         head = f"{own}.{item.name}" if own else item.expression
-        arguments = filled.arguments(**given)
+        arguments = filled.arguments(given)
         call = Call(
             item,
             head if item.kind == "property" else f"{head}({arguments})",
@@ -247,7 +247,7 @@ class Maker:
                     and self._plausible(one, parameter)
                     and (must is None or must in one.used)
                 ]
-                result = max(fit_, key=lambda one: (bool(open_ & one.used), self.judged(one, goal)), default=None)
+                result = max(fit_, key=lambda one: (len(open_ & one.used), self.judged(one, goal)), default=None)
                 if result is None:
                     continue
                 if not open_ or open_ & result.used:

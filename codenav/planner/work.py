@@ -5,13 +5,12 @@ Everything is a generator of actions that is sent their observations, so that it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Generator
 from dataclasses import replace
 
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
-from codenav.planner.calls import Caller, Making, Result, reason
+from codenav.planner.calls import OPAQUE, Caller, Making, Result, reason
 from codenav.planner.filling import Filled
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
@@ -168,7 +167,7 @@ class Work:
         if last.files:
             told = "" if last.nothing or last.repr == "None" or last.opaque else f"\n{answer}"
             return f"wrote {', '.join(last.files)}{told}"
-        return "" if re.fullmatch(r"<.* (?:object )?at 0x[0-9a-f]+>", answer, re.DOTALL) else answer
+        return "" if OPAQUE.fullmatch(answer) else answer
 
     def _script(self, last: Result) -> str:
         lines = list(dict.fromkeys(line for result in self._results for line in result.lines))

@@ -152,18 +152,25 @@ def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
         yield Way(f"date.fromisoformat({literal.code})", EXACT, ("from datetime import date",))
 
 
+TEXTS = frozenset(
+    ("cfg", "conf", "css", "csv", "eml", "fa", "fasta", "geojson", "html", "ics", "ini", "json", "log", "md", "nt", "po",
+     "py", "rst", "srt", "tex", "toml", "tsv", "ttl", "txt", "vcf", "xml", "yaml", "yml")
+)  # fmt: skip
+"""Endings of files that hold text."""
 OPENING = ("from pathlib import Path",)
 
 
 def opened(literal: Literal, parameter: Parameter) -> str:
     """A file as an open file, with `OPENING`: `open` may be a function of the package by now."""
     binary = re.search(r"bytes|binary", f"{parameter.type} {parameter.text}", re.IGNORECASE)
-    mode = "'rb'" if binary else ""
+    mode = "" if literal.text.rpartition(".")[2].lower() in TEXTS and not binary else "'rb'"
     return f"Path({literal.code}).open({mode})"
 
 
 def _is_open_file(parameter: Parameter) -> bool:
-    if re.search(r"[Pp]ath|\bstr\b(?!\])|filename", parameter.type):
+    if re.search(r"[Pp]ath|\bstr\b(?!\])|file ?name", parameter.type) or re.search(
+        r"file ?name|\bpath\b", parameter.text
+    ):
         return False
     return bool(
         re.search(r"\b\w*IO\b|file[- ](?:object|like)|stream", f"{parameter.type} {parameter.text}")

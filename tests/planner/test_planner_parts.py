@@ -255,7 +255,7 @@ def test_what_nothing_fills_is_missing() -> None:
     area = function("area", needs("geometry", "shapely.Geometry"))
     (filled,) = fillings(area, values("the area of 'x'"))
     assert [one.name for one in filled.missing] == ["geometry"]
-    assert filled.arguments(geometry="result_1") == "result_1"
+    assert filled.arguments({"geometry": "result_1"}) == "result_1"
 
 
 def test_a_word_beside_a_value_names_an_optional_parameter() -> None:
@@ -267,7 +267,7 @@ def test_what_is_left_goes_into_optional_parameters_in_order() -> None:
     path = function("shortest_path", needs("graph", "Graph"), takes("source", "None"), takes("target", "None"))
     filled = fillings(path, values("from 0 to 33"))[0]
     more = optional_fillings(path, filled, values("from 0 to 33"))
-    assert more[0].arguments(graph="g") == "g, source=0, target=33"
+    assert more[0].arguments({"graph": "g"}) == "g, source=0, target=33"
 
 
 def test_keywords_of_any_name_are_named_by_the_words_before_a_literal() -> None:

@@ -1,0 +1,221 @@
+"""Fits how the offline planner weighs evidence (`codenav/planner/weights.json`) to requests whose answers are known.
+
+    python benchmarks/planner_weights.py              # print how the weights do, fitted without the package asked
+    python benchmarks/planner_weights.py --write      # and write those that are fitted to all
+
+Takes the development half and the tuning requests of `planner.py`, never the half that is put away. The planner runs
+each request and tries far more than it does for a user; every result that it judges is a row: the evidence, and whether
+the answer's pattern accepts it. Two models are fitted. The first ranks: a softmax over the results of a request
+(Cao et al. 2007, Learning to rank, ListNet's top-one loss) and, weighed by it, a logistic loss, so that its value is a
+chance as well. The second says whether the best is claimed: a logistic model over its log odds, its lead over all
+results that read otherwise, and how many there are. The table is cross-validated in ten folds by package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from planner import Request, environment, read, variables
+
+from codenav.config import home
+
+WEIGHTS = Path(__file__).parents[1] / "codenav" / "planner" / "weights.json"
+SETS = ("development", "tuning")
+FOLDS, INNER = 10, 8
+SHRINK = {"evidence": 0.5, "claim": 0.1}
+"""Weights of the squares of the coefficients in the losses."""
+STEPS, RATE = 1_500, 0.05
+"""Of Adam (Kingma and Ba 2015, the constants of its section 2)."""
+BOUNDS = (0.3, 0.4, 0.5, 0.6, 0.7)
+TRIES = 60
+"""Calls for a clause."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The results of one request."""
+
+    package: str
+    evidence: np.ndarray
+    """Results x features, the last of them 1."""
+    right: np.ndarray
+    reprs: Sequence[str]
+
+
+def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str, float], bool, str]]:
+    """Evidence, whether it is right, and what it looks like, of each result for the last clause of a request."""
+    request, venv, env = job
+    os.environ.update(env)
+    import codenav
+    from codenav.planner import evidence, making, work
+
+    found: dict[tuple[str, ...], tuple[dict[str, float], bool, str]] = {}
+    plain = making.judged
+
+    def watch(result: Any, goal: Any, known: Any) -> float:
+        asks = known.asks(goal.clause.text)
+        if goal.last and not (asks and result.type not in ("int", "float", "str", "bool", "complex")):
+            # What is still to be counted is not what the pattern is for.
+            told = evidence.evidence(result, goal, known)
+            found[result.lines] = told, accepts(request, (result.repr, result.printed)), result.repr
+        return plain(result, goal, known)
+
+    making.judged, making.TRIES, work.SURE, making.SURE, work.GOOD, work.FAR = watch, TRIES, 2.0, 2.0, 2.0, 0.6
+    with tempfile.TemporaryDirectory() as name:
+        request.prepare(Path(name))
+        codenav.run(request.request, on=request.source, python=venv, work_dir=name, model="planner", code_timeout=5)
+    return list(found.values())
+
+
+def accepts(request: Request, shown: Sequence[str]) -> bool:
+    """Whether the pattern accepts one of the ways to print it."""
+    texts = list(shown)
+    try:
+        texts.append(str(ast.literal_eval(shown[0])))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        texts.append(shown[0].strip("'\""))
+    return any(re.search(request.answer, text, re.MULTILINE) for text in texts if text)
+
+
+def collect(cache: Path) -> tuple[list[str], list[Asked]]:
+    """The names of the features, and all requests that have results; those that make files have no pattern to learn."""
+    jobs = []
+    for half in SETS:
+        requests = read(half)
+        venv = environment(sorted({request.package for request in requests}), cache)
+        jobs += [(one, venv, variables(cache, half)) for one in requests if one.answer and not one.file]
+    names: list[str] = []
+    asked = []
+    with ProcessPoolExecutor(os.cpu_count(), max_tasks_per_child=10) as pool:
+        for number, ((request, *_), rows) in enumerate(zip(jobs, pool.map(judged, jobs), strict=True), 1):
+            print(f"\r{number}/{len(jobs)} requests", end="", file=sys.stderr)
+            if rows:
+                names = names or list(rows[0][0])
+                table = np.array([[*(row[0][name] for name in names), 1.0] for row in rows])
+                right = np.array([float(row[1]) for row in rows])
+                asked.append(Asked(request.package, table, right, [row[2] for row in rows]))
+    print(file=sys.stderr)
+    return names, asked
+
+
+def descend(loss: Any, size: int) -> np.ndarray:
+    """The weights at which a loss is least, from its gradient."""
+    weights, mean, spread = np.zeros(size), np.zeros(size), np.zeros(size)
+    for step in range(1, STEPS + 1):
+        slope = loss(weights)
+        mean, spread = 0.9 * mean + 0.1 * slope, 0.999 * spread + 0.001 * slope**2
+        weights = weights - RATE * (mean / (1 - 0.9**step)) / (np.sqrt(spread / (1 - 0.999**step)) + 1e-8)
+    return weights
+
+
+def ranking(asked: Sequence[Asked]) -> np.ndarray:
+    """The first model: a weight for each feature, and the bias."""
+    rows = np.vstack([one.evidence for one in asked])
+    right = np.concatenate([one.right for one in asked])
+    group = np.repeat(np.arange(len(asked)), [len(one.right) for one in asked])
+    starts = np.searchsorted(group, np.arange(len(asked)))
+    solvable = np.array([one.right.any() for one in asked])[group]
+    features = rows[:, :-1]
+
+    def slope(weights: np.ndarray) -> np.ndarray:
+        scores = features @ weights[:-1]
+        raised = np.exp(scores - np.maximum.reduceat(scores, starts)[group])
+        share = raised / np.add.reduceat(raised, starts)[group]
+        hits = raised * right
+        hit = hits / np.maximum(np.add.reduceat(hits, starts)[group], 1e-12)
+        ranked = features.T @ ((share - hit) * solvable)
+        chance = 1 / (1 + np.exp(-(scores + weights[-1])))
+        both = rows.T @ (share * (chance - right))
+        both[:-1] += ranked + SHRINK["evidence"] * weights[:-1]
+        return both
+
+    return descend(slope, rows.shape[1])
+
+
+def lead(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
+    """What the second model sees of a request, and whether the best result is right."""
+    from codenav.planner.judging import FARTHEST, MANY, UNRIVALLED
+
+    scores = one.evidence @ weights
+    best = int(scores.argmax())
+    others = [score for score, shown in zip(scores, one.reprs, strict=True) if shown != one.reprs[best]]
+    gap = min(FARTHEST, scores[best] - max(others)) if others else UNRIVALLED
+    return np.array([scores[best], gap, len(set(one.reprs)) / MANY, 1.0]), one.right[best]
+
+
+def claiming(asked: Sequence[Asked]) -> np.ndarray:
+    """The second model, from rankings that were fitted without the package that is asked."""
+    seen = [lead(weights, one) for weights, held in folds(asked, INNER) for one in held]
+    table, right = np.array([row for row, _ in seen]), np.array([hit for _, hit in seen])
+
+    def slope(weights: np.ndarray) -> np.ndarray:
+        return table.T @ (1 / (1 + np.exp(-table @ weights)) - right) + SHRINK["claim"] * weights
+
+    return descend(slope, table.shape[1])
+
+
+def folds(asked: Sequence[Asked], count: int) -> Iterator[tuple[np.ndarray, list[Asked]]]:
+    """The ranking fitted to all but some packages, and what is asked of these."""
+    packages = sorted({one.package for one in asked})
+    random.Random(1).shuffle(packages)
+    for number in range(count):
+        held = set(packages[number::count])
+        yield ranking([one for one in asked if one.package not in held]), [one for one in asked if one.package in held]
+
+
+def report(asked: Sequence[Asked]) -> None:
+    """The table: what is solved and wrongly claimed at each bound, cross-validated."""
+    seen = []
+    packages = sorted({one.package for one in asked})
+    random.Random(2).shuffle(packages)
+    for number in range(FOLDS):
+        held = set(packages[number::FOLDS])
+        known = [one for one in asked if one.package not in held]
+        first, second = ranking(known), claiming(known)
+        for one in asked:
+            if one.package in held:
+                row, right = lead(first, one)
+                seen.append((1 / (1 + np.exp(-row @ second)), right))
+    print(f"{len(asked)} requests, {sum(one.right.any() for one in asked)} with a right result, the best one right in "
+          f"{int(sum(right for _, right in seen))}")  # fmt: skip
+    print(f"{'claimed from':>12} {'solved':>8} {'wrong':>8}")
+    for bound in BOUNDS:
+        claimed = [right for chance, right in seen if chance >= bound]
+        solved = sum(claimed)
+        print(f"{bound:>12} {100 * solved / len(seen):>6.0f} % {100 * (len(claimed) - solved) / len(seen):>6.0f} %")
+
+
+def main() -> None:
+    """Print the table; write the weights where asked."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name} for the planner")
+    options = parser.parse_args()
+    names, asked = collect(home("cache") / "benchmarks" / "planner")
+    report(asked)
+    if options.write:
+        first, second = ranking(asked), claiming(asked)
+        told = {
+            "evidence": {name: round(float(value), 2) for name, value in zip([*names, "bias"], first, strict=True)},
+            "claim": {
+                name: round(float(value), 2)
+                for name, value in zip(("worth", "gap", "tried", "bias"), second, strict=True)
+            },
+        }
+        WEIGHTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
