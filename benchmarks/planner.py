@@ -1,8 +1,9 @@
-"""The offline planner: 90 plain requests on 45 packages of different kinds, through the real command line.
+"""The offline planner: 266 plain requests on 133 packages of different kinds, through the real command line.
 
     python benchmarks/planner.py                              # the development half
     python benchmarks/planner.py --half put-away              # its totals, and nothing else of it
     python benchmarks/planner.py --half both
+    python benchmarks/planner.py --half tuning                # what the weights are fitted to
     python benchmarks/planner.py --only petl --verbose
     python benchmarks/planner.py --references                 # runs no request: the sets against their packages
     python benchmarks/planner.py --tsv before.tsv             # the rows of the development half, to compare
@@ -52,6 +53,8 @@ from codenav.config import home
 
 DATA = Path(__file__).parent / "planner"
 HALVES = {"development": "requests.jsonl", "put-away": "put_away.jsonl"}
+SETS = {**HALVES, "tuning": "tuning.jsonl"}
+"""The third belongs to neither half: `planner_weights.py` fits weights to it, and to the development half."""
 VERDICTS = ("solved", "wrong", "unsolved")
 SOLVED, WRONG, SECONDS = 70, 15, 3.0
 """The bars, in %, % and seconds."""
@@ -111,7 +114,7 @@ class Outcome:
 
 def read(half: str) -> list[Request]:
     """The records of one half."""
-    lines = (DATA / HALVES[half]).read_text(encoding="utf-8").splitlines()
+    lines = (DATA / SETS[half]).read_text(encoding="utf-8").splitlines()
     return [Request(**json.loads(line)) for line in lines]
 
 
@@ -141,7 +144,7 @@ def check_references(half: str, requests: Sequence[Request], venv: Path) -> None
             if done.returncode or not request.accepts(done.stdout, folder):
                 failed.append((request, (done.stdout + done.stderr).strip()))
     print(f"{half}: {len(requests) - len(failed)} of {len(requests)} references give an answer that is accepted")
-    for request, output in failed if half == "development" else []:
+    for request, output in failed if half != "put-away" else []:
         print(f"  {request.request}\n    {short(output)}")
 
 
@@ -209,7 +212,7 @@ def run_half(half: str, requests: Sequence[Request], venv: Path, cache: Path) ->
             if sys.stderr.isatty():
                 print(f"\r{half} {len(outcomes)}/{len(requests)} ", end="", file=sys.stderr, flush=True)
     finally:
-        if half != "development":
+        if half == "put-away":
             shutil.rmtree(Path(env["CODENAV_HOME"]) / "episodes", ignore_errors=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
@@ -257,7 +260,7 @@ def write_rows(path: Path, outcomes: Sequence[Outcome]) -> None:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--half", choices=[*HALVES, "both"], default="development")
+    parser.add_argument("--half", choices=[*SETS, "both"], default="development")
     parser.add_argument("--only", metavar="TEXT", help="requests and packages of the development half that hold it")
     parser.add_argument("--verbose", action="store_true", help="every request of the development half")
     parser.add_argument("--references", action="store_true", help="check the sets of both halves and run no request")
@@ -267,7 +270,7 @@ def main() -> None:
         parser.error("--only is for the development half: the other one is told by its totals alone")
     if options.tsv and options.half == "put-away":
         parser.error("--tsv is for the development half")
-    halves = {half: read(half) for half in HALVES}
+    halves = {half: read(half) for half in (["tuning"] if options.half == "tuning" else HALVES)}
     cache = home("cache") / "benchmarks" / "planner"
     venv = environment(sorted({request.package for requests in halves.values() for request in requests}), cache)
     if options.only:
@@ -275,7 +278,7 @@ def main() -> None:
         halves = {"development": [one for one in requests if wanted in f"{one.package} {one.request}".casefold()]}
         if not halves["development"]:
             sys.exit(f"no request of the development half holds {options.only}")
-    elif not options.references and options.half != "both":
+    elif not options.references and options.half in HALVES:
         halves = {options.half: halves[options.half]}
     for half, requests in halves.items():
         check_references(half, requests, venv)
@@ -283,7 +286,7 @@ def main() -> None:
         return
     print(machine(), flush=True)
     outcomes = {half: run_half(half, requests, venv, cache) for half, requests in halves.items()}
-    for outcome in outcomes.get("development", []):
+    for outcome in [one for half, found in outcomes.items() if half != "put-away" for one in found]:
         if options.verbose or outcome.verdict != "solved":
             print(f"{outcome.verdict:<8} {outcome.request.request}\n         {outcome.status}: {short(outcome.answer)}")
     if options.tsv:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from planner import Request, environment, read, variables
+from planner import HALVES, Request, environment, read, variables
 
 from codenav.config import home
 
@@ -39,6 +39,8 @@ SHRINK = {"evidence": 0.5, "claim": 0.1}
 """Weights of the squares of the coefficients in the losses."""
 STEPS, RATE = 1_500, 0.05
 """Of Adam (Kingma and Ba 2015, the constants of its section 2)."""
+IMPOSSIBLE = 0.3
+"""What a request that cannot be done counts beside one that can."""
 BOUNDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 TRIES = 60
 """Calls for a clause."""
@@ -53,6 +55,15 @@ class Asked:
     """Results x features, the last of them 1."""
     right: np.ndarray
     reprs: Sequence[str]
+    weight: float = 1.0
+
+    def impossible(self) -> Asked | None:
+        """The same, asked of a package that cannot do it: what is right is not there."""
+        wrong = self.right == 0
+        if not wrong.any() or wrong.all():
+            return None
+        shown = [one for one, kept in zip(self.reprs, wrong, strict=True) if kept]
+        return Asked(self.package, self.evidence[wrong], self.right[wrong], shown, IMPOSSIBLE)
 
 
 def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str, float], bool, str]]:
@@ -95,11 +106,12 @@ def collect(cache: Path) -> tuple[list[str], list[Asked]]:
     jobs = []
     for half in SETS:
         requests = read(half)
-        venv = environment(sorted({request.package for request in requests}), cache)
+        beside = [one for other in HALVES for one in read(other)] if half in HALVES else requests
+        venv = environment(sorted({request.package for request in beside}), cache)
         jobs += [(one, venv, variables(cache, half)) for one in requests if one.answer and not one.file]
     names: list[str] = []
     asked = []
-    with ProcessPoolExecutor(os.cpu_count(), max_tasks_per_child=10) as pool:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
         for number, ((request, *_), rows) in enumerate(zip(jobs, pool.map(judged, jobs), strict=True), 1):
             print(f"\r{number}/{len(jobs)} requests", end="", file=sys.stderr)
             if rows:
@@ -127,6 +139,7 @@ def ranking(asked: Sequence[Asked]) -> np.ndarray:
     right = np.concatenate([one.right for one in asked])
     group = np.repeat(np.arange(len(asked)), [len(one.right) for one in asked])
     starts = np.searchsorted(group, np.arange(len(asked)))
+    weight = np.array([one.weight for one in asked])[group]
     solvable = np.array([one.right.any() for one in asked])[group]
     features = rows[:, :-1]
 
@@ -138,7 +151,7 @@ def ranking(asked: Sequence[Asked]) -> np.ndarray:
         hit = hits / np.maximum(np.add.reduceat(hits, starts)[group], 1e-12)
         ranked = features.T @ ((share - hit) * solvable)
         chance = 1 / (1 + np.exp(-(scores + weights[-1])))
-        both = rows.T @ (share * (chance - right))
+        both = rows.T @ (weight * share * (chance - right))
         both[:-1] += ranked + SHRINK["evidence"] * weights[:-1]
         return both
 
@@ -158,11 +171,11 @@ def lead(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
 
 def claiming(asked: Sequence[Asked]) -> np.ndarray:
     """The second model, from rankings that were fitted without the package that is asked."""
-    seen = [lead(weights, one) for weights, held in folds(asked, INNER) for one in held]
-    table, right = np.array([row for row, _ in seen]), np.array([hit for _, hit in seen])
+    seen = [(*lead(weights, one), one.weight) for weights, held in folds(asked, INNER) for one in held]
+    table, right, weight = (np.array(column) for column in zip(*seen, strict=True))
 
     def slope(weights: np.ndarray) -> np.ndarray:
-        return table.T @ (1 / (1 + np.exp(-table @ weights)) - right) + SHRINK["claim"] * weights
+        return table.T @ (weight * (1 / (1 + np.exp(-table @ weights)) - right)) + SHRINK["claim"] * weights
 
     return descend(slope, table.shape[1])
 
@@ -178,7 +191,7 @@ def folds(asked: Sequence[Asked], count: int) -> Iterator[tuple[np.ndarray, list
 
 def report(asked: Sequence[Asked]) -> None:
     """The table: what is solved and wrongly claimed at each bound, cross-validated."""
-    seen = []
+    seen: list[tuple[float, float, float]] = []
     packages = sorted({one.package for one in asked})
     random.Random(2).shuffle(packages)
     for number in range(FOLDS):
@@ -188,14 +201,17 @@ def report(asked: Sequence[Asked]) -> None:
         for one in asked:
             if one.package in held:
                 row, right = lead(first, one)
-                seen.append((1 / (1 + np.exp(-row @ second)), right))
-    print(f"{len(asked)} requests, {sum(one.right.any() for one in asked)} with a right result, the best one right in "
-          f"{int(sum(right for _, right in seen))}")  # fmt: skip
-    print(f"{'claimed from':>12} {'solved':>8} {'wrong':>8}")
+                seen.append((1 / (1 + np.exp(-row @ second)), right, one.weight))
+    real = [(chance, right) for chance, right, weight in seen if weight == 1.0]
+    print(f"{len(real)} requests, {sum(one.right.any() for one in asked)} with a right result, the best one right in "
+          f"{int(sum(right for _, right in real))}")  # fmt: skip
+    print(f"{'claimed from':>12} {'solved':>8} {'wrong':>8} {'claimed, the right results taken away':>40}")
+    others = [chance for chance, _, weight in seen if weight < 1.0]
     for bound in BOUNDS:
-        claimed = [right for chance, right in seen if chance >= bound]
-        solved = sum(claimed)
-        print(f"{bound:>12} {100 * solved / len(seen):>6.0f} % {100 * (len(claimed) - solved) / len(seen):>6.0f} %")
+        claimed = [right for chance, right in real if chance >= bound]
+        shares = (sum(claimed) / len(real), 1 - sum(claimed) / len(real) - (len(real) - len(claimed)) / len(real))
+        lost = sum(chance >= bound for chance in others) / len(others)
+        print(f"{bound:>12} {100 * shares[0]:>6.0f} % {100 * shares[1]:>6.0f} % {100 * lost:>38.0f} %")
 
 
 def main() -> None:
@@ -203,7 +219,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name} for the planner")
     options = parser.parse_args()
-    names, asked = collect(home("cache") / "benchmarks" / "planner")
+    names, real = collect(home("cache") / "benchmarks" / "planner")
+    asked = [*real, *(other for one in real if (other := one.impossible()) is not None)]
     report(asked)
     if options.write:
         first, second = ranking(asked), claiming(asked)

@@ -49,6 +49,10 @@ class Result:
     """Literals that stand in another order than in the request."""
     worst: float = 1.0
     """How well the literal goes with its parameter that goes least well."""
+    packed: bool = False
+    """Whether literals were put together into a list, or one was taken apart."""
+    number: int = 0
+    """Of the call that gave it."""
 
     @property
     def nothing(self) -> bool:
@@ -96,6 +100,7 @@ class Call:
     """Literals that went to parameters which may be left out, for their types alone."""
     swapped: int = 0
     worst: float = 1.0
+    packed: bool = False
     """As in `Result`, calls before it included."""
 
 
@@ -157,7 +162,7 @@ class Caller:
             name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
             tuple(execution.files), execution.stdout.strip(), call.named, call.guessed,
             same=bool(call.receiver) and made.repr == self._shown.get(call.receiver),
-            swapped=call.swapped, worst=call.worst,
+            swapped=call.swapped, worst=call.worst, packed=call.packed, number=self.count,
         )  # fmt: skip
         self._shown[name] = made.repr
         if done.opaque or done.type in (

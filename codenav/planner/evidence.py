@@ -32,7 +32,6 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     unused = len(goal.wanted - result.used)
     whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
     counts = known.asks(goal.clause.text) == "count"
-    criterion = _criterion(goal, known)
     makes = bool(known.making & set(goal.meaning.words))
     nothing = result.nothing
     unasked = meaning.unasked(described)
@@ -57,6 +56,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "same": float(result.same),
         "swapped": min(result.swapped, 2),
         "worst": result.worst,
+        "packed": float(result.packed),
         "none": float(nothing and result.repr == "None"),
         "empty": float(nothing and result.repr != "None"),
         "echo": float(result.echo),
@@ -67,7 +67,6 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "not_asked_whether": float(is_bool and not whether),
         "no_yes_or_no": float(whether and not is_bool),
         "no_number": float(counts and result.type in ("bool", "str")),
-        "criterion": float(bool(criterion) and criterion in meaning.left(result.calls, met)),
         "elsewhere": float(bool(goal.earlier) and not result.linked and goal.clause.refers_back),
         "unlinked": float(bool(goal.earlier) and not result.linked and not goal.clause.refers_back),
         "shown": float(last.shown > 0),
@@ -93,9 +92,10 @@ def tells(result: Result) -> bool:
     return any(piece.strip("'") not in given for piece in shown)
 
 
-def _criterion(goal: Goal, known: Language) -> str:
-    """By what the highest or lowest is meant: `the highest betweenness`; empty where nothing says it."""
+def misses_criterion(result: Result, goal: Goal, known: Language) -> bool:
+    """Whether nothing that was called stands for what is to be highest or lowest: `the highest betweenness`."""
     if known.asks(goal.clause.text) not in ("most", "least"):
-        return ""
-    words = goal.clause.words
-    return next((after for word, after in itertools.pairwise(words) if word in known.asking), "")
+        return False
+    pairs = itertools.pairwise(goal.clause.words)
+    criterion = next((after for word, after in pairs if word in known.asking), "")
+    return bool(criterion) and criterion in goal.meaning.left(result.calls, met_beside(result))

@@ -44,6 +44,8 @@ class Filled:
     """The names of all parameters, in their order."""
     pairs: tuple[tuple[Parameter, Value], ...] = ()
     """What went where, as far as one value went to one parameter."""
+    packed: bool = False
+    """Whether literals were put together into a list, or one was taken apart."""
 
     @property
     def swapped(self) -> int:
@@ -60,7 +62,8 @@ class Filled:
     @property
     def worst(self) -> float:
         """How well the value goes with its parameter that goes least well."""
-        return min((min(fit(value, parameter), EXACT) for parameter, value in self.pairs), default=EXACT)
+        worths = (min(fit(value, parameter), EXACT) for parameter, value in self.pairs)
+        return min(worths, default=UNTYPED if self.used else EXACT)
 
     def arguments(self, found: Mapping[str, str] = MappingProxyType({})) -> str:
         """Between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
@@ -140,9 +143,9 @@ def _choices(required: Sequence[Parameter], values: Sequence[Value]) -> list[tup
             return
         last = max((values.index(value) for value in taken if value is not None), default=-1)
         for value in fitting[len(taken)]:
-            if len(found) < MOST_CHOICES and (value is None or value not in taken):
-                if everything or value is None or values.index(value) > last:
-                    choose((*taken, value))
+            free = value is None or (value not in taken and (everything or values.index(value) > last))
+            if free and len(found) < MOST_CHOICES:
+                choose((*taken, value))
 
     choose(())
     return sorted(found, key=lambda choice: -sum(value is not None for value in choice))[:200]
@@ -234,7 +237,7 @@ def _spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Fill
     kinds = [Value(code, type(ast.literal_eval(code)).__name__) for code in members]
     if not all(by_words(kind.type, parameter) for kind, parameter in zip(kinds, required, strict=True)):
         return []
-    return [Filled(tuple(zip(required, members, strict=True)), (), tuple(held), DECLARED * len(required))]
+    return [Filled(tuple(zip(required, members, strict=True)), (), tuple(held), DECLARED * len(required), packed=True)]
 
 
 def _packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
@@ -248,7 +251,7 @@ def _packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     worth = by_words("list", first)
     if worth < DECLARED and not (worth and first.required):
         return []
-    return [Filled(((first, code),), (), tuple(literals), worth / 2)]
+    return [Filled(((first, code),), (), tuple(literals), worth / 2, packed=True)]
 
 
 def _in_star(item: Callable_, values: Sequence[Value]) -> list[Filled]:

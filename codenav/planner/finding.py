@@ -13,8 +13,8 @@ from codenav.planner.words import Language, abbreviates, parts, segmented, stem
 
 NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, SAID, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.34, 0.3
 """What a word of the clause counts that stands in the name, in the class, in the module, among the parameters, among
-their types, in the first sentence of the docstring, beside an example, or further down in the docstring. A callable is chosen by its name first, as a
-person would."""
+their types, in the first sentence of the docstring, beside an example, or further down in the docstring. A
+callable is chosen by its name first, as a person would."""
 PACKAGE = 0.5
 """The same for the package's own name, which all in it have."""
 ABBREVIATION = 0.9

@@ -10,15 +10,18 @@ from functools import cache
 from importlib import resources
 
 from codenav.planner.calls import Result
-from codenav.planner.evidence import evidence
+from codenav.planner.evidence import evidence, misses_criterion
 from codenav.planner.goals import Goal, shape
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit
 
-SURE, GOOD, ENOUGH = 0.95, 0.8, 0.55
+SURE, GOOD, ENOUGH = 0.95, 0.8, 0.4
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
+ASIDE = 4.0
+"""Taken off the log odds of a result that has nothing to do with what is to be highest or lowest: too rare in requests
+for a weight to be fitted."""
 FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
 """How far ahead of the next one a result counts at most, and where there is no other; results that are many."""
 EXPORTED = 0.1
@@ -71,13 +74,14 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     """
     weights = _weights()["evidence"]
     found = evidence(result, goal, known)
-    worth = _logistic(weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in found.items()))
+    score = weights["bias"] + sum(weights[name] * value for name, value in found.items())
+    worth = _logistic(score - ASIDE * misses_criterion(result, goal, known))
     goal.worths[result.repr] = max(worth, goal.worths.get(result.repr, 0.0))
     return worth
 
 
 def certainty(result: Result, worth: float, goal: Goal) -> float:
-    """How likely the best result is right, 0 to 1, seen beside the others: one that is far ahead is, of many few are."""
+    """How likely the best result is right, 0 to 1, seen beside the others: whether it is far ahead, and of how many."""
     weights = _weights()["claim"]
     others = [_log_odds(other) for shown, other in goal.worths.items() if shown != result.repr]
     own = _log_odds(worth)

@@ -115,6 +115,7 @@ class Maker:
         guessed = filled.guessed + (owner.guessed if owner else 0)
         named = filled.named + (owner.named if owner else 0)
         swapped = filled.swapped + (owner.swapped if owner else 0)
+        packed = filled.packed or (owner is not None and owner.packed)
         worst = min(filled.worst, owner.worst if owner else filled.worst)
         given: dict[str, str] = {}
         imports: list[str] = []
@@ -137,6 +138,7 @@ class Maker:
             named += result.named
             swapped += result.swapped
             worst = min(worst, result.worst)
+            packed |= result.packed
             used |= self._used(result, goal)
             lines += result.lines
             imports += [line for line in result.lines if line.startswith("from ")]
@@ -157,6 +159,7 @@ class Maker:
             guessed,
             swapped,
             worst,
+            packed,
         )
         done, execution = yield from self._caller.run(call)
         if done is not None or execution is None or execution.error is None:

@@ -271,7 +271,8 @@ def _quoted(text: str, at: int) -> Literal | None:
 _FORMULA = re.compile(r"[A-Za-z0-9_.()+\-*/^ ]{3,200}")
 _OPERATORS = re.compile(r"[*/^]| [+-] ")
 _IN_FORMULAS = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.expr_context
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant,
+    ast.operator, ast.unaryop, ast.expr_context,
 )  # fmt: skip
 SYMBOL = 3
 """Letters of a name in a formula, unless it is called."""

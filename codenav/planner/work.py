@@ -217,6 +217,9 @@ class Work:
         if goal.earlier and goal.clause.refers_back and not best[1].linked:
             goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
             return None
+        if best[1].files and self._caller.count > best[1].number:
+            # What was tried after it may have written the same file.
+            yield Code(best[1].lines[-1])
         return (yield from self._finished(best[1], goal))
 
     def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:

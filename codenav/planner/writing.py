@@ -153,8 +153,8 @@ def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
 
 
 TEXTS = frozenset(
-    ("cfg", "conf", "css", "csv", "eml", "fa", "fasta", "geojson", "html", "ics", "ini", "json", "log", "md", "nt", "po",
-     "py", "rst", "srt", "tex", "toml", "tsv", "ttl", "txt", "vcf", "xml", "yaml", "yml")
+    ("cfg", "conf", "css", "csv", "eml", "fa", "fasta", "geojson", "html", "ics", "ini", "json", "log", "md", "nt",
+     "po", "py", "rst", "srt", "tex", "toml", "tsv", "ttl", "txt", "vcf", "xml", "yaml", "yml")
 )  # fmt: skip
 """Endings of files that hold text."""
 OPENING = ("from pathlib import Path",)

@@ -15,7 +15,7 @@ from codenav.planner.finding import Described, Meaning, queries
 from codenav.planner.mending import mended
 from codenav.planner.reading import read
 from codenav.planner.survey import Answers, Callable_, Parameter, answers, asking
-from codenav.planner.words import language, likeness, parts, segmented
+from codenav.planner.words import abbreviates, language, likeness, parts, segmented
 from codenav.planner.writing import Value
 
 
@@ -24,11 +24,24 @@ from codenav.planner.writing import Value
     [
         ("encode", "encoding", 1.0), ("pluralize", "plural", 1.0), ("cities", "city", 1.0), ("box", "boxes", 1.0),
         ("distance", "dist", 0.7), ("area", "arena", 0.0), ("is", "island", 0.0), ("describe", "description", 0.6),
-        ("internal", "international", 0.6), ("position", "possible", 0.0),
+        ("internal", "international", 0.6), ("position", "possible", 0.0), ("payment", "pmt", 0.7),
+        ("fmt", "format", 0.7), ("cnt", "can", 0.0),
     ],
 )  # fmt: skip
 def test_words_that_mean_the_same(one: str, other: str, expected: float) -> None:
     assert likeness(one, other) == likeness(other, one) == expected
+
+
+@pytest.mark.parametrize(
+    ("short", "words", "expected"),
+    [
+        ("isqrt", ("integer", "square", "root"), True), ("stdev", ("standard", "deviation"), True),
+        ("irr", ("internal", "rate", "return"), True), ("gcd", ("greatest", "common", "divisor"), True),
+        ("sort", ("shortest", "path"), False), ("irr", ("internal", "rate"), True), ("i", ("internal", "rate"), False),
+    ],
+)  # fmt: skip
+def test_a_word_that_abbreviates_several(short: str, words: tuple[str, ...], expected: bool) -> None:
+    assert abbreviates(short, words) is expected
 
 
 def test_the_words_of_an_identifier() -> None:
@@ -282,7 +295,9 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
     (filled, *_) = fillings(function("day", needs("when", "datetime.date")), values("the day of 2024-07-04"))
     assert (filled.arguments(), filled.imports) == ("date.fromisoformat('2024-07-04')", ("from datetime import date",))
     (filled, *_) = fillings(function("load", needs("fp", "IO[str]")), values("load a.toml"))
-    assert filled.arguments() == "open('a.toml')"
+    assert filled.arguments() == "Path('a.toml').open()"
+    (filled, *_) = fillings(function("load", needs("fp", "IO[bytes]")), values("load a.png"))
+    assert (filled.arguments(), filled.imports) == ("Path('a.png').open('rb')", ("from pathlib import Path",))
     box = Callable_("from m import Box", "Box", "class", parameters=(Parameter("arg", "POSITIONAL_ONLY", False),))
     (more, *_) = optional_fillings(box, fillings(box, values("{'a': 1}"))[0], values("{'a': 1}"))
     assert more.arguments() == "{'a': 1}"
@@ -296,7 +311,7 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
         ("digest of '12'", "TypeError: '<' not supported between instances of 'str' and 'int'", "12"),
         ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'strftime'",
          "date.fromisoformat('2024-01-02')"),
-        ("digest of a.csv", "AttributeError: 'str' object has no attribute 'read'", "open('a.csv')"),
+        ("digest of a.csv", "AttributeError: 'str' object has no attribute 'read'", "Path('a.csv').open()"),
         ("digest of 'a,b'", "AttributeError: 'str' object has no attribute 'read'", "StringIO('a,b')"),
     ],
 )  # fmt: skip
@@ -305,3 +320,30 @@ def test_a_message_says_how_an_argument_is_written(call: str, error: str, other:
     kind, _, text = error.partition(": ")
     failed = Execution(Outcome.ERROR, error=ExecutionError(kind, text))
     assert other in [one.arguments() for one in mended(filled, failed)]
+
+
+def test_a_literal_that_is_given_to_a_name_goes_there() -> None:
+    render = function("render", needs("template", "str"), Parameter("data", "VAR_KEYWORD", False))
+    assert first(render, "Render 'Hello {{ you }}' with you='Bo'") == "'Hello {{ you }}', you='Bo'"
+
+
+def test_a_word_goes_where_it_is_a_choice() -> None:
+    mode = Parameter("mode", "POSITIONAL_OR_KEYWORD", False, "str", "'minor'", "Either 'major' or 'minor'.")
+    key = function("key", needs("tonic", "str"), mode)
+    for request, arguments in (("The key of 'G' major", "'G', mode='major'"), ("The key of 'G' flat", "'G'")):
+        loose = [Value.of(literal) for clause in read(request) for literal in clause.loose]
+        assert fillings(key, [*values(request), *loose])[0].arguments() == arguments
+
+
+def test_a_word_of_the_request_is_a_value_only_where_no_literal_fits() -> None:
+    parse = function("parse", needs("text", "str"))
+    assert first(parse, "Parse the HTML '<p>'") == "'<p>'"
+    assert first(parse, "Parse HTML") == "'HTML'"
+
+
+def test_an_order_that_nobody_said_counts_against_a_filling() -> None:
+    pay = function("pay", needs("rate", "float"), needs("count", "int"))
+    found = {one.arguments(): one.swapped for one in fillings(pay, values("pay 3 of 4")) if not one.missing}
+    assert found["3, 4"] == 0 and found["4, 3"] == 1
+    (named, *_) = fillings(pay, values("pay the count 3 at the rate 4"))
+    assert (named.arguments(), named.swapped) == ("4, 3", 0)

@@ -14,7 +14,19 @@ CASES = {
     "Compute the area of the box from (0, 0) to (2, 3)": [
         (("compute", "area", "box"), [(Kind.COLLECTION, "(0, 0)"), (Kind.COLLECTION, "(2, 3)")])
     ],
-    "Encode 'héllo' as base58": [(("encode", "base"), [(Kind.TEXT, "'héllo'"), (Kind.CODE, "'base58'")])],
+    "Encode 'héllo' as base58": [
+        (("encode", "base", "base58"), [(Kind.TEXT, "'héllo'"), (Kind.CODE, "'base58'")])
+    ],
+    "Expand (x + 2)*(x - 3)**2 in x": [(("expand",), [(Kind.TEXT, "'(x + 2)*(x - 3)**2'")])],
+    "Convert 3 kg/m**3, from 2020-06-01 and/or 3/4": [
+        (("convert",), [
+            (Kind.NUMBER, "3"), (Kind.TEXT, "'kg/m**3'"), (Kind.DATE, "'2020-06-01'"), (Kind.NUMBER, "3"),
+            (Kind.NUMBER, "4"),
+        ])
+    ],
+    "Which chords belong to G major?": [(("chords", "belong", "g", "major"), [(Kind.CODE, "'G'")])],
+    "Take the result of the game and sort the results": [(("result", "game"), []), (("sort",), [])],
+    "Fill it in with name='Ada' and sum=25": [(("fill",), [(Kind.TEXT, "'Ada'"), (Kind.NUMBER, "25")])],
     "Resize photo.jpg to 200 by 100 and save it as small.jpg": [
         (("resize", "jpg"), [(Kind.FILE, "'photo.jpg'"), (Kind.NUMBER, "200"), (Kind.NUMBER, "100")]),
         (("save", "jpg"), [(Kind.FILE, "'small.jpg'")]),
@@ -42,6 +54,19 @@ CASES = {
     "": [],
     "the of it": [],
 }  # fmt: skip
+
+
+def test_what_a_value_is_given_to() -> None:
+    (clause,) = read("Fill it in with name='Ada', sum = 25 and 'x'")
+    assert [literal.keyword for literal in clause.literals] == ["name", "sum", ""]
+
+
+def test_clauses_that_belong_together() -> None:
+    first, between, last = clauses = read("How good is 'fine'? Sort [2, 1]. Give the score")
+    assert between.is_right_before(last, clauses) and not first.is_right_before(last, clauses)
+    both = last.with_(between)
+    assert (both.words, [literal.code for literal in both.literals]) == (("give", "score", "sort"), ["[2, 1]"])
+    assert (both.start, both.text) == (between.start, "Sort [2, 1] Give the score")
 
 
 @pytest.mark.parametrize("request_", CASES)

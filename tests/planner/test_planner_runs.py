@@ -107,10 +107,10 @@ REAL = {
 @pytest.mark.parametrize("request_", REAL)
 def test_plain_requests_on_real_packages(request_: str) -> None:
     package, expected = REAL[request_]
-    result = run(request_, package)
-    assert (result.status, result.model) == ("done", "planner"), result.reason
-    assert re.fullmatch(expected, result.answer)
-    assert result.summary.verified
+    ran = codenav("run", request_, "--on", package, "--json")
+    assert (ran.code, ran.document["status"], ran.document["model"]) == (0, "done", "planner"), ran.out
+    assert re.fullmatch(expected, ran.document["answer"])
+    assert ran.document["summary"]["verified"]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,8 @@ def test_plain_requests_on_real_packages(request_: str) -> None:
     ],
 )
 def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) -> None:
-    result = run(request_, shop)
-    assert (result.status, result.answer) == ("done", answer), result.reason
-    assert result.summary.verified
+    ran = codenav("run", request_, "--on", shop)
+    assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
 
 
 def test_files_are_written_into_the_work_folder(shop: Path, tmp_path: Path) -> None:
