@@ -61,7 +61,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "empty": float(nothing and result.repr != "None"),
         "echo": float(result.echo),
         "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
-        "class": float(last.kind == "class"),
+        "class": float(goal.last and last.kind == "class" and not makes),
         "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),
         "private": float(any(call.name.startswith("_") for call in result.calls)),
         "not_asked_whether": float(is_bool and not whether),
@@ -93,9 +93,14 @@ def tells(result: Result) -> bool:
 
 
 def misses_criterion(result: Result, goal: Goal, known: Language) -> bool:
-    """Whether nothing that was called stands for what is to be highest or lowest: `the highest betweenness`."""
-    if known.asks(goal.clause.text) not in ("most", "least"):
+    """Whether no call stands for what is to be counted, highest or lowest: `the highest betweenness`."""
+    kind = known.asks(goal.clause.text)
+    if kind == "count":
+        counted = re.search(known.asking_of("count") + r"\W+(\w+)", goal.clause.text, re.IGNORECASE)
+        criterion = counted[1].lower() if counted else ""
+    elif kind:
+        pairs = itertools.pairwise(goal.clause.words)
+        criterion = next((after for word, after in pairs if word in known.asking), "")
+    else:
         return False
-    pairs = itertools.pairwise(goal.clause.words)
-    criterion = next((after for word, after in pairs if word in known.asking), "")
-    return bool(criterion) and criterion in goal.meaning.left(result.calls, met_beside(result))
+    return criterion in goal.meaning.left(result.calls, met_beside(result))

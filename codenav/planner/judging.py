@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from codenav.planner.calls import Result
-from codenav.planner.evidence import evidence, misses_criterion
+from codenav.planner.evidence import evidence, met_beside, misses_criterion
 from codenav.planner.goals import Goal, shape
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
@@ -20,8 +20,10 @@ SURE, GOOD, ENOUGH = 0.95, 0.8, 0.4
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
 ASIDE = 4.0
-"""Taken off the log odds of a result that has nothing to do with what is to be highest or lowest: too rare in requests
-for a weight to be fitted."""
+"""Taken off the log odds of a result that has nothing to do with what is to be counted, highest or lowest: too rare in
+requests for a weight to be fitted."""
+EXPLAINED = 0.3
+"""The part of a clause that has to be explained."""
 FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
 """How far ahead of the next one a result counts at most, and where there is no other; results that are many."""
 EXPORTED = 0.1
@@ -82,6 +84,9 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
 
 def certainty(result: Result, worth: float, goal: Goal) -> float:
     """How likely the best result is right, 0 to 1, seen beside the others: whether it is far ahead, and of how many."""
+    if goal.wanted - result.used or goal.meaning.share(result.calls, met_beside(result)) < EXPLAINED:
+        # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
+        return 0.0
     weights = _weights()["claim"]
     others = [_log_odds(other) for shown, other in goal.worths.items() if shown != result.repr]
     own = _log_odds(worth)

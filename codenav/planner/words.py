@@ -48,6 +48,10 @@ class Language:
         """The words of `asked`."""
         return frozenset(word for phrases in self.asked.values() for phrase in phrases for word in phrase.split())
 
+    def asking_of(self, kind: str) -> str:
+        """A pattern for the phrases that ask `count`, `most` or `least`."""
+        return rf"\b(?:{'|'.join(map(re.escape, self.asked[kind]))})\b"
+
     @cached_property
     def related(self) -> Mapping[str, frozenset[str]]:
         """Stem → the stems of its families."""
@@ -59,8 +63,8 @@ class Language:
 
     def asks(self, text: str) -> str:
         """What a clause asks of a collection; empty where it asks nothing."""
-        for kind, phrases in self.asked.items():
-            if any(re.search(rf"\b{re.escape(phrase)}\b", text, re.IGNORECASE) for phrase in phrases):
+        for kind in self.asked:
+            if re.search(self.asking_of(kind), text, re.IGNORECASE):
                 return kind
         return ""
 

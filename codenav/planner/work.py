@@ -211,7 +211,7 @@ class Work:
                 break
         if best is None:
             return None
-        if best[0] < SURE and certainty(best[1], best[0], goal) < ENOUGH:
+        if certainty(best[1], best[0], goal) < ENOUGH:
             goal.fails(doubt(best[1], goal))
             return None
         if goal.earlier and goal.clause.refers_back and not best[1].linked:
