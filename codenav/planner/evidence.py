@@ -6,8 +6,9 @@ import itertools
 import re
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import Described
+from codenav.planner.finding import MET, Described
 from codenav.planner.goals import Goal
+from codenav.planner.reading import Clause
 from codenav.planner.words import Language, parts
 
 NEXT_TO = 0.6
@@ -92,15 +93,22 @@ def tells(result: Result) -> bool:
     return any(piece.strip("'") not in given for piece in shown)
 
 
-def misses_criterion(result: Result, goal: Goal, known: Language) -> bool:
-    """Whether no call stands for what is to be counted, highest or lowest: `the highest betweenness`."""
-    kind = known.asks(goal.clause.text)
+def meets_criterion(result: Result, goal: Goal, known: Language) -> int:
+    """1 where a call is named for what is to be highest or lowest, -1 where none is, or for what is to be counted."""
+    wanted = criterion(goal.clause, known)
+    if not wanted or wanted not in goal.meaning.words or wanted in met_beside(result):
+        return 0
+    if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
+        return -1
+    return int(known.asks(goal.clause.text) != "count")
+
+
+def criterion(clause: Clause, known: Language) -> str:
+    """The word for what is to be counted, highest or lowest; empty where nothing says it."""
+    kind = known.asks(clause.text)
     if kind == "count":
-        counted = re.search(known.asking_of("count") + r"\W+(\w+)", goal.clause.text, re.IGNORECASE)
-        criterion = counted[1].lower() if counted else ""
-    elif kind:
-        pairs = itertools.pairwise(goal.clause.words)
-        criterion = next((after for word, after in pairs if word in known.asking), "")
-    else:
-        return False
-    return criterion in goal.meaning.left(result.calls, met_beside(result))
+        counted = re.search(known.asking_of("count") + r"\W+(\w+)", clause.text, re.IGNORECASE)
+        return counted[1].lower() if counted else ""
+    if kind:
+        return next((after for word, after in itertools.pairwise(clause.words) if word in known.asking), "")
+    return ""

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 
 from codenav.planner.calls import Result
-from codenav.planner.evidence import evidence, met_beside, misses_criterion
+from codenav.planner.evidence import criterion, evidence, meets_criterion, met_beside
 from codenav.planner.goals import Goal, shape
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
@@ -19,15 +19,17 @@ from codenav.planner.writing import Value, fit
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.4
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
-ASIDE = 4.0
-"""Taken off the log odds of a result that has nothing to do with what is to be counted, highest or lowest: too rare in
-requests for a weight to be fitted."""
+CRITERION = 4.0
+"""Added to the log odds of a result that has to do with what is to be highest or lowest, and taken off one that has
+not, or not with what is to be counted: too rare in requests for a weight to be fitted."""
 EXPLAINED = 0.3
 """The part of a clause that has to be explained."""
 FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
 """How far ahead of the next one a result counts at most, and where there is no other; results that are many."""
 EXPORTED = 0.1
 """Added for what the package itself offers, not a module in it."""
+WANTED = 0.4
+"""Added for a name that says what is to be counted, highest or lowest."""
 ILLUSTRATED = 0.2
 """Added for what examples use."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
@@ -36,13 +38,16 @@ ROOM, SAID, NO_ROOM = 0.15, 0.4, 0.2
 none."""
 
 
-def ranked(targets: Iterable[Callable_], goal: Goal) -> list[tuple[float, Callable_]]:
+def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tuple[float, Callable_]]:
     """What a clause may ask for, likeliest first."""
     told = []
+    wanted = criterion(goal.clause, known)
     for item in targets:
         if item.kind == "object":
             continue
         score = goal.meaning.score(item) + EXPORTED * bool(_IS_EXPORTED.match(item.import_line))
+        if wanted in goal.meaning.words:
+            score += WANTED * goal.meaning.in_name(item)[wanted]
         score += ILLUSTRATED * (bool(item.shown) + item.shown)
         if score > 0 or item.shown:
             told.append((score + room_for(item, list(goal.wanted)), item))
@@ -77,7 +82,7 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     weights = _weights()["evidence"]
     found = evidence(result, goal, known)
     score = weights["bias"] + sum(weights[name] * value for name, value in found.items())
-    worth = _logistic(score - ASIDE * misses_criterion(result, goal, known))
+    worth = _logistic(score + CRITERION * meets_criterion(result, goal, known))
     goal.worths[result.repr] = max(worth, goal.worths.get(result.repr, 0.0))
     return worth
 

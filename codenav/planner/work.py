@@ -28,7 +28,7 @@ Steps = Generator[Action, Observation, None]
 TARGETS, DEEP = 10, 6
 """Callables that are tried for a clause, and those for which others are called."""
 FAR = 0.35
-"""How much less likely than the best result is good a callable may be for it still to be tried."""
+"""How much less likely than the likeliest a callable may be for it to be tried where there is a result already."""
 DEPTH = 3
 """Of a parameter of a parameter."""
 EXTENDED, MEMBERS, OFFERED = 2, 4, 0.15
@@ -188,7 +188,7 @@ class Work:
         for result in [result for result in goal.earlier if not result.builtin][:2]:
             told = yield from self._caller.members(result)
             targets += self._pool.illustrated(told.items)
-        found = ranked(targets, goal)
+        found = ranked(targets, goal, self._known)
         goal.top = max((goal.meaning.score(item) for _, item in found), default=0.0)
         goal.nearest = [shape(item) for _, item in found[:NEAREST]]
         likely = [pair for pair in found if pair[1].expression not in goal.rejected][:TARGETS]
@@ -197,7 +197,7 @@ class Work:
             # First what can be called as it is; only then what has to be given something that must be made.
             goal.tries = self._caller.count
             for score, item in likely if not depth else likely[:DEEP]:
-                if best is not None and score < likely[0][0] - FAR:
+                if best is not None and best[0] >= ENOUGH and score < likely[0][0] - FAR:
                     break
                 made = yield from self._tried(item, goal, depth)
                 if made is None:
