@@ -51,8 +51,6 @@ class Result:
     """How well the literal goes with its parameter that goes least well."""
     packed: bool = False
     """Whether literals were put together into a list, or one was taken apart."""
-    number: int = 0
-    """Of the call that gave it."""
 
     @property
     def nothing(self) -> bool:
@@ -162,7 +160,7 @@ class Caller:
             name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
             tuple(execution.files), execution.stdout.strip(), call.named, call.guessed,
             same=bool(call.receiver) and made.repr == self._shown.get(call.receiver),
-            swapped=call.swapped, worst=call.worst, packed=call.packed, number=self.count,
+            swapped=call.swapped, worst=call.worst, packed=call.packed,
         )  # fmt: skip
         self._shown[name] = made.repr
         if done.opaque or done.type in (

@@ -17,8 +17,8 @@ their types, in the first sentence of the docstring, beside an example, or furth
 callable is chosen by its name first, as a person would."""
 PACKAGE = 0.5
 """The same for the package's own name, which all in it have."""
-ABBREVIATION = 0.9
-"""The same for a name that abbreviates several words."""
+ABBREVIATION, SHORT = 0.9, 8
+"""The same for a name that abbreviates several words, and letters of such a name."""
 MET = 0.35
 """From here on a word counts as stood for."""
 NOWHERE = 0.3
@@ -182,7 +182,7 @@ class Meaning:
             ):
                 # `jsonpath`, `isprime`: words of the clause written as one.
                 found.update(dict.fromkeys(run, NAME))
-            elif 1 < len(run) < len(joined) and abbreviates(joined, tuple(run)):
+            elif 1 < len(run) < len(joined) <= SHORT and abbreviates(joined, tuple(run)):
                 # `isqrt`: the integer square root.
                 found.update({word: max(found[word], ABBREVIATION) for word in run})
             elif len(run) > 2 and "".join(word[0] for word in run) == joined:

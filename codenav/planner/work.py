@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
-from codenav.planner.calls import OPAQUE, Caller, Making, Result, reason
+from codenav.planner.calls import OPAQUE, Caller, Making, Result, changed_in, reason
 from codenav.planner.filling import Filled
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
@@ -193,6 +193,7 @@ class Work:
         goal.nearest = [shape(item) for _, item in found[:NEAREST]]
         likely = [pair for pair in found if pair[1].expression not in goal.rejected][:TARGETS]
         best: tuple[float, Result] | None = None
+        begun = self._caller.count
         for depth in (0, DEPTH):
             # First what can be called as it is; only then what has to be given something that must be made.
             goal.tries = self._caller.count
@@ -217,10 +218,18 @@ class Work:
         if goal.earlier and goal.clause.refers_back and not best[1].linked:
             goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
             return None
-        if best[1].files and self._caller.count > best[1].number:
-            # What was tried after it may have written the same file.
-            yield Code(best[1].lines[-1])
-        return (yield from self._finished(best[1], goal))
+        result = yield from self._renewed(best[1], calls=self._caller.count - begun)
+        return (yield from self._finished(result, goal))
+
+    def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
+        """The result, made anew where more `calls` were made than its own: they may have changed its objects and files."""
+        if calls <= len(result.calls):
+            return result
+        observed = yield Code("\n".join(result.lines))
+        if not isinstance(observed, CodeObservation) or not observed.execution.ok:
+            return result
+        made = changed_in(observed.execution, result.name)
+        return result if made is None else replace(result, repr=made.repr)
 
     def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:
         """Call something, and then what its result offers for what is left of the clause."""
