@@ -222,7 +222,7 @@ class Work:
         return (yield from self._finished(result, goal))
 
     def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
-        """The result, made anew where more `calls` were made than its own: they may have changed its objects and files."""
+        """The result, made anew where more `calls` were made than its own: they may have changed objects and files."""
         if calls <= len(result.calls):
             return result
         observed = yield Code("\n".join(result.lines))

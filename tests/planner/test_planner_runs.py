@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import codenav
+from PIL import Image
 
 import codenav as api
 from codenav.errors import SandboxUnavailable
@@ -101,6 +102,15 @@ REAL = {
     "What is the diameter of the cycle graph with 10 nodes?": ("pkg:networkx", r"5"),
     "Which date is Easter in 2024?": ("pkg:python-dateutil", r"2024-03-31"),
     "Canonicalize the name 'Foo.Bar_baz'": ("pkg:packaging", r"foo-bar-baz"),
+    "Is '1.0rc1' a pre-release version?": ("pkg:packaging", r"True"),
+    "Parse '3rd of March 2021 at 5:30 pm' and give the year": ("pkg:python-dateutil", r"2021"),
+    "Is the complete graph with 4 nodes planar?": ("pkg:networkx", r"True"),
+    # Nothing but a compiled module.
+    "Dump {'a': [1, 2]} as JSON": ("pkg:orjson", r"""b'{"a":\[1,2\]}'"""),
+    "Encode the domain 'bücher.de'": ("pkg:idna", r"b'xn--bcher-kva.de'"),
+    "Make a sorted list of [3, 1, 2]": ("pkg:sortedcontainers", r"SortedList\(\[1, 2, 3\]\)"),
+    "Render '# Title' as HTML": ("pkg:markdown-it-py", r"<h1>Title</h1>"),
+    "Parse the TOML 'a = 1'": ("pkg:tomlkit", r"\{'a': 1\}"),
 }
 
 
@@ -127,6 +137,17 @@ def test_plain_requests_on_real_packages(request_: str) -> None:
 def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) -> None:
     ran = codenav("run", request_, "--on", shop)
     assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
+
+
+def test_a_picture_is_resized_into_the_work_folder(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    Image.new("RGB", (40, 30)).save(work / "photo.jpg")
+    request = "Resize photo.jpg to 200 by 100 and save it as small.jpg"
+    ran = codenav("run", request, "--on", "pkg:pillow", "--work-dir", work)
+    assert (ran.code, ran.out) == (0, "wrote small.jpg\nsummary: verified\n"), ran.err
+    with Image.open(work / "small.jpg") as small:
+        assert small.size == (200, 100)
 
 
 def test_files_are_written_into_the_work_folder(shop: Path, tmp_path: Path) -> None:
