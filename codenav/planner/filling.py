@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from codenav.planner.reading import Kind
+from codenav.planner.literals import Kind
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, parts
 from codenav.planner.writing import DECLARED, EXACT, UNTYPED, Value, beside, by_words, fit, way

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from codenav.execution import Execution
 from codenav.planner.filling import Filled
-from codenav.planner.reading import Kind
+from codenav.planner.literals import Kind
 from codenav.planner.survey import Parameter
 from codenav.planner.writing import OPENING, Value, dates, opened
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from codenav.planner.reading import Kind, Literal, word_parts
+from codenav.planner.literals import Kind, Literal, word_parts
 from codenav.planner.survey import Parameter
 from codenav.planner.words import language, likeness, parts
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codenav.planner.reading import Kind, asked_for, code_in, read
+from codenav.planner.literals import Kind
+from codenav.planner.reading import asked_for, code_in, read
 
 CASES = {
     "Compute the area of the box from (0, 0) to (2, 3)": [
