@@ -142,14 +142,15 @@ class Literals:
             value = int(number)
             if sign[0] == ">":
                 return tree.Lines(value + (sign == ">"), None)
-            return tree.Lines(None, value - (sign == "<"))
+            return tree.Lines(None, max(value - (sign == "<"), 0))
         if bool(opening) != (closing in ("]", "}")) and low:
             self.tell("a range of lines lacks a bracket")
         start, end = (_line(low), _line(high)) if low else (_line(single), _line(single))
         if opening == "{" and start is not None:
             start += 1
         if closing == "}" and end is not None:
-            end -= 1
+            # Lines are counted from 1: before line 0 there is none either.
+            end = max(end - 1, 0)
         if start is not None and end is not None and start > end:
             self.tell(f"lines:[{start} TO {end}] was read backwards")
             start, end = end, start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from retrieval.queries import ALL
 
@@ -37,6 +37,8 @@ def damaged(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=3000, deadline=None)
+@example("LINE:0TO0}")
+@example("lines:<0")
 @given(st.one_of(pasted, damaged(), any_text))
 def test_any_text_is_a_query_and_its_reading_is_read_the_same_way(query: str) -> None:
     found = parse(query)
