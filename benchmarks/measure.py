@@ -99,7 +99,7 @@ class _Peak:
         turn = 0
         # Short processes are looked at more often.
         while not self._ended.wait(INTERVAL / 10 if turn < 20 else INTERVAL):
-            tree = _tree(self._pid)
+            tree = descendants(self._pid)
             self.rss = max(self.rss, sum(map(_resident, tree)))
             # The kernel walks all page tables for it, so it is asked for less often.
             if turn % 10 == 0:
@@ -107,7 +107,8 @@ class _Peak:
             turn += 1
 
 
-def _tree(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """A process and all below it."""
     found, new = [pid], [pid]
     while new:
         parent, children = new.pop(), []

@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from measure import descendants
+
 from codenav.protocols import Sandbox
 
 WHO = "import os\nprint(os.stat('/proc/self/ns/pid').st_ino, os.getpid())"
@@ -49,19 +51,6 @@ def pss(pids: Iterator[int] | list[int]) -> float | None:
                 if line.startswith("Pss:"):
                     total, seen = total + int(line.split()[1]), True
     return total / 1024 if seen else None
-
-
-def descendants(pid: int) -> list[int]:
-    """The process and all below it."""
-    found, new = [pid], [pid]
-    while new:
-        parent, children = new.pop(), []
-        with contextlib.suppress(OSError, ValueError):
-            for task in os.listdir(f"/proc/{parent}/task"):
-                children += map(int, Path(f"/proc/{parent}/task/{task}/children").read_text().split())
-        found += children
-        new += children
-    return found
 
 
 def resident(pid: int | None = None) -> float:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
-from sandbox_inside import descendants, namespace_and_worker, processes, pss
+from measure import descendants
+from sandbox_inside import namespace_and_worker, processes, pss
 
 from codenav.execution import Execution, SandboxSpec
 from codenav.sandboxes import start
