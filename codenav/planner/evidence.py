@@ -8,9 +8,14 @@ import re
 from codenav.planner.calls import Result
 from codenav.planner.finding import MET, Described
 from codenav.planner.goals import Goal
+from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
+from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, parts
+from codenav.planner.writing import Value, is_in_name
 
+MOSTLY = 0.7
+"""Of the uses in examples."""
 NEXT_TO = 0.6
 """What a word counts that stands right beside a literal which was used: `10 vertices`, `rate 0.05`."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
@@ -30,7 +35,8 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     own = meaning.in_name(last)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
     literals = len(goal.wanted)
-    unused = len(goal.wanted - result.used)
+    left_out = len(unused(result, goal))
+    noun = head_noun(goal.clause)
     whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
     counts = known.asks(goal.clause.text) == "count"
     makes = bool(known.making & set(goal.meaning.words))
@@ -45,8 +51,14 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "score": best,
         "unasked": min(unasked, 4),
         "exact": float(not unasked and max(own.values(), default=0.0) >= 0.8),
-        "unused": unused,
-        "all_used": float(bool(literals) and not unused),
+        "unused": left_out,
+        "all_used": float(bool(literals) and not left_out),
+        "noun": own.get(noun, 0.0) if noun else 0.5,
+        "no_noun": float(bool(noun) and stands.get(noun, 1.0) < MET),
+        "forward": float(direction(result, goal) > 0),
+        "backward": float(direction(result, goal) < 0),
+        "named_file": float(names_file(result)),
+        "main": float(is_main(last)),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
         "calls": len(result.calls) - 1,
@@ -84,6 +96,76 @@ def met_beside(result: Result) -> dict[str, float]:
         if value.literal is not None:
             found |= dict.fromkeys((*value.literal.before[:1], value.literal.after), NEXT_TO)
     return found | {word: 1.0 for value in result.used for word in value.words}
+
+
+def unused(result: Result, goal: Goal) -> set[Value]:
+    """Literals that did not go in, and are not in the name of a call either: `xxh32` for 32 bits."""
+    return {value for value in goal.wanted - result.used if not any(is_in_name(value, call) for call in result.calls)}
+
+
+def head_noun(clause: Clause) -> str:
+    """What is asked for: the last word of the first phrase; `delta` of `the Black-Scholes delta of a put`."""
+    first = clause.literals[0].start - clause.start if clause.literals else len(clause.text)
+    found = ""
+    for number, match in enumerate(WORD.finditer(clause.text[:first])):
+        word = match.group().lower()
+        if word in clause.known.stop or (not number and word in clause.known.verbs):
+            if found:
+                break
+            continue
+        found = word.rpartition("-")[2]
+    return found if found in clause.words else ""
+
+
+_DIRECTED = (
+    (re.compile(r"(?P<given>\w+?)(?:_?to_|2|_2_|To(?=[A-Z]))(?P<got>\w+)"), "both"),
+    (re.compile(r"(?P<got>\w+?)(?:_from_|From(?=[A-Z]))(?P<given>\w+)"), "both"),
+    (re.compile(r"(?:from_?)(?P<given>\w+)(?P<got>)", re.IGNORECASE), "given"),
+    (re.compile(r"(?:to_?|as_)(?P<got>\w+)(?P<given>)", re.IGNORECASE), "got"),
+)
+
+
+def direction(result: Result, goal: Goal) -> int:
+    """1 where the last call's name says that it takes what stands beside the literals, -1 where it gives that."""
+    name = result.calls[-1].name.lstrip("_")
+    match = next((found for pattern, _ in _DIRECTED if (found := pattern.fullmatch(name))), None)
+    if match is None:
+        return 0
+    stop, known = goal.clause.known.stop, goal.clause.known
+    near: set[str] = set()
+    for value in result.used:
+        if value.literal is not None and value in goal.wanted:
+            near.update(word for word in (*value.literal.before[:3], value.literal.after) if word and word not in stop)
+
+    def beside(piece: str) -> bool:
+        return any(known.likeness(word, part) >= 0.6 for part in parts(piece) for word in near)
+
+    return beside(match["given"]) - beside(match["got"])
+
+
+def names_file(result: Result) -> bool:
+    """Whether a result only shows the name of a file that it was given."""
+    return not result.files and any(
+        value.literal is not None and value.literal.kind is Kind.FILE and value.literal.text in result.repr
+        for value in result.used
+    )
+
+
+def makes_files(result: Result, goal: Goal) -> int:
+    """1 where a result made the new files that the clause names, -1 where it did not; 0 where it names none."""
+    new = {
+        value.literal.text
+        for value in goal.wanted
+        if value.literal is not None and value.literal.kind is Kind.FILE and not value.literal.there
+    }
+    if not new:
+        return 0
+    return 1 if new <= set(result.files) else -1
+
+
+def is_main(item: Callable_) -> bool:
+    """Whether a package is named after a callable, or its examples use nothing else as often."""
+    return item.shown >= MOSTLY or item.name.lower() == item.module.partition(".")[0].lower()
 
 
 def tells(result: Result) -> bool:

@@ -4,27 +4,51 @@ from __future__ import annotations
 
 import ast
 import itertools
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, parts
-from codenav.planner.writing import DECLARED, EXACT, UNTYPED, Value, beside, by_words, fit, way
+from codenav.planner.writing import (
+    DECLARED,
+    EXACT,
+    OPENING,
+    UNTYPED,
+    Value,
+    Way,
+    beside,
+    by_words,
+    content,
+    fit,
+    is_in_name,
+    way,
+)
 
-MOST_CHOICES = 2_000
-"""That are looked at: of more only those in the order of the request."""
+WAYS, WORSE, BEAM = 7, 2.5, 60
+"""Ways to fill that are tried, how much less than the best one's a score may be, and ways that are followed up."""
+USED = 0.7
+"""What it counts that a literal of the request is used."""
+GUESS = 0.6
+"""Taken off for a parameter that may be left out and that no word names."""
+GROUPED = 0.3
+"""Taken off for literals that are put together into a list."""
+CONTENTS, FLAG = 0.1, 0.8
+"""Added for what a file holds where a text is asked for, and for a parameter that is said to be true or false."""
+NO_OBJECT = 0.8
+"""Taken off for a plain value where an object is asked for."""
+MADE, UNKNOWN, PLAIN = 0.2, 0.8, 1.2
+"""What it costs that a parameter has to be made: of a class that is known, of no type, of any other type."""
 FIRST = 0.5
 """Added for the first parameter of all, where it may be left out."""
 EXAMPLE = 0.4
 """Added for a parameter that examples give a literal."""
 HALF = 0.5
 """More than this of a parameter's name has to be said beside a literal for it to go there unasked."""
-IN_ORDER = 0.9
-"""Added for each pair that stands in the same order in the request and in the signature."""
+SWAPPED = 0.9
+"""Taken off for each literal that stands before another one in the signature and after it in the request."""
 
 
 @dataclass(frozen=True)
@@ -89,25 +113,158 @@ class Filled:
         )
 
 
-def fillings(item: Callable_, values: Sequence[Value]) -> list[Filled]:
-    """Ways to fill what a callable needs from some of the values, best first."""
+def fillings(
+    item: Callable_,
+    values: Sequence[Value],
+    classes: Collection[str] = (),
+    flags: Sequence[tuple[Parameter, Value]] = (),
+) -> list[Filled]:
+    """Ways to fill what a callable takes from some of the values, best first.
+
+    `classes` are those that can be made, `flags` what the clause says of parameters that are true or false. A beam
+    search: each value goes to a parameter that it fits, or nowhere.
+    """
     values = [value for value in values if not _names(value, item) and not _says(value, item)]
     values = [value for value in values if any(fit(value, one) or one.kind == "VAR_KEYWORD" for one in item.parameters)]
-    required = [one for one in item.required if one.kind != "VAR_KEYWORD"]
-    found = []
-    for choice in _choices(required, values):
-        found += _filled(required, choice, values, item)
-    found += _spread(required, values)
-    found += _in_star(item, values)
-    found += _packed(item, values)
+    free = [one for one in item.parameters if not one.kind.startswith("VAR_")]
+    states = [_State()]
+    for value in sorted(values, key=lambda value: bool(value.members)):
+        states = _best([*states, *(more for state in states for more in _placed(state, value, free, item, values))])
     names = tuple(parameter.name for parameter in item.parameters)
+    found = []
+    for state in states:
+        if all(_last_resort(value, one, values, state.used) for one, value, _ in state.pairs):
+            plain = _filled(state, free, values, classes)
+            found += [_named_by_neighbours(plain, item, [one for one in values if one not in state.used]), plain]
+            found += _in_star(plain, item, values)
+    required = [one for one in free if one.required]
+    found += [*_spread(required, values), *_packed(item, values), *_by_calendar(free, values)]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
-    for one in found:
+    found = [way for one in found for way in [*_with_contents(one), *_with_flags(one, flags), one]]
+    for one in sorted(found, key=lambda one: -one.score):
         kept.setdefault(tuple((parameter.name, code) for parameter, code in one.given), replace(one, signature=names))
-    return sorted(
-        kept.values(),
-        key=lambda one: (len(one.missing), -sum(not value.is_word for value in one.used), -one.score),
+    ways = list(kept.values())[:WAYS]
+    return [one for one in ways if one.score >= ways[0].score - WORSE]
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where the values went so far."""
+
+    pairs: tuple[tuple[Parameter, Value, Way], ...] = ()
+    score: float = 0.0
+    last: tuple[int, int] = (-1, -1)
+    """Place of the parameter that the last literal went to, and of the literal in the request."""
+    guessed: int = 0
+
+    @property
+    def used(self) -> tuple[Value, ...]:
+        return tuple(value for _, value, _ in self.pairs)
+
+
+def _best(states: Sequence[_State]) -> list[_State]:
+    return sorted(states, key=lambda state: -state.score)[:BEAM]
+
+
+def _placed(
+    state: _State, value: Value, free: Sequence[Parameter], item: Callable_, values: Sequence[Value]
+) -> Iterator[_State]:
+    """With one value more."""
+    for place, parameter in enumerate(free):
+        written = way(value, parameter)
+        if not written.worth or any(parameter is one for one, _, _ in state.pairs):
+            continue
+        if any(value in (one, *one.members) or one in value.members for one in state.used):
+            continue
+        near = beside(value, parameter)
+        if value.literal is not None and value.literal.keyword and not near and not parameter.required:
+            continue
+        score, guess = written.worth, False
+        if not parameter.required:
+            if value.is_word and not value.imports and not near:
+                # It may be no value at all.
+                continue
+            guess = not (near or value.imports or place == 0)
+            score += EXAMPLE * parameter.shown + FIRST * (place == 0) - GUESS * (near <= HALF and not value.imports)
+        here = (place, value.literal.start) if value.literal is not None and near < 1.0 else state.last
+        swapped = (here[0] < state.last[0]) != (here[1] < state.last[1])
+        yield _State(
+            (*state.pairs, (parameter, value, written)),
+            state.score + score + (0.0 if is_in_name(value, item) else _use(value)) - SWAPPED * swapped,
+            here,
+            state.guessed + guess,
+        )
+
+
+def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], classes: Collection[str]) -> Filled:
+    taken = [parameter for parameter, _, _ in state.pairs]
+    missing = tuple(one for one in free if one.required and not any(one is other for other in taken))
+    score = state.score - sum(_price(one, classes) for one in missing)
+    for parameter, value, _ in state.pairs:
+        if value.literal is not None and is_made(parameter, classes):
+            # An object is asked for, and such objects can be made.
+            score -= NO_OBJECT
+    return Filled(
+        tuple((parameter, written.code) for parameter, _, written in state.pairs),
+        missing,
+        tuple(one for value in state.used for one in (value.members or (value,))),
+        score,
+        tuple(line for _, _, written in state.pairs for line in written.imports),
+        sum(_is_named(value, parameter) for parameter, value, _ in state.pairs),
+        state.guessed,
+        pairs=tuple((parameter, value) for parameter, value, _ in state.pairs),
+        packed=any(value.members for value in state.used),
     )
+
+
+def _use(value: Value) -> float:
+    """What it counts that a value is used; a little less for several as one list."""
+    return USED * len(value.members) - GROUPED if value.members else USED * (not value.is_word)
+
+
+def _with_contents(filled: Filled) -> list[Filled]:
+    """The same with what files hold, where a text is asked for and not a file."""
+    given, pairs = list(filled.given), list(filled.pairs)
+    for place, (parameter, code) in enumerate(given):
+        value = next((one for one in filled.used if one.code == code), None)
+        if value is not None and (inside := content(value, parameter)):
+            given[place] = (parameter, inside)
+            shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
+            pairs = [(one, shown if one is parameter else other) for one, other in pairs]
+    if tuple(given) == filled.given:
+        return []
+    imports = (*filled.imports, *OPENING)
+    return [replace(filled, given=tuple(given), pairs=tuple(pairs), imports=imports, score=filled.score + CONTENTS)]
+
+
+def _with_flags(filled: Filled, flags: Sequence[tuple[Parameter, Value]]) -> list[Filled]:
+    """The same with what is said of parameters that are true or false."""
+    if not flags or filled.missing:
+        return []
+    return [
+        replace(
+            filled,
+            given=(*filled.given, *((parameter, value.code) for parameter, value in flags)),
+            used=(*filled.used, *(value for _, value in flags)),
+            named=filled.named + len(flags),
+            score=filled.score + FLAG * len(flags),
+        )
+    ]
+
+
+def is_made(parameter: Parameter, classes: Collection[str]) -> bool:
+    """Whether a parameter takes an object of one of the classes, and nothing plain."""
+    told = re.findall(r"\w+", parameter.type.lower())
+    return any(word in classes for word in told) and not any(
+        by_words(kind, parameter) >= UNTYPED for kind in ("str", "int", "list", "dict", "path")
+    )
+
+
+def _price(parameter: Parameter, classes: Collection[str]) -> float:
+    """What it costs that a parameter has to be made."""
+    if is_made(parameter, classes):
+        return MADE
+    return PLAIN if parameter.type else UNKNOWN
 
 
 def _names(value: Value, item: Callable_) -> bool:
@@ -126,31 +283,6 @@ def _says(value: Value, item: Callable_) -> bool:
     return any(word == part for parameter in item.parameters for part in parts(parameter.name))
 
 
-def _choices(required: Sequence[Parameter], values: Sequence[Value]) -> list[tuple[Value | None, ...]]:
-    """For each required parameter a value or none."""
-    if not required:
-        return [()]
-    found: list[tuple[Value | None, ...]] = []
-    fitting = [[*(value for value in values if fit(value, one)), None] for one in required]
-    # Some of them in every order; of many only the order of the request.
-    everything = math.prod(len(options) for options in fitting) <= MOST_CHOICES
-
-    def choose(taken: tuple[Value | None, ...]) -> None:
-        if len(taken) == len(required):
-            pairs = zip(taken, required, strict=True)
-            if all(value is None or _last_resort(value, one, values, taken) for value, one in pairs):
-                found.append(taken)
-            return
-        last = max((values.index(value) for value in taken if value is not None), default=-1)
-        for value in fitting[len(taken)]:
-            free = value is None or (value not in taken and (everything or values.index(value) > last))
-            if free and len(found) < MOST_CHOICES:
-                choose((*taken, value))
-
-    choose(())
-    return sorted(found, key=lambda choice: -sum(value is not None for value in choice))[:200]
-
-
 def _last_resort(value: Value, parameter: Parameter, values: Sequence[Value], taken: Sequence[Value | None]) -> bool:
     """Whether a word of the request, if it is one, may be a value here: no literal that is left fits as well."""
     if not value.is_word:
@@ -159,48 +291,6 @@ def _last_resort(value: Value, parameter: Parameter, values: Sequence[Value], ta
         other.literal is not None and not other.is_word and other not in taken and fit(other, parameter) >= UNTYPED
         for other in values
     )
-
-
-def _filled(
-    required: Sequence[Parameter], choice: Sequence[Value | None], values: Sequence[Value], item: Callable_
-) -> list[Filled]:
-    """With what words beside literals name of what may be left out, and without."""
-    given, used, missing, score = [], [], [], 0.0
-    pairs: list[tuple[Parameter, Value]] = []
-    imports: list[str] = []
-    named = 0
-    for parameter, value in zip(required, choice, strict=True):
-        if value is None:
-            missing.append(parameter)
-        else:
-            written = way(value, parameter)
-            given.append((parameter, written.code))
-            imports += written.imports
-            named += _is_named(value, parameter)
-            used.append(value)
-            pairs.append((parameter, value))
-            score += written.worth
-    places = [values.index(value) for value in used]
-    score += IN_ORDER * sum(one < other for one, other in itertools.pairwise(places))
-    plain = Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named, pairs=tuple(pairs))
-    left = [value for value in values if value not in used and value.literal is not None]
-    for parameter in item.parameters:
-        if parameter.required or parameter.kind.startswith("VAR_") or any(parameter is one for one, _ in given):
-            continue
-        near = [value for value in left if fit(value, parameter) and beside(value, parameter) > HALF]
-        near = [value for value in near if _last_resort(value, parameter, left, used)]
-        if near:
-            written = way(near[0], parameter)
-            given.append((parameter, written.code))
-            imports += written.imports
-            named += _is_named(near[0], parameter)
-            used.append(near[0])
-            pairs.append((parameter, near[0]))
-            left.remove(near[0])
-            score += written.worth
-    full = Filled(tuple(given), tuple(missing), tuple(used), score, tuple(imports), named, pairs=tuple(pairs))
-    full = _named_by_neighbours(full, item, left)
-    return [plain] if full == plain else [full, plain]
 
 
 def _named_by_neighbours(filled: Filled, item: Callable_, left: Sequence[Value]) -> Filled:
@@ -220,7 +310,10 @@ def _named_by_neighbours(filled: Filled, item: Callable_, left: Sequence[Value])
         if told and told[0].isidentifier() and all(told[0] != parameter.name for parameter, _ in filled.given):
             named = Parameter(told[0], "KEYWORD_ONLY", False)
             filled = replace(
-                filled, given=(*filled.given, (named, value.code)), used=(*filled.used, value), score=filled.score + 1
+                filled,
+                given=(*filled.given, (named, value.code)),
+                used=(*filled.used, value),
+                score=filled.score + 1 + USED,
             )
     return filled
 
@@ -237,7 +330,8 @@ def _spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Fill
     kinds = [Value(code, type(ast.literal_eval(code)).__name__) for code in members]
     if not all(by_words(kind.type, parameter) for kind, parameter in zip(kinds, required, strict=True)):
         return []
-    return [Filled(tuple(zip(required, members, strict=True)), (), tuple(held), DECLARED * len(required), packed=True)]
+    score = DECLARED * len(required) + USED * len(held)
+    return [Filled(tuple(zip(required, members, strict=True)), (), tuple(held), score, packed=True)]
 
 
 def _packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
@@ -251,70 +345,45 @@ def _packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     worth = by_words("list", first)
     if worth < DECLARED and not (worth and first.required):
         return []
-    return [Filled(((first, code),), (), tuple(literals), worth / 2, packed=True)]
+    return [Filled(((first, code),), (), tuple(literals), worth / 2 + USED * len(literals), packed=True)]
 
 
-def _in_star(item: Callable_, values: Sequence[Value]) -> list[Filled]:
-    """All literals into `*args`, where nothing is required."""
-    star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
-    literals = [value for value in values if value.literal is not None and not value.is_loose]
-    if star is None or item.required or not literals:
+def _by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Filled]:
+    """A date whose year, month and day are asked for one by one."""
+    named = {parameter.name: parameter for parameter in free}
+    dates = [value for value in values if value.literal is not None and value.literal.kind is Kind.DATE]
+    if not dates or not {"year", "month", "day"} <= named.keys():
         return []
-    found = [Filled(tuple((star, value.code) for value in literals), (), tuple(literals), UNTYPED * len(literals))]
-    real = [value for value in literals if not value.is_word]
-    if len(literals) > 1:
+    told = [int(piece) for piece in re.findall(r"\d+", dates[0].literal.text if dates[0].literal else "")]
+    pieces = zip(("year", "month", "day", "hour", "minute", "second"), told, strict=False)
+    given = tuple((named[name], str(number)) for name, number in pieces if name in named)
+    others = [one for one in free if one.required and all(one is not taken for taken, _ in given)]
+    return [] if others else [Filled(given, (), (dates[0],), len(given) + USED)]
+
+
+def _in_star(filled: Filled, item: Callable_, values: Sequence[Value]) -> list[Filled]:
+    """Literals that are left into `*args`: all, and where nothing is required one alone."""
+    star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
+    left = [value for value in values if value.literal is not None and not value.is_loose and value not in filled.used]
+    real = [value for value in left if not value.is_word]
+    if star is None or not left or filled.guessed:
+        return []
+    ways = [left, real] if len(real) < len(left) else [left]
+    if not item.required and len(left) > 1:
         # One alone: the rest may be meant for what is done with the result.
         real.sort(key=lambda value: value.literal is None or value.literal.kind is not Kind.COLLECTION)
-        found += [Filled(((star, value.code),), (), (value,), UNTYPED) for value in real[:2]]
-    return found
-
-
-def optional_fillings(item: Callable_, filled: Filled, values: Sequence[Value]) -> list[Filled]:
-    """The same call with a literal more, for parameters that may be left out: where the plain call fell short."""
-    left = [value for value in values if (value.literal or value.words) and value not in filled.used]
-    left = [value for value in left if not _names(value, item) and not _says(value, item)]
-    taken = {parameter.name for parameter, _ in filled.given}
-    free = [one for one in item.parameters if not one.required and one.name not in taken]
-    star = next((one for one in free if one.kind == "VAR_POSITIONAL"), None)
-    free = [one for one in free if not one.kind.startswith("VAR_")]
-    found = []
-    in_order = list(zip(free, left, strict=False))
-    certain = not any(value.is_word for value in left)
-    if certain and len(left) > 1 and len(in_order) == len(left) and all(fit(value, one) for one, value in in_order):
-        found.append(replace(_with_more(filled, in_order), score=10.0))
-    if star is not None and left and not any(value.is_word for value in left):
-        found.append(replace(_with_more(filled, [(star, value) for value in left]), score=DECLARED))
-    for value in left[:3]:
-        for parameter in free:
-            if value.is_word and not value.imports and not beside(value, parameter):
-                # It may be no value at all.
-                continue
-            if (worth := fit(value, parameter)) and _last_resort(value, parameter, left, ()):
-                worth += EXAMPLE * parameter.shown
-                worth += FIRST * (parameter is item.parameters[0])
-                found.append(replace(_with_more(filled, [(parameter, value)]), score=worth))
-    return sorted(found, key=lambda one: (-len(one.used), -one.score))[:4]
-
-
-def _with_more(filled: Filled, more: Sequence[tuple[Parameter, Value]]) -> Filled:
-    ways = [way(value, parameter) for parameter, value in more]
-    return replace(
-        filled,
-        given=(*filled.given, *((parameter, one.code) for (parameter, _), one in zip(more, ways, strict=True))),
-        used=(*filled.used, *(value for _, value in more)),
-        pairs=(*filled.pairs, *more),
-        named=filled.named + sum(_is_named(value, parameter) for parameter, value in more),
-        guessed=filled.guessed + sum(_is_guess(value, parameter, filled) for parameter, value in more),
-        imports=(*filled.imports, *(line for one in ways for line in one.imports)),
-    )
+        ways += [[value] for value in real[:2]]
+    return [
+        replace(
+            filled,
+            given=(*filled.given, *((star, value.code) for value in more)),
+            used=(*filled.used, *more),
+            score=filled.score + (UNTYPED + USED) * sum(not value.is_word for value in more),
+        )
+        for more in ways
+        if more
+    ]
 
 
 def _is_named(value: Value, parameter: Parameter) -> bool:
     return value.literal is not None and beside(value, parameter) == 1.0
-
-
-def _is_guess(value: Value, parameter: Parameter, filled: Filled) -> bool:
-    """The first parameter of all is none."""
-    return not (beside(value, parameter) or value.imports or filled.signature[:1] == (parameter.name,)) and (
-        parameter.kind != "VAR_POSITIONAL"
-    )

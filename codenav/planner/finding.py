@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, abbreviates, parts, segmented, stem
+from codenav.planner.words import FAMILY, Language, abbreviates, parts, segmented, stem
 
 NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, SAID, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.34, 0.3
 """What a word of the clause counts that stands in the name, in the class, in the module, among the parameters, among
@@ -29,8 +29,6 @@ PRIVATE, HIDDEN, DEEP = 0.5, 0.1, 0.02
 """Taken off for a private name, for a private module, and for each module on the way to it."""
 MAIN = 0.2
 """Added for a callable that has the package's own name."""
-BACKWARDS = 0.5
-"""Taken off for a name that turns the second thing of the clause into the first."""
 YES_OR_NO = 0.3
 """Added for what answers yes or no where that is asked."""
 LATER = 0.3
@@ -141,6 +139,14 @@ class Meaning:
             self._kept.append(item)
         return self._seen[id(item)]
 
+    def nearest(self, part: str) -> str:
+        """The word that means nearly the same as a part of a name; empty where none does."""
+        return max(
+            (word for word in self.words if self._known.likeness(word, part) >= FAMILY),
+            key=lambda word: self._known.likeness(word, part),
+            default="",
+        )
+
     def in_name(self, item: Callable_) -> dict[str, float]:
         """How well its own name and its class stand for each word, 0 to 1."""
         if id(item) not in self._in_name:
@@ -211,23 +217,11 @@ class Meaning:
         if not described.owner and described.name.lower() == described.module.partition(".")[0].lower():
             # What a package is named after is what it is for.
             score += MAIN
-        score -= BACKWARDS * self._backwards(described.name)
         score -= PRIVATE * bool(re.match(r"_(?!_)", described.name))
         score -= HIDDEN * any(piece.startswith("_") for piece in f"{described.module}.{described.owner}".split("."))
         if self._whether and re.match(r"(?:is|are|has|can)(?:_|[A-Z]|(?=[a-z]))|valid", described.name):
             score += YES_OR_NO
         return score - DEEP * described.module.count(".")
-
-    def _backwards(self, name: str) -> bool:
-        """Whether a name says what it turns into what the other way round: `hsl2rgb` for RGB into HSL."""
-        match = re.fullmatch(r"(\w+?)(?:_to_|2|_2_|To)(\w+)", name)
-        if match is None:
-            return False
-        places = [
-            next((at for at, word in enumerate(self.words) if self._known.likeness(word, piece.lower())), None)
-            for piece in match.groups()
-        ]
-        return None not in places and places != sorted(places, key=lambda at: at or 0)
 
     def unasked(self, item: Described) -> int:
         """Words of its name that the clause does not have."""

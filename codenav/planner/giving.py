@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+from codenav.planner.finding import Meaning
+from codenav.planner.reading import Clause
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import parts, stem
+from codenav.planner.writing import Value
 
 BUILTIN = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "complex", "NoneType"))
 """Types whose values come from anywhere: that a parameter takes one says nothing of where it comes from."""
@@ -38,3 +41,23 @@ def likely_gives(item: Callable_, parameter: Parameter) -> float:
     if wanted & {stem(word) for word in parts(item.name)}:
         return 0.7
     return 0.1 if item.kind == "class" else 0.0 if item.returns else 0.3
+
+
+_SAYS_LITTLE = frozenset(("is", "use", "with", "as", "do", "allow", "keep", "include", "should", "in", "of", "the"))
+
+
+def said_flags(item: Callable_, clause: Clause, meaning: Meaning) -> list[tuple[Parameter, Value]]:
+    """What a clause says of parameters that are true or false: `in binary units`, `do not check the spelling`."""
+    found = []
+    for parameter in item.parameters:
+        if parameter.required or parameter.default not in ("True", "False"):
+            continue
+        own = [part for part in parts(parameter.name) if part not in _SAYS_LITTLE]
+        words = [meaning.nearest(part) for part in own]
+        if not own or not all(words) or all(meaning.in_name(item)[word] for word in words):
+            continue
+        at = min(clause.text.lower().find(word) for word in words)
+        negated = bool(re.search(clause.known.patterns["without"], clause.text[: max(at, 0)], re.IGNORECASE))
+        if negated == (parameter.default == "True"):
+            found.append((parameter, Value(str(not negated), "bool", words=frozenset(words))))
+    return found

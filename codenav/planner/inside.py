@@ -30,7 +30,7 @@ Found = Tuple[str, str, str, str, Any, Any, str]
 TEXTS = 48_000
 """Characters of what packages say of themselves."""
 MOST_NAMES = 4_000
-MOST_TOLD = 60
+MOST_TOLD, FEW = 60, 20
 
 
 def _told(value: Any, owner: Any, name: str, room: int) -> Told:
@@ -141,6 +141,11 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
             told.append((score - 0.01 * len(near), where))
     told.sort(key=lambda item: -item[0])
     told = told[:MOST_TOLD]
+    if len(told) < FEW:
+        # Where no word says anything: what there is.
+        kept = {where[1] for _, where in told}
+        rest = [where for _, _, *where in found if where[3] is None and callable(where[2]) and where[1] not in kept]
+        told += [(0.0, where) for where in rest[: FEW - len(told)]]
     shown = {where[1] for _, where in told}
     for _, (line, dotted, _, owner, _) in list(told):
         if owner is not None and dotted.rpartition(".")[0] not in shown:

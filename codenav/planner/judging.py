@@ -10,11 +10,19 @@ from functools import cache
 from importlib import resources
 
 from codenav.planner.calls import Result
-from codenav.planner.evidence import criterion, evidence, meets_criterion, met_beside
+from codenav.planner.evidence import (
+    criterion,
+    evidence,
+    is_main,
+    makes_files,
+    meets_criterion,
+    met_beside,
+    unused,
+)
 from codenav.planner.goals import Goal, shape
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
-from codenav.planner.writing import Value, fit
+from codenav.planner.writing import Value, fit, is_in_name
 
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.4
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
@@ -26,6 +34,12 @@ EXPLAINED = 0.3
 """The part of a clause that has to be explained."""
 FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
 """How far ahead of the next one a result counts at most, and where there is no other; results that are many."""
+MADE = 4.0
+"""Added to the log odds of a result that made the file which was to be made, and taken off one that did not."""
+UNLIKELY = -0.3
+"""What is less likely than that is not tried at all."""
+NUMBERED = 0.3
+"""Added for a name with a number of the clause in it: `xxh32`."""
 EXPORTED = 0.1
 """Added for what the package itself offers, not a module in it."""
 WANTED = 0.4
@@ -42,6 +56,8 @@ def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tu
     """What a clause may ask for, likeliest first."""
     told = []
     wanted = criterion(goal.clause, known)
+    targets = list(targets)
+    classes = {item.name: item for item in targets if item.kind == "class"}
     for item in targets:
         if item.kind == "object":
             continue
@@ -49,13 +65,18 @@ def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tu
         if wanted in goal.meaning.words:
             score += WANTED * goal.meaning.in_name(item)[wanted]
         score += ILLUSTRATED * (bool(item.shown) + item.shown)
-        if score > 0 or item.shown:
-            told.append((score + room_for(item, list(goal.wanted)), item))
+        score += NUMBERED * any(is_in_name(value, item) for value in goal.wanted)
+        if score > UNLIKELY or item.shown:
+            told.append((score + room_for(item, list(goal.wanted), classes.get(item.owner)), item))
     return sorted(told, key=lambda pair: -pair[0])
 
 
-def room_for(item: Callable_, literals: Sequence[Value]) -> float:
-    """Whether it has a place for the literals, and whether its name is the word before one: `at 3`."""
+def room_for(item: Callable_, literals: Sequence[Value], owner: Callable_ | None = None) -> float:
+    """Whether it, or its class, takes the literals; whether its name is the word before one: `at 3`."""
+    if literals and owner is not None:
+        taken = sum(any(fit(value, one) for one in owner.parameters) for value in literals)
+        own = room_for(item, literals)
+        return max(own, ROOM * min(taken, len(owner.parameters)) / len(literals))
     if item.kind in ("property", "value") and literals:
         return -NO_ROOM
     if not literals:
@@ -81,15 +102,16 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     """
     weights = _weights()["evidence"]
     found = evidence(result, goal, known)
-    score = weights["bias"] + sum(weights[name] * value for name, value in found.items())
-    worth = _logistic(score + CRITERION * meets_criterion(result, goal, known))
+    score = weights["bias"] + sum(weights[name] * value for name, value in found.items() if name in weights)
+    worth = _logistic(score + CRITERION * meets_criterion(result, goal, known) + MADE * makes_files(result, goal))
     goal.worths[result.repr] = max(worth, goal.worths.get(result.repr, 0.0))
     return worth
 
 
 def certainty(result: Result, worth: float, goal: Goal) -> float:
     """How likely the best result is right, 0 to 1, seen beside the others: whether it is far ahead, and of how many."""
-    if goal.wanted - result.used or goal.meaning.share(result.calls, met_beside(result)) < EXPLAINED:
+    share = goal.meaning.share(result.calls, met_beside(result))
+    if unused(result, goal) or makes_files(result, goal) < 0 or (share < EXPLAINED and not is_main(result.calls[-1])):
         # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
         return 0.0
     weights = _weights()["claim"]
@@ -111,8 +133,8 @@ def _log_odds(chance: float) -> float:
 def doubt(result: Result, goal: Goal) -> str:
     """Why the best result is not claimed."""
     call = shape(result.calls[-1]).partition("(")[0]
-    if unused := goal.wanted - result.used:
-        return f"no call that fits takes {min(value.code for value in unused)}"
+    if left_out := unused(result, goal):
+        return f"no call that fits takes {min(value.code for value in left_out)}"
     if goal.clause.asks_whether and result.type not in ("bool", "bool_"):
         return f"{call} does not answer yes or no"
     if result.nothing or result.opaque or result.echo:

@@ -27,6 +27,8 @@ class Kind(StrEnum):
     """True, False or None."""
     WORD = "word"
     """A plain word: no value as a rule."""
+    SPELLED = "spelled"
+    """A number or a character that is spelled out: `three`, `underscores`."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Literal:
     """The word right after it: `3 times`."""
     keyword: str = ""
     """What it is given to, as Python writes it: `width=200`."""
+    there: bool = False
+    """Of a file: whether the work folder has it."""
 
 
 _QUOTES = ['""', "''", "``", "“”", "‘’", "«»"]
@@ -58,7 +62,10 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.CODE, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
     (Kind.DATE, re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])")),
     (Kind.FILE, re.compile(r"(?<![\w/])(?:~?/|\.{1,2}/)?[\w-]+(?:[/.][\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w.]\w)\b")),
+    (Kind.FILE, re.compile(r"(?<=\b(?:to|as|in) )[\w-]+\.[a-z]{6,10}(?![\w.]\w)\b")),
     (Kind.ORDINAL, re.compile(r"\b\d+(?:st|nd|rd|th)\b")),
+    # Addresses and networks.
+    (Kind.CODE, re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}\b")),
     (Kind.CODE, re.compile(r"(?<!\w)#[0-9A-Fa-f]{3,8}\b")),
     # Versions: three numbers or more, or a `v` before them.
     (Kind.CODE, re.compile(r"\b(?:\d+\.){2,}\d+[\w.+-]*|\bv\d+(?:\.\d+)+[\w.+-]*")),
@@ -178,7 +185,7 @@ def _word_of_shape(text: str, at: int, files: Collection[str]) -> Literal | None
         return None
     for name in files:
         if text.startswith(name, at) and not text[at + len(name) : at + len(name) + 1].isalnum():
-            return Literal(Kind.FILE, name, repr(name), at)
+            return Literal(Kind.FILE, name, repr(name), at, there=True)
     for kind, pattern in _PATTERNS:
         match = pattern.match(text, at)
         if match:
@@ -224,4 +231,5 @@ def with_neighbours(literals: list[Literal], text: str) -> Iterator[Literal]:
             tuple(reversed(before))[:4],
             after.group().lower() if after else "",
             keyword[1] if (keyword := _KEYWORD.search(text, max(0, literal.start - 40), literal.start)) else "",
+            literal.there,
         )

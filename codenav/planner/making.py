@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
 from codenav.planner.calls import Call, Caller, Making, Result, reason
-from codenav.planner.filling import Filled, fillings, optional_fillings
+from codenav.planner.filling import Filled, fillings
 from codenav.planner.finding import Meaning
-from codenav.planner.giving import likely_gives, type_words
+from codenav.planner.giving import likely_gives, said_flags, type_words
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import SURE, judged
-from codenav.planner.mending import mended, missing_names, wants_object
+from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import parts, stem
@@ -23,11 +24,17 @@ from codenav.planner.writing import Value, fit
 
 TRIES = 40
 """Calls that are made for a clause in one go, those for its parameters included."""
+ON = 4
+"""Ways to call a member of a result."""
 SECONDS = 60.0
 """For a clause; a call that has begun is not ended for it."""
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""
 
+HAS = 2.0
+"""What it counts that something takes what an object was asked for."""
+LOADERS = frozenset(("parse", "load", "read", "open", "from", "import", "feed", "add", "set", "update", "fit", "loads"))
+"""Words in the names of methods that fill an empty object."""
 MADE_SO = 4.0
 """What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
 
@@ -55,20 +62,19 @@ class Maker:
     ) -> Generator[Action, Observation, list[Result]]:
         """The results of all ways to call something, up to one that is right for sure."""
         found: list[Result] = []
-        for filled in fillings(item, [*values, *goal.constants])[:3]:
+        flags = said_flags(item, goal.clause, goal.meaning)
+        for filled in fillings(item, [*values, *goal.constants], self._pool.classes, flags):
             if filled.missing and any(goal.wanted <= one.used and not (one.nothing or one.echo) for one in found):
                 # What takes all that was given needs nothing else.
                 continue
-            more = optional_fillings(item, filled, [*values, *goal.constants]) if not filled.missing else []
-            for way in [filled, *more]:
-                if self.spent(goal):
-                    return found
-                done = yield from self.with_(item, way, goal, values, depth)
-                if done is None:
-                    continue
-                found.append(done)
-                if self.judged(done, goal) >= SURE:
-                    return found
+            if self.spent(goal):
+                return found
+            done = yield from self.with_(item, filled, goal, values, depth)
+            if done is None:
+                continue
+            found.append(done)
+            if self.judged(done, goal) >= SURE:
+                return found
         return found
 
     def on(self, owner: Result, item: Callable_, goal: Goal, values: Sequence[Value]) -> Making:
@@ -79,19 +85,16 @@ class Maker:
             return done
         best: Result | None = None
         without = [value for value in values if value.code != owner.name]
-        for filled in fillings(item, [*without, *goal.constants])[:2]:
-            if filled.missing and any(not likely for likely in filled.missing):
-                continue
-            more = optional_fillings(item, filled, [*without, *goal.constants]) if not filled.missing else []
-            for way in [filled, *more][:3]:
-                if self.spent(goal):
-                    return best
-                done = yield from self.with_(item, way, goal, without, 1, owner)
-                if done is not None and (best is None or self.judged(done, goal) > self.judged(best, goal)):
-                    best = done
-                if best is not None and self.judged(best, goal) >= SURE:
-                    # Another call might change what this one was made on.
-                    return best
+        flags = said_flags(item, goal.clause, goal.meaning)
+        for filled in fillings(item, [*without, *goal.constants], self._pool.classes, flags)[:ON]:
+            if self.spent(goal):
+                return best
+            done = yield from self.with_(item, filled, goal, without, 1, owner)
+            if done is not None and (best is None or self.judged(done, goal) > self.judged(best, goal)):
+                best = done
+            if best is not None and self.judged(best, goal) >= SURE:
+                # Another call might change what this one was made on.
+                return best
         return best
 
     def _used(self, result: Result, goal: Goal) -> frozenset[Value]:
@@ -106,9 +109,13 @@ class Maker:
         values: Sequence[Value],
         depth: int,
         owner: Result | None = None,
-        must: Value | None = None,
+        must: Mapping[str, Value] = MappingProxyType({}),
+        hint: str = "",
     ) -> Making:
-        """One way to fill it; what is missing becomes a goal of its own."""
+        """One way to fill it; what is missing becomes a goal of its own.
+
+        `must`: what has to go into the objects for some parameters; `hint`: what such objects have.
+        """
         used = set(filled.used) | (self._used(owner, goal) if owner else set())
         lines: list[str] = list(owner.lines) if owner else []
         calls: list[Callable_] = list(owner.calls) if owner else []
@@ -120,7 +127,7 @@ class Maker:
         given: dict[str, str] = {}
         imports: list[str] = []
         left = [value for value in values if value not in filled.used]
-        bound = item.kind in ("method", "property")
+        bound = item.kind in ("method", "property") and owner is None
         receiver = [Parameter("self", "POSITIONAL_ONLY", True, item.owner)] if bound else []
         for value in filled.used:
             # What an earlier result needs comes before it.
@@ -128,7 +135,8 @@ class Maker:
         for parameter in [*receiver, *filled.missing]:
             result = self._at_hand(parameter, goal, left)
             if result is None and depth:
-                result = yield from self._value_for(parameter, item, goal, left, depth, must)
+                into = must.get(parameter.name)
+                result = yield from self._value_for(parameter, item, goal, left, depth, into, hint, tuple(calls))
             if result is None:
                 typed = f" ({parameter.type[:60]})" if parameter.type else ""
                 goal.fails(f"{shape(item).partition('(')[0]} needs {parameter.name}{typed}, and nothing gives it")
@@ -195,20 +203,25 @@ class Maker:
                 return (yield from self.with_(item, again, goal, values, depth - 1, owner))
         if not wants_object(execution):
             return None
+        plain: dict[str, Value] = {}
         for parameter, code in filled.given:
             value = next((one for one in filled.used if one.code == code and one.literal is not None), None)
-            if value is None or parameter.type in ("str", "int", "float", "bool"):
-                continue
-            rest = tuple(pair for pair in filled.given if pair[0] is not parameter)
+            if value is not None and parameter.type not in ("str", "int", "float", "bool"):
+                plain[parameter.name] = value
+        # All that may have to be objects, and then each alone.
+        several = [tuple(plain)] if len({type(value.literal) for value in plain.values()}) == 1 < len(plain) else []
+        for names in [*several, *((name,) for name in plain)]:
+            lifted = tuple(parameter for parameter, _ in filled.given if parameter.name in names)
             again = Filled(
-                rest,
-                (*filled.missing, parameter),
-                tuple(one for one in filled.used if one is not value),
+                tuple(pair for pair in filled.given if pair[0].name not in names),
+                (*filled.missing, *lifted),
+                tuple(one for one in filled.used if all(one is not plain[name] for name in names)),
                 0.0,
                 filled.imports,
                 signature=filled.signature,
             )
-            done = yield from self.with_(item, again, goal, values, depth - 1, owner, value)
+            must = {name: plain[name] for name in names}
+            done = yield from self.with_(item, again, goal, values, depth - 1, owner, must, asked_attribute(execution))
             if done is not None:
                 return done
         return None
@@ -221,9 +234,11 @@ class Maker:
         values: Sequence[Value],
         depth: int,
         must: Value | None = None,
+        hint: str = "",
+        before: Sequence[Callable_] = (),
     ) -> Making:
         """One that is made with the words that no call has used, of what the other call does not take."""
-        left = goal.meaning.left([target])
+        left = goal.meaning.left([target, *before])
         without = {target.expression}
         own = target.owner if parameter.name == "self" else ""
         if must is not None:
@@ -235,7 +250,7 @@ class Maker:
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
-            options = self._options(parameter, target, meaning, values, without, own)[: 4 if known else 5]
+            options = self._options(parameter, target, meaning, values, without, own, hint)[: 4 if known else 5]
             deeper = [] if empty is not None or depth < 2 else options[:2]
             # First what takes the literals as they are.
             for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:
@@ -255,9 +270,32 @@ class Maker:
                     continue
                 if not open_ or open_ & result.used:
                     return result
+                if own:
+                    filled = yield from self._loaded(result, own, goal, values)
+                    if filled is not None:
+                        return filled
                 # Nothing went into it: perhaps something else takes what is left.
                 empty = empty or result
         return empty
+
+    def _loaded(self, empty: Result, class_: str, goal: Goal, values: Sequence[Value]) -> Making:
+        """An object into which nothing went, filled by one of its own methods: `Graph().parse('a.ttl')`."""
+        literals = [value for value in values if value in goal.wanted]
+        methods = [
+            item
+            for item in self._pool.surveys.values()
+            if item.kind == "method" and item.owner == class_ and LOADERS & set(parts(item.name))
+        ]
+        methods = [
+            item for item in methods if any(fit(value, one) for value in literals[:1] for one in item.parameters)
+        ]
+        for item in sorted(methods, key=lambda item: -goal.meaning.score(item) - item.shown)[:3]:
+            if self.spent(goal):
+                return None
+            done = yield from self.on(empty, item, goal, values)
+            if done is not None and (done.changed or done.type == class_) and set(literals) & done.used:
+                return done
+        return None
 
     def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
         """An earlier result of the right kind, else an object that a module holds ready."""
@@ -285,8 +323,9 @@ class Maker:
         values: Sequence[Value],
         without: Collection[str],
         owner: str,
+        hint: str = "",
     ) -> list[Callable_]:
-        """Callables that may make a value for a parameter, likeliest first."""
+        """Callables that may make a value for a parameter, likeliest first; `hint` is what such a value has."""
         options = []
         literals = [value for value in values if value.literal is not None]
         makers = self._pool.examples.makers(target.name) if owner else []
@@ -308,6 +347,8 @@ class Maker:
             )
             if item.name == owner:
                 gives = max(gives, 2.5)
+            if hint and any(parameter.name == hint for parameter in item.parameters):
+                gives = max(gives, HAS)
             makes = any(part in MAKERS for part in parts(item.name))
             told = item.name in mentioned
             options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown, item))

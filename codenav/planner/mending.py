@@ -26,6 +26,8 @@ _OBJECT = re.compile(
     r"'(?:str|int|float|tuple|list|dict)' object has no attribute|(?:expected|must be|not)[^.]*\b[A-Z]\w+"
     r"|TypeError|AttributeError|AssertionError"
 )
+_UNKNOWN = re.compile(r"ValueError|KeyError|LookupError|unknown|invalid|not (?:an? )?(?:valid|supported|known)", re.I)
+_ARRAY = re.compile(r"numpy|ndarray|np\.|UMat|attribute '(?:shape|ndim|dtype|size|astype|reshape|mean|sum)'")
 _MISSING = re.compile(r"missing (?:\d+ )?required (?:positional |keyword-only )?arguments?:? (?P<names>.+)")
 
 
@@ -49,6 +51,18 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
     if re.search(r"\bdate|isoformat|strftime|year|tzinfo", said):
         for datetime in (False, True):
             yield from _dated(filled, datetime=datetime)
+    if re.search(r"attribute '(?:write|flush)'|not writable", said):
+        for mode in ("w", "wb"):
+            files = _each(
+                filled,
+                lambda value, _, mode=mode: f"Path({value.code}).open({mode!r})" if value.type == "path" else "",
+            )
+            yield from (replace(one, imports=(*one.imports, *OPENING)) for one in files)
+    if _ARRAY.search(said):
+        arrays = _each(filled, lambda value, _: f"array({value.code})" if value.type in ("list", "tuple") else "")
+        yield from (replace(one, imports=(*one.imports, "from numpy import array")) for one in arrays)
+    if _UNKNOWN.search(said):
+        yield from _each(filled, lambda value, _: _in_lower_case(value))
     if re.search(r"attribute '(?:read|readline|seek|close)'|file-?like|not an? (?:readable )?file", said):
         files = _each(
             filled, lambda value, one: opened(value.literal, one) if value.literal and value.type == "path" else ""
@@ -56,6 +70,12 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
         yield from (replace(one, imports=(*one.imports, *OPENING)) for one in files)
         texts = _each(filled, lambda value, _: f"StringIO({value.code})" if value.type == "str" else "")
         yield from (replace(one, imports=(*one.imports, "from io import StringIO")) for one in texts)
+
+
+def asked_attribute(execution: Execution) -> str:
+    """What the message says that a plain value has not: `'int' object has no attribute 'mu'`."""
+    match = re.search(r"object has no attribute '(\w+)'", message(execution))
+    return match[1] if match else ""
 
 
 def wants_object(execution: Execution) -> bool:
@@ -97,6 +117,12 @@ def _dated(filled: Filled, *, datetime: bool) -> Iterator[Filled]:
 
 def _value_of(filled: Filled, code: str) -> Value | None:
     return next((value for value in filled.used if value.code == code and value.literal is not None), None)
+
+
+def _in_lower_case(value: Value) -> str:
+    """A word of the request as programs write it: `hsl` for HSL."""
+    text = value.literal.text if value.is_word and value.literal is not None else ""
+    return repr(text.lower()) if text != text.lower() else ""
 
 
 def _is_number(value: Value) -> bool:

@@ -138,6 +138,11 @@ class Pool:
                 # There it may be bound to something, and take less.
                 self.surveys[key] = replace(self.surveys[key], import_line=item.import_line, parameters=item.parameters)
 
+    @property
+    def classes(self) -> frozenset[str]:
+        """Names of classes that can be made, in lower case."""
+        return frozenset(item.name.lower() for item in self.surveys.values() if item.kind == "class")
+
     def constants(self, goal: Goal) -> Iterable[Value]:
         """Members of enumerations, and constants of classes, that a word of the clause names."""
         for item in self.surveys.values():

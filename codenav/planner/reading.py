@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from codenav.planner.literals import WORD, Kind, Literal, literals_in, with_neighbours, word_parts
 from codenav.planner.words import Language, language
@@ -25,6 +25,7 @@ class Clause:
     literals: tuple[Literal, ...]
     start: int = 0
     """Characters before it in the request."""
+    known: Language = field(default_factory=language, repr=False)
 
     @property
     def end(self) -> int:
@@ -38,55 +39,64 @@ class Clause:
     def with_(self, other: Clause) -> Clause:
         """This one after another one that could not be done alone."""
         words = tuple(dict.fromkeys((*self.words, *other.words)))
-        return Clause(f"{other.text} {self.text}", words, (*other.literals, *self.literals), other.start)
+        literals = (*other.literals, *self.literals)
+        return Clause(f"{other.text} {self.text}", words, literals, other.start, self.known)
 
     @property
     def asks_whether(self) -> bool:
         """Whether the answer is yes or no."""
-        return bool(
-            re.match(
-                r"(?:is|are|was|does|do(?! an?\b)|has|have|can|check (?:if|whether)|whether)\b",
-                self.text,
-                re.IGNORECASE,
-            )
-        )
+        return bool(re.match(self.known.patterns["whether"], self.text, re.IGNORECASE))
 
     @property
     def spoken(self) -> tuple[Literal, ...]:
         """Words that may be values: `from kilometer to mile`. They are no more than that."""
-        taken = [(one.start - self.start, one.start - self.start + len(one.text)) for one in self.literals]
+        pattern = "spoken" if self.literals else "only_spoken"
         found = []
-        for match in _SPOKEN.finditer(self.text):
-            at = match.start(2)
-            if match[2].lower() not in language().stop and not any(begin <= at < end for begin, end in taken):
-                word = match[2]
+        for match in re.finditer(self.known.patterns[pattern], self.text, re.IGNORECASE):
+            at, word = match.start(2), match[2]
+            if word.lower() not in self.known.stop and not self._is_in_literal(at):
                 found.append(Literal(Kind.CODE, word, repr(word), self.start + at, (match[1].lower(),)))
         return tuple(found)
 
     @property
     def loose(self) -> tuple[Literal, ...]:
-        """All other words: values where a parameter names them as its choices."""
-        taken = [(one.start - self.start, one.start - self.start + len(one.text)) for one in self.literals]
+        """All other words: values where a parameter names them as its choices, or where they spell out a value."""
         found = []
         for match in WORD.finditer(self.text):
             word, at = match.group(), match.start()
-            if (
-                len(word) > 2
-                and word.lower() not in language().stop
-                and not any(begin <= at < end for begin, end in taken)
-            ):
+            if self._is_in_literal(at):
+                continue
+            if (spelled := self.known.spelled(word)) is not None:
+                found.append(Literal(Kind.SPELLED, word, repr(spelled), self.start + at))
+            elif len(word) > 2 and word.lower() not in self.known.stop:
                 found.append(Literal(Kind.WORD, word, repr(word), self.start + at))
-        return tuple(found)
+        around = [replace(literal, start=literal.start - self.start) for literal in found]
+        return tuple(
+            replace(literal, start=literal.start + self.start) for literal in with_neighbours(around, self.text)
+        )
+
+    @property
+    def groups(self) -> tuple[tuple[Literal, ...], ...]:
+        """Literals of one kind in a row, which may be one list: `the words 'a', 'b' and 'c'`."""
+        found: list[list[Literal]] = []
+        for literal in self.literals:
+            last = found[-1][-1] if found else None
+            if last is not None and last.kind is literal.kind:
+                between = self.text[last.start + len(last.text) - self.start : literal.start - self.start]
+                if re.fullmatch(self.known.patterns["joining"], between, re.IGNORECASE):
+                    found[-1].append(literal)
+                    continue
+            found.append([literal])
+        return tuple(tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER))
+
+    def _is_in_literal(self, at: int) -> bool:
+        """Whether what stands there in the clause is a literal's."""
+        return any(0 <= at + self.start - one.start < len(one.text) for one in self.literals)
 
     @property
     def refers_back(self) -> bool:
         """Whether it speaks of what came before."""
-        return bool(
-            re.search(r"\b(?:it|its|them|that|those|the (?:result|ones?|table|file|image))\b", self.text, re.IGNORECASE)
-        )
-
-
-_SPOKEN = re.compile(r"\b(from|to|in|into|as)\s+(?:the\s+)?([A-Za-z]+)\b")
+        return bool(re.search(self.known.patterns["back"], self.text, re.IGNORECASE))
 
 
 def read(request: str, *, files: Collection[str] = (), lists: Language | None = None) -> list[Clause]:
@@ -102,7 +112,7 @@ def read(request: str, *, files: Collection[str] = (), lists: Language | None = 
         if words or inside:
             piece = text[start:end]
             before = start + len(piece) - len(piece.lstrip())
-            found.append(Clause(piece.strip(), words, tuple(inside), before))
+            found.append(Clause(piece.strip(), words, tuple(inside), before, known))
     return found[:MOST_CLAUSES]
 
 
@@ -128,30 +138,18 @@ def code_in(request: str) -> str:
     return text if len(text) <= LONGEST and any(isinstance(node, does) for node in ast.walk(tree)) else ""
 
 
-_WHERE = re.compile(
-    r"\b(?:where (?:is|are|do(?:es)?|can)|which (?:file|module|class)|in (?:which|what) (?:file|module|class))\b"
-    r".*\b(?:defined?|declared?|implement(?:ed|s)?|defines?|declares?|live[sd]?|located|found|come from)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def asked_for(request: str) -> str:
+def asked_for(request: str, *, lists: Language | None = None) -> str:
     """The name in a question about the code itself, "where is X defined?"; empty where it is none."""
-    if len(request) > 500 or not _WHERE.search(request):
+    known = lists or language()
+    if len(request) > 500 or not re.search(known.patterns["where"], request, re.IGNORECASE | re.DOTALL):
         return ""
     quoted = re.search(r"[`'\"‘“]([\w.]+)(?:\(\))?[`'\"’”]", request)
     if quoted is not None:
         return str(quoted[1])
-    words = [word.strip(".") for word in re.findall(r"[A-Za-z_][\w.]*", _QUESTION.sub(" ", request))]
+    left = re.sub(known.patterns["question"], " ", request, flags=re.IGNORECASE)
+    words = [word.strip(".") for word in re.findall(r"[A-Za-z_][\w.]*", left)]
     shaped = [word for word in words if re.search(r"_|\.|[a-z][A-Z]|^[A-Z]", word)]
     return str((shaped or words or [""])[0])
-
-
-_QUESTION = re.compile(
-    r"\b(?:where|which|what|in|is|are|does|do|can|the|a|an|file|module|class|function|method|variable|constant|package"
-    r"|be|it|i|find|of|defined?|declared?|implement(?:ed|s)?|defines?|declares?|live[sd]?|located|found|come|from|code)\b",
-    re.IGNORECASE,
-)
 
 
 def _cuts(text: str, literals: list[Literal], known: Language) -> list[tuple[int, int]]:
@@ -194,7 +192,7 @@ def _words(text: str, offset: int, literals: list[Literal], known: Language) -> 
         word = match.group().lower().removesuffix("'s").removesuffix("’s")
         if any(literal.keyword == match.group() for literal in literals):
             continue
-        if word in ("result", "results") and not re.match(r"\s+of\b", text[match.end() :]):
+        if re.match(known.patterns["result"], text[match.start() :], re.IGNORECASE):
             # Of what came before.
             continue
         found += [(match.start(), piece) for piece in word.split("-") if piece not in known.stop and len(piece) > 1]

@@ -42,6 +42,13 @@ class Language:
     """`count`, `most`, `least`: the words that ask it of a collection."""
     families: tuple[frozenset[str], ...]
     """Words of programs that mean nearly the same, as stems."""
+    spellings: Mapping[str, int | str]
+    """Numbers and characters that are spelled out."""
+    patterns: Mapping[str, str]
+    """Regular expressions, to be read without regard to case: `whether` begins what is answered with yes or no, `back`
+    speaks of what came before, `result` names it, `spoken` and `only_spoken` (where there is no literal) are a
+    preposition and a word that may be a value, `joining` stands between the members of a list, `without` before what is
+    not wanted, `where` asks for the place of a definition, `question` are the words of such a question."""
 
     @cached_property
     def asking(self) -> frozenset[str]:
@@ -73,6 +80,11 @@ class Language:
         same = likeness(word, other)
         return max(same, FAMILY) if same < FAMILY and stem(other) in self.related.get(stem(word), ()) else same
 
+    def spelled(self, word: str) -> int | str | None:
+        """The number or character that a word spells out: `three`, `underscores`."""
+        plain = word.lower()
+        return self.spellings.get(plain, self.spellings.get(plain.removesuffix("s")))
+
     def weight(self, word: str) -> float:
         """What a word of a clause says of what is wanted, 0 to 1."""
         if word in self.empty_verbs or word in self.asking:
@@ -95,6 +107,8 @@ def language(name: str = "english") -> Language:
         weak=frozenset(data["weak"]),
         asked={kind: tuple(phrases) for kind, phrases in data["asks"].items()},
         families=tuple(frozenset(map(stem, family)) for family in data["families"]),
+        spellings=data["spellings"],
+        patterns=data["patterns"],
     )
 
 

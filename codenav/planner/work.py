@@ -65,7 +65,7 @@ class Work:
         """The whole request: Python is run as it is, a question about the code is answered with what is found."""
         if code := code_in(self._request):
             yield from self._as_it_is(code)
-        elif name := asked_for(self._request):
+        elif name := asked_for(self._request, lists=self._known):
             yield from self._where(name)
         else:
             yield from self._by_calls()
@@ -142,9 +142,9 @@ class Work:
 
     def _goal(self, clause: Clause) -> Goal:
         told = sorted((*clause.literals, *clause.spoken), key=lambda literal: literal.start)
-        literals = tuple(Value.of(literal) for literal in told)
+        literals = (*(Value.of(literal) for literal in told), *(Value.group(group) for group in clause.groups))
         earlier = tuple(Value(result.name, result.type) for result in reversed(self._results))
-        wanted = frozenset(value for value in literals if not value.is_word)
+        wanted = frozenset(value for value in literals if not value.is_word and not value.members)
         loose = tuple(Value.of(literal) for literal in clause.loose)
         meaning = self._pool.meaning(clause.words, whether=clause.asks_whether)
         return Goal(
@@ -234,8 +234,8 @@ class Work:
     def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:
         """Call something, and then what its result offers for what is left of the clause."""
         if item.kind in ("member", "value"):
-            owner = next(result for result in goal.earlier if result.name == item.owner)
-            made = yield from self._maker.on(owner, item, goal, goal.values)
+            owner = next((result for result in goal.earlier if result.name == item.owner), None)
+            made = None if owner is None else (yield from self._maker.on(owner, item, goal, goal.values))
             found = [made] if made is not None else []
         else:
             found = yield from self._maker.ways(item, goal, goal.values, depth)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from codenav.planner.literals import Kind, Literal, word_parts
-from codenav.planner.survey import Parameter
+from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, likeness, parts
 
 GOES_ON = 0.4
@@ -53,13 +53,19 @@ class Value:
     imports: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     """The words of the clause that name it: of a constant, of a literal that may as well be a word."""
+    members: tuple[Value, ...] = ()
+    """Of several literals as one list: these."""
 
     @property
     def is_word(self) -> bool:
         """Whether it may as well be a word of the request as a value: `ASCII`, `snake_case`."""
-        if self.literal is None or self.literal.kind not in (Kind.CODE, Kind.WORD):
+        if self.literal is None or self.literal.kind not in (Kind.CODE, Kind.WORD, Kind.SPELLED):
             return False
-        return self.is_loose or self.literal.text.replace("-", "_").rstrip("#").isidentifier()
+        return (
+            self.is_loose
+            or self.literal.kind is Kind.SPELLED
+            or self.literal.text.replace("-", "_").rstrip("#").isidentifier()
+        )
 
     @property
     def is_loose(self) -> bool:
@@ -74,7 +80,15 @@ class Value:
         if literal.kind is Kind.DATE:
             return cls(literal.code, "date", literal)
         words = frozenset(word_parts(literal)) if literal.kind is Kind.CODE else frozenset[str]()
+        if literal.kind is Kind.SPELLED:
+            words = frozenset((literal.text.lower(),))
         return cls(literal.code, type(ast.literal_eval(literal.code)).__name__, literal, (), words)
+
+    @classmethod
+    def group(cls, literals: Sequence[Literal]) -> Value:
+        """Several literals as one list."""
+        members = tuple(cls.of(literal) for literal in literals)
+        return cls(f"[{', '.join(value.code for value in members)}]", "list", literals[0], members=members)
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,12 @@ def way(value: Value, parameter: Parameter) -> Way:
             worth = 0.0
         # What came before is what a clause goes on with.
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
-    if value.is_loose and value.literal.text not in choices(parameter):
+    if value.is_loose and (value.literal.text not in choices(parameter) or value.code == parameter.default):
+        return Way(value.code, 0.0)
+    if value.literal.kind is Kind.SPELLED and not beside(value, parameter):
+        return Way(value.code, 0.0)
+    if value.literal.kind is Kind.FILE and not parameter.required and not _may_be_file(parameter):
+        # It is no title, comment or separator.
         return Way(value.code, 0.0)
     if value.is_word and re.search(r"[Pp]ath\b|IO\b|^file", f"{wanted} {parameter.name}"):
         return Way(value.code, 0.0)
@@ -152,9 +171,45 @@ def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
         yield Way(f"date.fromisoformat({literal.code})", EXACT, ("from datetime import date",))
 
 
+_FILES = re.compile(
+    r"path|file|fname|\bfp\b|\bf\b|\bfn|src|source|input|output|stream|\bin\b|\bout|dest|\bto\b|archive|document"
+    r"|\bdoc\b|uri|url|\bio\b|location|target|text|data|string|content|template|\bargs?\b",
+    re.IGNORECASE,
+)
+_CONTENT = re.compile(
+    r"text|str|content|data|source|markup|html|xml|code|body|template|\bs\b|json|yaml|toml|lines|buf|bytes|value",
+    re.IGNORECASE,
+)
+"""In the names of parameters that may take what a file holds."""
+
+
+def _may_be_file(parameter: Parameter) -> bool:
+    """Whether a parameter that may be left out may take a file, by its name, its type and its default."""
+    return _is_open_file(parameter) or bool(
+        _FILES.search(f"{parameter.name} {parameter.name.replace('_', ' ')} {parameter.type} {parameter.default}")
+    )
+
+
+def content(value: Value, parameter: Parameter) -> str:
+    """What a file holds, with `OPENING`; empty where the parameter takes the file itself, or there is none."""
+    literal = value.literal
+    if literal is None or literal.kind is not Kind.FILE or not literal.there or _is_open_file(parameter):
+        return ""
+    told = f"{parameter.name} {parameter.type}"
+    if re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE) or not (
+        not parameter.type or by_words("str", parameter) >= DECLARED
+    ):
+        return ""
+    if not _CONTENT.search(parameter.name) and parameter.name not in ("args", "arg"):
+        return ""
+    binary = "bytes" in parameter.type or literal.text.rpartition(".")[2].lower() not in TEXTS
+    return f"Path({literal.code}).read_{'bytes' if binary else 'text'}()"
+
+
 TEXTS = frozenset(
     ("cfg", "conf", "css", "csv", "eml", "fa", "fasta", "geojson", "html", "ics", "ini", "json", "log", "md", "nt",
-     "po", "py", "rst", "srt", "tex", "toml", "tsv", "ttl", "txt", "vcf", "xml", "yaml", "yml")
+     "po", "py", "rst", "srt", "tex", "toml", "tsv", "ttl", "txt", "vcf", "xml", "yaml", "yml", "abc", "env", "gpx",
+     "jinja", "kml", "mustache", "obj", "pem", "pgn", "sql", "svg", "vtt", "xsd", "xyz")
 )  # fmt: skip
 """Endings of files that hold text."""
 OPENING = ("from pathlib import Path",)
@@ -219,6 +274,14 @@ def by_words(type_: str, parameter: Parameter) -> float:
     return UNTYPED
 
 
+def is_in_name(value: Value, item: Callable_) -> bool:
+    """Whether a number is in what a callable is called."""
+    if value.literal is None or value.literal.kind is not Kind.NUMBER:
+        return False
+    digits = re.sub(r"\W", "", value.literal.text)
+    return digits in parts(item.expression) or digits in parts(item.name)
+
+
 def beside(value: Value, parameter: Parameter) -> float:
     """Whether a word beside the literal names the parameter: `width 200`, `3 decimals`, `by='name'`."""
     if value.literal is None:
@@ -227,9 +290,24 @@ def beside(value: Value, parameter: Parameter) -> float:
         return 1.0
     if value.literal.keyword:
         return float(value.literal.keyword == parameter.name)
-    near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
-    own = parts(parameter.name)
+    if value.literal.kind is Kind.SPELLED and value.type == "str":
+        return float(bool(_CHARACTER.search(parameter.name)))
     known = language()
+    near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
+    # `at a rate of 0.05`
+    near += [(word, NEXT) for word in value.literal.before[:3] if word not in known.stop][:1]
+    own = parts(parameter.name)
     each = [max((worth * known.likeness(word, part) for word, worth in near), default=0.0) for part in own]
     # Of `initial_count` a counter is the half.
-    return max(each, default=0.0) * (sum(one >= 0.5 for one in each) / len(own)) ** 0.5 if own else 0.0
+    named = max(each, default=0.0) * (sum(one >= 0.5 for one in each) / len(own)) ** 0.5 if own else 0.0
+    if named >= TOLD or not parameter.text:
+        return named
+    told = parts(" ".join(parameter.text.split()[:TOLD_WORDS]))
+    said = any(worth >= NEXT and known.likeness(word, other) == 1.0 for word, worth in near if word for other in told)
+    return max(named, TOLD * said)
+
+
+_CHARACTER = re.compile(r"sep|delim|char|fill|pad|glue|join|quote|replace|hyphen|dash|space")
+NEXT, TOLD, TOLD_WORDS = 0.9, 0.7, 6
+"""What it counts that the next word which says something names a parameter, and that the first words of what the
+docstring says of it do."""

@@ -10,7 +10,7 @@ import pytest
 
 from codenav.execution import Execution, ExecutionError, Outcome
 from codenav.planner.docstrings import described_parameters, described_return
-from codenav.planner.filling import fillings, optional_fillings
+from codenav.planner.filling import fillings
 from codenav.planner.finding import Described, Meaning, queries
 from codenav.planner.mending import mended
 from codenav.planner.reading import read
@@ -278,9 +278,8 @@ def test_a_word_beside_a_value_names_an_optional_parameter() -> None:
 
 def test_what_is_left_goes_into_optional_parameters_in_order() -> None:
     path = function("shortest_path", needs("graph", "Graph"), takes("source", "None"), takes("target", "None"))
-    filled = fillings(path, values("from 0 to 33"))[0]
-    more = optional_fillings(path, filled, values("from 0 to 33"))
-    assert more[0].arguments({"graph": "g"}) == "g, source=0, target=33"
+    filled = fillings(path, values("from 0 to 33"), {"graph"})[0]
+    assert filled.arguments({"graph": "g"}) == "g, source=0, target=33"
 
 
 def test_keywords_of_any_name_are_named_by_the_words_before_a_literal() -> None:
@@ -299,8 +298,7 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
     (filled, *_) = fillings(function("load", needs("fp", "IO[bytes]")), values("load a.png"))
     assert (filled.arguments(), filled.imports) == ("Path('a.png').open('rb')", ("from pathlib import Path",))
     box = Callable_("from m import Box", "Box", "class", parameters=(Parameter("arg", "POSITIONAL_ONLY", False),))
-    (more, *_) = optional_fillings(box, fillings(box, values("{'a': 1}"))[0], values("{'a': 1}"))
-    assert more.arguments() == "{'a': 1}"
+    assert first(box, "{'a': 1}") == "{'a': 1}"
 
 
 @pytest.mark.parametrize(
