@@ -20,6 +20,8 @@ LISTED = 1_000
 """Elements of an iterator that are taken."""
 OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re.DOTALL)
 """What says nothing of itself."""
+_BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
+"""What cannot even be shown was made of the wrong things."""
 _NOTHING = ("None", "[]", "()", "{}", "set()", "''", "b''")
 
 
@@ -153,7 +155,7 @@ class Caller:
         if execution is not None and execution.outcome is Outcome.TIMEOUT:
             # Once is enough.
             self._endless.add(call.item.expression)
-        if made is None or execution is None:
+        if made is None or execution is None or _BROKEN.search(made.repr):
             return None, execution
         lines = tuple(dict.fromkeys((*call.lines, *call.imports, f"{name} = {call.code}")))
         done = Result(
@@ -174,7 +176,10 @@ class Caller:
             "dict_values",
             "dict_items",
         ):
-            done = yield from self._listed(done)
+            shown = yield from self._listed(done)
+            if shown is None:
+                return None, execution
+            done = shown
         if call.receiver and done.type == "NoneType":
             mutated = changed_in(execution, call.receiver)
             if mutated is not None:
@@ -182,15 +187,15 @@ class Caller:
                 done = replace(done, name=call.receiver, type=short(mutated), repr=mutated.repr, changed=True)
         return done, execution
 
-    def _listed(self, done: Result) -> Generator[Action, Observation, Result]:
-        """An iterator as a list."""
+    def _listed(self, done: Result) -> Making:
+        """An iterator as a list, None where it raises; another object as the text that it has for itself."""
         told = yield from self.members(done)
         if done.opaque and not told.iterator:
-            return done
+            return replace(done, repr=told.shown) if told.shown else done
         code = f"list(islice({done.name}, {LISTED}))"
         listed, name, _ = yield from self.assign(code, ["from itertools import islice"])
         if listed is None:
-            return done
+            return None if told.iterator else done
         lines = (*done.lines, "from itertools import islice", f"{name} = {code}")
         return replace(done, name=name, type=short(listed), repr=listed.repr, lines=lines)
 

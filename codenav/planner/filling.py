@@ -24,6 +24,7 @@ from codenav.planner.writing import (
     content,
     fit,
     is_in_name,
+    is_text,
     way,
 )
 
@@ -36,7 +37,8 @@ GUESS = 0.6
 GROUPED = 0.3
 """Taken off for literals that are put together into a list."""
 CONTENTS, FLAG = 0.1, 0.8
-"""Added for what a file holds where a text is asked for, and for a parameter that is said to be true or false."""
+"""Added for what a file holds where a text is asked for, taken off where it may be a file as well; added for a
+parameter that is said to be true or false."""
 NO_OBJECT = 0.8
 """Taken off for a plain value where an object is asked for."""
 MADE, UNKNOWN, PLAIN = 0.2, 0.8, 1.2
@@ -135,8 +137,8 @@ def fillings(
     for state in states:
         if all(_last_resort(value, one, values, state.used) for one, value, _ in state.pairs):
             plain = _filled(state, free, values, classes)
-            found += [_named_by_neighbours(plain, item, [one for one in values if one not in state.used]), plain]
-            found += _in_star(plain, item, values)
+            left = [one for one in values if one not in plain.used and not one.members]
+            found += [_named_by_neighbours(plain, item, left), plain, *_in_star(plain, item, left)]
     required = [one for one in free if one.required]
     found += [*_spread(required, values), *_packed(item, values), *_by_calendar(free, values)]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
@@ -181,7 +183,7 @@ def _placed(
             continue
         score, guess = written.worth, False
         if not parameter.required:
-            if value.is_word and not value.imports and not near:
+            if value.is_word and not value.imports and not near and not _is_asked_for(value, parameter):
                 # It may be no value at all.
                 continue
             guess = not (near or value.imports or place == 0)
@@ -217,6 +219,15 @@ def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], c
     )
 
 
+def _is_asked_for(value: Value, parameter: Parameter) -> bool:
+    """Whether a word after `in` or `to` may be what a parameter chooses: `in days` for the unit."""
+    spoken = value.literal is not None and value.literal.before[:1] and value.literal.kind is Kind.CODE
+    return bool(spoken and _CHOOSING.search(parameter.name))
+
+
+_CHOOSING = re.compile(r"unit|format|fmt|lang|locale|dialect|\bto\b|mode|style|base$|notation|encoding|scheme|space")
+
+
 def _use(value: Value) -> float:
     """What it counts that a value is used; a little less for several as one list."""
     return USED * len(value.members) - GROUPED if value.members else USED * (not value.is_word)
@@ -224,17 +235,18 @@ def _use(value: Value) -> float:
 
 def _with_contents(filled: Filled) -> list[Filled]:
     """The same with what files hold, where a text is asked for and not a file."""
-    given, pairs = list(filled.given), list(filled.pairs)
+    given, pairs, worth = list(filled.given), list(filled.pairs), 0.0
     for place, (parameter, code) in enumerate(given):
         value = next((one for one in filled.used if one.code == code), None)
         if value is not None and (inside := content(value, parameter)):
             given[place] = (parameter, inside)
+            worth = CONTENTS if is_text(parameter) else -CONTENTS
             shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
             pairs = [(one, shown if one is parameter else other) for one, other in pairs]
     if tuple(given) == filled.given:
         return []
     imports = (*filled.imports, *OPENING)
-    return [replace(filled, given=tuple(given), pairs=tuple(pairs), imports=imports, score=filled.score + CONTENTS)]
+    return [replace(filled, given=tuple(given), pairs=tuple(pairs), imports=imports, score=filled.score + worth)]
 
 
 def _with_flags(filled: Filled, flags: Sequence[tuple[Parameter, Value]]) -> list[Filled]:
@@ -364,7 +376,7 @@ def _by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Fil
 def _in_star(filled: Filled, item: Callable_, values: Sequence[Value]) -> list[Filled]:
     """Literals that are left into `*args`: all, and where nothing is required one alone."""
     star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
-    left = [value for value in values if value.literal is not None and not value.is_loose and value not in filled.used]
+    left = [value for value in values if value.literal is not None and not value.is_loose]
     real = [value for value in left if not value.is_word]
     if star is None or not left or filled.guessed:
         return []

@@ -6,11 +6,13 @@ or a dataclass makes of a signature; `inspect` can.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
 import math
 import os
+import pkgutil
 import re
 import sys
 from collections.abc import Iterator
@@ -30,6 +32,10 @@ Found = Tuple[str, str, str, str, Any, Any, str]
 TEXTS = 48_000
 """Characters of what packages say of themselves."""
 MOST_NAMES = 4_000
+MOST_INNER = 20
+"""Modules in a package that are looked into where it offers little itself."""
+SHOWN = 1_000
+"""Characters of an object as a text."""
 MOST_TOLD, FEW = 60, 20
 
 
@@ -120,15 +126,12 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
     """
     seen: set[Any] = set()
     found: list[Found] = []
-    for module in dict.fromkeys(names):
-        try:
-            loaded = importlib.import_module(module)
-        except BaseException:
-            continue
-        public = getattr(loaded, "__all__", None)
-        for name in list(public if public is not None else dir(loaded))[:MOST_NAMES]:
-            if isinstance(name, str) and not name.startswith("_"):
-                _public(found, seen, module, name, getattr(loaded, name, None))
+    modules = list(dict.fromkeys(names))
+    for module in modules:
+        _module(found, seen, module)
+    if len(found) < FEW:
+        for module in _inner(modules[:1]):
+            _module(found, seen, module)
     counts = {word: sum(word in near for near, *_ in found) for word in words}
     worth = {word: weight / (1 + 0.25 * math.log2(max(1, counts[word] / 3))) for word, weight in words.items()}
     told = []
@@ -158,6 +161,27 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
         for _, (line, dotted, value, owner, _) in told
     ]
     return items, {**counts, "": len(found)}
+
+
+def _module(found: list[Found], seen: set[Any], module: str) -> None:
+    """The public names of a module."""
+    try:
+        loaded = importlib.import_module(module)
+    except BaseException:
+        return
+    public = getattr(loaded, "__all__", None)
+    for name in list(public if public is not None else dir(loaded))[:MOST_NAMES]:
+        if isinstance(name, str) and not name.startswith("_"):
+            _public(found, seen, module, name, getattr(loaded, name, None))
+
+
+def _inner(packages: list[str]) -> Iterator[str]:
+    """The public modules right in packages; no tests."""
+    for package in packages:
+        folders = getattr(sys.modules.get(package), "__path__", [])
+        names = [info.name for info in pkgutil.iter_modules(list(folders))]
+        names = [name for name in names if not name.startswith("_") and "test" not in name]
+        yield from (f"{package}.{name}" for name in names[:MOST_INNER])
 
 
 def _public(found: list[Found], seen: set[Any], module: str, name: str, value: Any) -> None:
@@ -266,5 +290,8 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
         # Others may be gone through as well, and offer more than that.
         plain = type(value).__module__ in ("builtins", "itertools", "collections", "_collections_abc")
         told["iterator"] = hasattr(type(value), "__next__") and plain
+        if "__str__" in {name for base in type(value).__mro__[:-1] for name in vars(base)}:
+            with contextlib.suppress(Exception):
+                told["shown"] = str(value)[:SHOWN]
     sys.stdout.flush()
     print("\n" + MARK + json.dumps(told))

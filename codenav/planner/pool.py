@@ -146,7 +146,12 @@ class Pool:
     def constants(self, goal: Goal) -> Iterable[Value]:
         """Members of enumerations, and constants of classes, that a word of the clause names."""
         for item in self.surveys.values():
-            if item.kind != "object" or "." not in item.expression:
+            owner = item.expression.rpartition(".")[0]
+            if item.kind != "object" or not owner:
+                continue
+            class_ = next((one for key, one in self.surveys.items() if key[1] == owner), None)
+            if item.returns != owner.rpartition(".")[2] and (class_ is None or class_.parameters):
+                # A class that holds nothing but constants, or an enumeration.
                 continue
             named = [
                 word
@@ -154,7 +159,6 @@ class Pool:
                 for word in goal.meaning.words
                 if self.known.likeness(word, part) >= 0.8
             ]
-            owner = item.expression.rpartition(".")[0]
             literal = next(
                 (
                     value.literal

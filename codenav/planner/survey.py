@@ -94,6 +94,8 @@ class Answers:
     """Of a package: in how many of its names each word is."""
     texts: tuple[str, ...] = ()
     """What packages say of themselves."""
+    shown: str = ""
+    """An object as a text, where it has one of its own."""
 
 
 def answers(stdout: str) -> Answers:
@@ -116,6 +118,7 @@ def answers(stdout: str) -> Answers:
             bool(told.get("iterator")),
             told.get("counts", {}),
             tuple(told.get("texts", ())),
+            str(told.get("shown", "")),
         )
     return Answers()
 

@@ -27,8 +27,8 @@ Steps = Generator[Action, Observation, None]
 
 TARGETS, DEEP = 10, 6
 """Callables that are tried for a clause, and those for which others are called."""
-FAR = 0.35
-"""How much less likely than the likeliest a callable may be for it to be tried where there is a result already."""
+FAR, PLAUSIBLE = 0.35, 0.6
+"""How much less likely than the likeliest a callable may be for it to be tried, beside a result that is so good."""
 DEPTH = 3
 """Of a parameter of a parameter."""
 EXTENDED, MEMBERS, OFFERED = 2, 4, 0.15
@@ -198,7 +198,7 @@ class Work:
             # First what can be called as it is; only then what has to be given something that must be made.
             goal.tries = self._caller.count
             for score, item in likely if not depth else likely[:DEEP]:
-                if best is not None and best[0] >= ENOUGH and score < likely[0][0] - FAR:
+                if best is not None and best[0] >= PLAUSIBLE and score < likely[0][0] - FAR:
                     break
                 made = yield from self._tried(item, goal, depth)
                 if made is None:

@@ -18,6 +18,8 @@ AS_TEXT = 0.6
 """What a number is worth as a text, and a text as a number."""
 WORD = 0.4
 """Factor where the value may as well be a word of the request."""
+AS_PATH = 0.2
+"""What a text that looks like none is worth as a path."""
 UNTYPED, DECLARED, EXACT = 0.5, 1.0, 1.3
 """What a fit is worth where a parameter says nothing of its type, where it says that of the value, and where the value
 is of the very class."""
@@ -122,6 +124,9 @@ def way(value: Value, parameter: Parameter) -> Way:
     if value.is_word and re.search(r"[Pp]ath\b|IO\b|^file", f"{wanted} {parameter.name}"):
         return Way(value.code, 0.0)
     best = max(_ways(value, value.literal, parameter, wanted), key=lambda one: one.worth)
+    is_path = value.literal.kind not in (Kind.TEXT, Kind.NUMBER) or re.search(r"[/.\\]", value.literal.text)
+    if not is_path and _PATH.search(f"{parameter.name} {wanted}"):
+        best = Way(best.code, min(best.worth, AS_PATH), best.imports)
     near = beside(value, parameter)
     if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
         return best
@@ -183,6 +188,17 @@ _CONTENT = re.compile(
 """In the names of parameters that may take what a file holds."""
 
 
+_TEXT = re.compile(r"text|str|markup|html|xml|body|template|\bs\b|lines|code|content", re.IGNORECASE)
+
+
+def is_text(parameter: Parameter) -> bool:
+    """Whether a parameter that may take what a file holds takes nothing else."""
+    return bool(_TEXT.search(parameter.name))
+
+
+_PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
+
+
 def _may_be_file(parameter: Parameter) -> bool:
     """Whether a parameter that may be left out may take a file, by its name, its type and its default."""
     return _is_open_file(parameter) or bool(
@@ -200,7 +216,8 @@ def content(value: Value, parameter: Parameter) -> str:
         not parameter.type or by_words("str", parameter) >= DECLARED
     ):
         return ""
-    if not _CONTENT.search(parameter.name) and parameter.name not in ("args", "arg"):
+    ending = literal.text.rpartition(".")[2]
+    if not _CONTENT.search(parameter.name) and parameter.name not in ("args", "arg", ending):
         return ""
     binary = "bytes" in parameter.type or literal.text.rpartition(".")[2].lower() not in TEXTS
     return f"Path({literal.code}).read_{'bytes' if binary else 'text'}()"
