@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,9 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
     making.judged, making.TRIES, work.SURE, making.SURE, work.GOOD, work.FAR = watch, TRIES, 2.0, 2.0, 2.0, 0.6
     with tempfile.TemporaryDirectory() as name:
         request.prepare(Path(name))
-        codenav.run(request.request, on=request.source, python=venv, work_dir=name, model="planner", code_timeout=5)
+        with suppress(codenav.CodenavError):
+            # A package without any source cannot be indexed.
+            codenav.run(request.request, on=request.source, python=venv, work_dir=name, model="planner", code_timeout=5)
     return list(found.values())
 
 

@@ -19,7 +19,7 @@ WHAT_IT_IS = (
     "a planner does this, no language model: it calls functions whose names and documentation explain your words, "
     "and neither writes code of its own nor invents a value"
 )
-STEPS = 200
+STEPS = 400
 """Default limit: it makes one call a step, where a model writes several."""
 MOST_FILES = 200
 """Names in the work folder that a request may speak of."""

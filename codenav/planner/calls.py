@@ -14,6 +14,7 @@ from codenav.actions import Action, Code, CodeObservation, Observation
 from codenav.execution import Execution, Outcome, Variable
 from codenav.planner.giving import BUILTIN
 from codenav.planner.survey import Answers, Callable_, answers, asking
+from codenav.planner.words import parts
 from codenav.planner.writing import Value
 
 LISTED = 1_000
@@ -22,6 +23,11 @@ OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re
 """What says nothing of itself."""
 _BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
 """What cannot even be shown was made of the wrong things."""
+CHANGING = frozenset(
+    ("add", "append", "clear", "create", "delete", "discard", "drop", "extend", "insert", "new", "pop", "push", "put",
+     "read", "remove", "rename", "replace", "reset", "reverse", "set", "shuffle", "sort", "update", "write")
+)  # fmt: skip
+"""Words in the names of methods that may change what they are called on."""
 _NOTHING = ("None", "[]", "()", "{}", "set()", "''", "b''")
 
 
@@ -119,6 +125,8 @@ class Caller:
         self._members: dict[str, Answers] = {}
         self._shown: dict[str, str] = {}
         self._endless: set[str] = set()
+        self._state: dict[str, tuple[str, ...]] = {}
+        """What led to the state in which an object is by now, where a call may have changed it."""
 
     def ask(self, question: dict[str, Any], thought: str = "") -> Generator[Action, Observation, Answers]:
         """What the interpreter says; nothing where it cannot."""
@@ -151,6 +159,10 @@ class Caller:
 
     def _run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
         self.count += 1
+        if self._state.get(call.receiver, call.lines) != call.lines:
+            # Another call has changed what this one is made on.
+            yield Code("\n".join(call.lines))
+            self._state[call.receiver] = call.lines
         made, name, execution = yield from self.assign(call.code, call.imports)
         if execution is not None and execution.outcome is Outcome.TIMEOUT:
             # Once is enough.
@@ -180,9 +192,11 @@ class Caller:
             if shown is None:
                 return None, execution
             done = shown
-        if call.receiver and done.type == "NoneType":
+        if call.receiver:
             mutated = changed_in(execution, call.receiver)
-            if mutated is not None:
+            if mutated is not None or CHANGING & set(parts(call.item.name)):
+                self._state[call.receiver] = lines
+            if mutated is not None and done.type == "NoneType":
                 # `list.sort` and its like give nothing and change what they are called on.
                 done = replace(done, name=call.receiver, type=short(mutated), repr=mutated.repr, changed=True)
         return done, execution

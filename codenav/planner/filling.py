@@ -187,7 +187,8 @@ def _placed(
                 # It may be no value at all.
                 continue
             guess = not (near or value.imports or place == 0)
-            score += EXAMPLE * parameter.shown + FIRST * (place == 0) - GUESS * (near <= HALF and not value.imports)
+            score += EXAMPLE * parameter.shown + FIRST * (place == 0)
+            score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not value.imports)
         here = (place, value.literal.start) if value.literal is not None and near < 1.0 else state.last
         swapped = (here[0] < state.last[0]) != (here[1] < state.last[1])
         yield _State(

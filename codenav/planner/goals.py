@@ -27,8 +27,6 @@ class Goal:
     """Whether its result is the answer."""
     constants: tuple[Value, ...] = ()
     """Named by its words."""
-    rejected: set[str] = field(default_factory=set)
-    """Callables with whose results the next clause could not go on."""
     top: float = 0.0
     """How likely the likeliest callable is meant."""
     why: str = ""
@@ -39,6 +37,19 @@ class Goal:
     searches: int = 0
     worths: dict[str, float] = field(default_factory=dict)
     """Of each result that was judged, by its repr."""
+    results: dict[str, tuple[float, Result]] = field(default_factory=dict)
+    """The best result for each callable that was tried, and how good it is."""
+
+    def keep(self, worth: float, result: Result) -> None:
+        """Remember a result: the next clause may go on with it."""
+        known = self.results.get(result.repr)
+        if known is None or worth > known[0]:
+            self.results[result.repr] = worth, result
+
+    def others(self, taken: str, count: int) -> list[Result]:
+        """The best other results, best first."""
+        ranked = sorted(self.results.values(), key=lambda pair: -pair[0])
+        return [result for _, result in ranked if result.repr != taken and not result.nothing][:count]
 
     def fails(self, why: str) -> None:
         """Keep what is told where nothing works: the first reason, which is that of the likeliest callable."""

@@ -35,6 +35,11 @@ HAS = 2.0
 """What it counts that something takes what an object was asked for."""
 LOADERS = frozenset(("parse", "load", "read", "open", "from", "import", "feed", "add", "set", "update", "fit", "loads"))
 """Words in the names of methods that fill an empty object."""
+SPOILING = frozenset(
+    ("save", "write", "dump", "export", "store", "remove", "delete", "unlink", "truncate", "overwrite", "rename", "set",
+     "unset", "create", "clear", "touch", "move")
+)  # fmt: skip
+"""Words in the names of what may write to a file or remove it."""
 MADE_SO = 4.0
 """What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
 
@@ -116,6 +121,8 @@ class Maker:
 
         `must`: what has to go into the objects for some parameters; `hint`: what such objects have.
         """
+        if spoils(item, filled.used, goal):
+            return None
         used = set(filled.used) | (self._used(owner, goal) if owner else set())
         lines: list[str] = list(owner.lines) if owner else []
         calls: list[Callable_] = list(owner.calls) if owner else []
@@ -354,6 +361,14 @@ class Maker:
             options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown, item))
         options.sort(key=lambda option: -option[0])
         return [item for worth, item in options if worth > 0.4]
+
+
+def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
+    """Whether a call may write to or remove a file that is there, though nobody asked for that."""
+    if not any(value.literal is not None and value.literal.there for value in used):
+        return False
+    name = parts(item.name)
+    return bool(SPOILING & set(name)) and not any(goal.meaning.nearest(part) for part in name if part in SPOILING)
 
 
 def _is_a(result: Result, parameter: Parameter) -> bool:

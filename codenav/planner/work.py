@@ -97,9 +97,9 @@ class Work:
             if result is None and before is not None:
                 result = yield from self._otherwise(before, goal)
             if result is None and failed and failed[-1].clause.is_right_before(clause, self.clauses):
-                # They may be one thing: `How positive is "…"? Give the score.`
-                goal = self._goal(clause.with_(failed.pop().clause))
-                result = yield from self._clause(goal)
+                goal, result = yield from self._with(failed[-1], goal)
+                if result is not None:
+                    failed.pop()
             if result is None:
                 if not (self._results and self._is_shown(goal)):
                     failed.append(goal)
@@ -120,19 +120,34 @@ class Work:
         yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
 
     def _otherwise(self, before: Goal, goal: Goal) -> Making:
-        """The clause again, with something else for the one before it."""
+        """The clause again, with something else for the one before it; then both as one."""
         kept = self._results[-1]
-        for _ in range(OTHERS):
-            before.rejected.add(self._results[-1].calls[-1].expression)
-            other = yield from self._clause(before)
-            if other is None:
-                break
+        for other in before.others(kept.repr, OTHERS):
             self._results[-1] = other
             result = yield from self._clause(self._goal(goal.clause))
+            if result is not None and result.linked:
+                return result
+        self._results.pop()
+        if before.clause.is_right_before(goal.clause, self.clauses):
+            result = yield from self._clause(self._goal(goal.clause.with_(before.clause)))
             if result is not None:
                 return result
-        self._results[-1] = kept
+        self._results.append(kept)
         return None
+
+    def _with(self, before: Goal, goal: Goal) -> Generator[Action, Observation, tuple[Goal, Result | None]]:
+        """The clause with what the one before it may mean, though that alone is not sure; then both as one."""
+        if goal.clause.refers_back:
+            for other in before.others("", OTHERS):
+                self._results.append(other)
+                again = self._goal(goal.clause)
+                result = yield from self._clause(again)
+                if result is not None and result.linked:
+                    return again, result
+                self._results.pop()
+        # `How positive is "…"? Give the score.`
+        goal = self._goal(goal.clause.with_(before.clause))
+        return goal, (yield from self._clause(goal))
 
     def _is_shown(self, goal: Goal) -> bool:
         """Whether a clause that nothing was found for only asks to see what is there: `and give its score`."""
@@ -191,7 +206,7 @@ class Work:
         found = ranked(targets, goal, self._known)
         goal.top = max((goal.meaning.score(item) for _, item in found), default=0.0)
         goal.nearest = [shape(item) for _, item in found[:NEAREST]]
-        likely = [pair for pair in found if pair[1].expression not in goal.rejected][:TARGETS]
+        likely = found[:TARGETS]
         best: tuple[float, Result] | None = None
         begun = self._caller.count
         for depth in (0, DEPTH):
@@ -204,6 +219,7 @@ class Work:
                 if made is None:
                     continue
                 worth = self._maker.judged(made, goal)
+                goal.keep(worth, made)
                 if best is None or worth > best[0]:
                     best = worth, made
                 if worth >= SURE:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from codenav.planner.literals import Kind, Literal, word_parts
 from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.words import language, likeness, parts
+from codenav.planner.words import language, likeness, parts, segmented
 
 GOES_ON = 0.4
 """Added for the result of an earlier clause."""
@@ -312,15 +312,21 @@ def beside(value: Value, parameter: Parameter) -> float:
     known = language()
     near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
     # `at a rate of 0.05`
-    near += [(word, NEXT) for word in value.literal.before[:3] if word not in known.stop][:1]
-    own = parts(parameter.name)
+    telling = [word for word in value.literal.before[:3] if word not in known.stop]
+    near += [(word, NEXT) for word in telling[:1] if word not in known.verbs]
+    own = segmented(parameter.name, [word for word, _ in near if word])
     each = [max((worth * known.likeness(word, part) for word, worth in near), default=0.0) for part in own]
     # Of `initial_count` a counter is the half.
     named = max(each, default=0.0) * (sum(one >= 0.5 for one in each) / len(own)) ** 0.5 if own else 0.0
     if named >= TOLD or not parameter.text:
         return named
     told = parts(" ".join(parameter.text.split()[:TOLD_WORDS]))
-    said = any(worth >= NEXT and known.likeness(word, other) == 1.0 for word, worth in near if word for other in told)
+    said = any(
+        worth >= NEXT and word not in known.verbs and known.likeness(word, other) == 1.0
+        for word, worth in near
+        if word
+        for other in told
+    )
     return max(named, TOLD * said)
 
 
