@@ -72,6 +72,7 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
     request, venv, env = job
     os.environ.update(env)
     import codenav
+    from codenav import errors
     from codenav.planner import evidence, making, work
 
     found: dict[tuple[str, ...], tuple[dict[str, float], bool, str]] = {}
@@ -88,7 +89,7 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
     making.judged, making.TRIES, work.SURE, making.SURE, work.GOOD, work.FAR = watch, TRIES, 2.0, 2.0, 2.0, 0.6
     with tempfile.TemporaryDirectory() as name:
         request.prepare(Path(name))
-        with suppress(codenav.CodenavError):
+        with suppress(errors.UsageError):
             # A package without any source cannot be indexed.
             codenav.run(request.request, on=request.source, python=venv, work_dir=name, model="planner", code_timeout=5)
     return list(found.values())

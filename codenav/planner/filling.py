@@ -127,6 +127,7 @@ def fillings(
     search: each value goes to a parameter that it fits, or nowhere.
     """
     values = [value for value in values if not _names(value, item) and not _says(value, item)]
+    dates = _by_calendar(item.parameters, values)
     values = [value for value in values if any(fit(value, one) or one.kind == "VAR_KEYWORD" for one in item.parameters)]
     free = [one for one in item.parameters if not one.kind.startswith("VAR_")]
     states = [_State()]
@@ -140,7 +141,7 @@ def fillings(
             left = [one for one in values if one not in plain.used and not one.members]
             found += [_named_by_neighbours(plain, item, left), plain, *_in_star(plain, item, left)]
     required = [one for one in free if one.required]
-    found += [*_spread(required, values), *_packed(item, values), *_by_calendar(free, values)]
+    found += [*_spread(required, values), *_packed(item, values), *dates]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
     found = [way for one in found for way in [*_with_contents(one), *_with_flags(one, flags), one]]
     for one in sorted(found, key=lambda one: -one.score):
@@ -370,7 +371,7 @@ def _by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Fil
     told = [int(piece) for piece in re.findall(r"\d+", dates[0].literal.text if dates[0].literal else "")]
     pieces = zip(("year", "month", "day", "hour", "minute", "second"), told, strict=False)
     given = tuple((named[name], str(number)) for name, number in pieces if name in named)
-    others = [one for one in free if one.required and all(one is not taken for taken, _ in given)]
+    others = [one for one in free if one.required and one.name not in {taken.name for taken, _ in given}]
     return [] if others else [Filled(given, (), (dates[0],), len(given) + USED)]
 
 

@@ -219,8 +219,12 @@ _KEYWORD = re.compile(r"\b([^\W\d]\w*) ?= ?$")
 
 def with_neighbours(literals: list[Literal], text: str) -> Iterator[Literal]:
     """Literals with the words around them."""
+    ended = 0
     for literal in literals:
-        before = [match.group().lower() for match in WORD.finditer(text[max(0, literal.start - 60) : literal.start])]
+        # What stands before another literal belongs to that.
+        begin = max(ended, literal.start - 60)
+        before = [match.group().lower() for match in WORD.finditer(text[begin : literal.start])]
+        ended = literal.start + len(literal.text)
         end = literal.start + len(literal.text)
         after = WORD.match(text[end : end + 40].lstrip())
         yield Literal(

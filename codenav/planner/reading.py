@@ -71,9 +71,8 @@ class Clause:
             elif len(word) > 2 and word.lower() not in self.known.stop:
                 found.append(Literal(Kind.WORD, word, repr(word), self.start + at))
         around = [replace(literal, start=literal.start - self.start) for literal in found]
-        return tuple(
-            replace(literal, start=literal.start + self.start) for literal in with_neighbours(around, self.text)
-        )
+        near = [one for literal in around for one in with_neighbours([literal], self.text)]
+        return tuple(replace(literal, start=literal.start + self.start) for literal in near)
 
     @property
     def groups(self) -> tuple[tuple[Literal, ...], ...]:

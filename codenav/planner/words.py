@@ -19,6 +19,8 @@ FAMILY = 0.8
 """What a word counts that means nearly the same: `load` for `read`."""
 ABBREVIATED = 0.7
 """What a word counts that begins like another one: `dist` for `distance`."""
+ENDING = 0.7
+"""What a word counts that another one ends in."""
 DERIVED = 0.6
 """What a word counts that shares most of its letters: `description` for `describe`."""
 
@@ -79,6 +81,14 @@ class Language:
         """As `likeness`, and `FAMILY` for words that mean nearly the same."""
         same = likeness(word, other)
         return max(same, FAMILY) if same < FAMILY and stem(other) in self.related.get(stem(word), ()) else same
+
+    def within(self, word: str, part: str) -> float:
+        """As `likeness`, and `ENDING` for a part that ends in the word: `tablefmt` for a format."""
+        same = self.likeness(word, part)
+        if same or len(word) < 3:
+            return same
+        ends = [end for end in (word, stem(word), *self.related.get(stem(word), ())) if 3 <= len(end) <= len(part) - 3]
+        return ENDING if any(part.endswith(end) for end in ends) else 0.0
 
     def spelled(self, word: str) -> int | str | None:
         """The number or character that a word spells out: `three`, `underscores`."""

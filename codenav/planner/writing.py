@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from codenav.planner.literals import Kind, Literal, word_parts
 from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.words import language, likeness, parts, segmented
+from codenav.planner.words import language, likeness, parts
 
 GOES_ON = 0.4
 """Added for the result of an earlier clause."""
@@ -314,8 +314,8 @@ def beside(value: Value, parameter: Parameter) -> float:
     # `at a rate of 0.05`
     telling = [word for word in value.literal.before[:3] if word not in known.stop]
     near += [(word, NEXT) for word in telling[:1] if word not in known.verbs]
-    own = segmented(parameter.name, [word for word, _ in near if word])
-    each = [max((worth * known.likeness(word, part) for word, worth in near), default=0.0) for part in own]
+    own = parts(parameter.name)
+    each = [max((worth * known.within(word, part) for word, worth in near), default=0.0) for part in own]
     # Of `initial_count` a counter is the half.
     named = max(each, default=0.0) * (sum(one >= 0.5 for one in each) / len(own)) ** 0.5 if own else 0.0
     if named >= TOLD or not parameter.text:

@@ -1,4 +1,4 @@
-"""The stages between reading and calling: words, docstrings, the survey, ranking, filling."""
+"""The stages between reading and calling: words, docstrings, the survey, ranking."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import io
 import xml.etree.ElementTree
 
 import pytest
+from made_up import function, meaning, needs
 
-from codenav.execution import Execution, ExecutionError, Outcome
 from codenav.planner.docstrings import described_parameters, described_return
-from codenav.planner.filling import fillings
-from codenav.planner.finding import Described, Meaning, queries
-from codenav.planner.mending import mended
-from codenav.planner.reading import read
-from codenav.planner.survey import Answers, Callable_, Parameter, answers, asking
+from codenav.planner.finding import Described, queries
+from codenav.planner.survey import Answers, answers, asking
 from codenav.planner.words import abbreviates, language, likeness, parts, segmented
-from codenav.planner.writing import Value
 
 
 @pytest.mark.parametrize(
@@ -183,22 +179,6 @@ def test_what_an_import_prints_is_no_answer() -> None:
     assert answers("hello") == Answers()
 
 
-def function(name: str, *parameters: Parameter, doc: str = "", module: str = "m") -> Callable_:
-    return Callable_(f"from {module} import {name}", name, "function", parameters=parameters, doc=doc, module=module)
-
-
-def needs(name: str, type_: str = "") -> Parameter:
-    return Parameter(name, "POSITIONAL_OR_KEYWORD", True, type_)
-
-
-def takes(name: str, default: str, type_: str = "") -> Parameter:
-    return Parameter(name, "POSITIONAL_OR_KEYWORD", False, type_, default)
-
-
-def meaning(*words: str, whether: bool = False, **counts: int) -> Meaning:
-    return Meaning(words, language(), counts=counts, whether=whether)
-
-
 def test_what_explains_more_comes_first() -> None:
     asked = meaning("diameter", "cycle", "graph")
     diameter = function("diameter", doc="Returns the diameter of the graph G.")
@@ -240,108 +220,3 @@ def test_queries_go_from_all_words_to_names() -> None:
     told = queries(("compute", "area", "box"), language())
     assert told[0].endswith("AND (compute area box)") and told[1].endswith("AND (area box)")
     assert queries((), language()) == []
-
-
-def values(text: str) -> list[Value]:
-    return [Value.of(literal) for clause in read(text) for literal in clause.literals]
-
-
-def first(item: Callable_, text: str) -> str:
-    filled = fillings(item, values(text))[0]
-    assert not filled.missing
-    return filled.arguments()
-
-
-def test_values_go_where_they_fit() -> None:
-    resize = function("resize", needs("path", "str"), needs("width", "int"), needs("height", "int"))
-    assert first(resize, "Resize photo.jpg to 200 by 100") == "'photo.jpg', 200, 100"
-    assert first(resize, "Resize to height 100, width 200 the file a.png") == "'a.png', 200, 100"
-    box = function("box", needs("xmin"), needs("ymin"), needs("xmax"), needs("ymax"))
-    assert first(box, "the box from (0, 0) to (2, 3)") == "0, 0, 2, 3"
-    line = function("line", takes("points", "None", "sequence of tuples"))
-    assert first(line, "the line from (0, 0) to (3, 4)") == "points=[(0, 0), (3, 4)]"
-    join = function("join", Parameter("names", "VAR_POSITIONAL", False))
-    assert first(join, "join 'a' and 'b'") == "'a', 'b'"
-
-
-def test_what_nothing_fills_is_missing() -> None:
-    area = function("area", needs("geometry", "shapely.Geometry"))
-    (filled,) = fillings(area, values("the area of 'x'"))
-    assert [one.name for one in filled.missing] == ["geometry"]
-    assert filled.arguments({"geometry": "result_1"}) == "result_1"
-
-
-def test_a_word_beside_a_value_names_an_optional_parameter() -> None:
-    dumps = function("dumps", needs("data", "dict"), takes("indent", "None", "int"), takes("sort", "False", "bool"))
-    assert first(dumps, "Dump {'a': 1} with indent 4") == "{'a': 1}, indent=4"
-
-
-def test_what_is_left_goes_into_optional_parameters_in_order() -> None:
-    path = function("shortest_path", needs("graph", "Graph"), takes("source", "None"), takes("target", "None"))
-    filled = fillings(path, values("from 0 to 33"), {"graph"})[0]
-    assert filled.arguments({"graph": "g"}) == "g, source=0, target=33"
-
-
-def test_keywords_of_any_name_are_named_by_the_words_before_a_literal() -> None:
-    shown = function("format", needs("sql", "str"), Parameter("options", "VAR_KEYWORD", False))
-    assert first(shown, "Format 'select 1' with the keyword case 'upper'") == "'select 1', keyword_case='upper'"
-    assert first(shown, "Format 'select 1' of Kim 'upper'") in ("'select 1'", "'upper'")
-
-
-def test_values_are_written_as_the_parameter_takes_them() -> None:
-    assert first(function("parse", needs("number", "str")), "parse +442083661177") == "'+442083661177'"
-    assert first(function("check", needs("number", "int")), "check '7894'") == "7894"
-    (filled, *_) = fillings(function("day", needs("when", "datetime.date")), values("the day of 2024-07-04"))
-    assert (filled.arguments(), filled.imports) == ("date.fromisoformat('2024-07-04')", ("from datetime import date",))
-    (filled, *_) = fillings(function("load", needs("fp", "IO[str]")), values("load a.toml"))
-    assert filled.arguments() == "Path('a.toml').open()"
-    (filled, *_) = fillings(function("load", needs("fp", "IO[bytes]")), values("load a.png"))
-    assert (filled.arguments(), filled.imports) == ("Path('a.png').open('rb')", ("from pathlib import Path",))
-    box = Callable_("from m import Box", "Box", "class", parameters=(Parameter("arg", "POSITIONAL_ONLY", False),))
-    assert first(box, "{'a': 1}") == "{'a': 1}"
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "other"),
-    [
-        ("digest of 'abc'", "TypeError: a bytes-like object is required, not 'str'", "'abc'.encode()"),
-        ("digest of 12", "TypeError: expected string or bytes-like object, got 'int'", "'12'"),
-        ("digest of '12'", "TypeError: '<' not supported between instances of 'str' and 'int'", "12"),
-        ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'strftime'",
-         "date.fromisoformat('2024-01-02')"),
-        ("digest of a.csv", "AttributeError: 'str' object has no attribute 'read'", "Path('a.csv').open()"),
-        ("digest of 'a,b'", "AttributeError: 'str' object has no attribute 'read'", "StringIO('a,b')"),
-    ],
-)  # fmt: skip
-def test_a_message_says_how_an_argument_is_written(call: str, error: str, other: str) -> None:
-    (filled, *_) = fillings(function("digest", needs("data")), values(call))
-    kind, _, text = error.partition(": ")
-    failed = Execution(Outcome.ERROR, error=ExecutionError(kind, text))
-    assert other in [one.arguments() for one in mended(filled, failed)]
-
-
-def test_a_literal_that_is_given_to_a_name_goes_there() -> None:
-    render = function("render", needs("template", "str"), Parameter("data", "VAR_KEYWORD", False))
-    assert first(render, "Render 'Hello {{ you }}' with you='Bo'") == "'Hello {{ you }}', you='Bo'"
-
-
-def test_a_word_goes_where_it_is_a_choice() -> None:
-    mode = Parameter("mode", "POSITIONAL_OR_KEYWORD", False, "str", "'minor'", "Either 'major' or 'minor'.")
-    key = function("key", needs("tonic", "str"), mode)
-    for request, arguments in (("The key of 'G' major", "'G', mode='major'"), ("The key of 'G' flat", "'G'")):
-        loose = [Value.of(literal) for clause in read(request) for literal in clause.loose]
-        assert fillings(key, [*values(request), *loose])[0].arguments() == arguments
-
-
-def test_a_word_of_the_request_is_a_value_only_where_no_literal_fits() -> None:
-    parse = function("parse", needs("text", "str"))
-    assert first(parse, "Parse the HTML '<p>'") == "'<p>'"
-    assert first(parse, "Parse HTML") == "'HTML'"
-
-
-def test_an_order_that_nobody_said_counts_against_a_filling() -> None:
-    pay = function("pay", needs("rate", "float"), needs("count", "int"))
-    found = {one.arguments(): one.swapped for one in fillings(pay, values("pay 3 of 4")) if not one.missing}
-    assert found["3, 4"] == 0 and found["4, 3"] == 1
-    (named, *_) = fillings(pay, values("pay the count 3 at the rate 4"))
-    assert (named.arguments(), named.swapped) == ("4, 3", 0)

@@ -1,0 +1,32 @@
+"""Callables and values for tests of the planner, as the survey and the reader would give them."""
+
+from __future__ import annotations
+
+from codenav.planner.finding import Meaning
+from codenav.planner.reading import read
+from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.words import language
+from codenav.planner.writing import Value
+
+
+def function(name: str, *parameters: Parameter, doc: str = "", module: str = "m") -> Callable_:
+    return Callable_(f"from {module} import {name}", name, "function", parameters=parameters, doc=doc, module=module)
+
+
+def needs(name: str, type_: str = "") -> Parameter:
+    return Parameter(name, "POSITIONAL_OR_KEYWORD", True, type_)
+
+
+def takes(name: str, default: str, type_: str = "") -> Parameter:
+    return Parameter(name, "POSITIONAL_OR_KEYWORD", False, type_, default)
+
+
+def values(text: str, *files: str) -> list[Value]:
+    """The literals of a request, as single values and as lists of those that stand in a row."""
+    clauses = read(text, files=files)
+    found = [Value.of(literal) for clause in clauses for literal in clause.literals]
+    return found + [Value.group(group) for clause in clauses for group in clause.groups]
+
+
+def meaning(*words: str, whether: bool = False, **counts: int) -> Meaning:
+    return Meaning(words, language(), counts=counts, whether=whether)

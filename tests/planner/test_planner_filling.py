@@ -1,0 +1,190 @@
+"""Which values go to which parameters, and how they are written."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import function, meaning, needs, takes, values
+
+from codenav.execution import Execution, ExecutionError, Outcome
+from codenav.planner.filling import fillings
+from codenav.planner.giving import said_flags
+from codenav.planner.mending import mended
+from codenav.planner.reading import read
+from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.writing import Value
+
+
+def first(item: Callable_, text: str, *files: str) -> str:
+    filled = fillings(item, values(text, *files))[0]
+    assert not filled.missing
+    return filled.arguments()
+
+
+def test_values_go_where_they_fit() -> None:
+    resize = function("resize", needs("path", "str"), needs("width", "int"), needs("height", "int"))
+    assert first(resize, "Resize photo.jpg to 200 by 100") == "'photo.jpg', 200, 100"
+    assert first(resize, "Resize to height 100, width 200 the file a.png") == "'a.png', 200, 100"
+    box = function("box", needs("xmin"), needs("ymin"), needs("xmax"), needs("ymax"))
+    assert first(box, "the box from (0, 0) to (2, 3)") == "0, 0, 2, 3"
+    line = function("line", takes("points", "None", "sequence of tuples"))
+    assert first(line, "the line from (0, 0) to (3, 4)") == "points=[(0, 0), (3, 4)]"
+    join = function("join", Parameter("names", "VAR_POSITIONAL", False))
+    assert first(join, "join 'a' and 'b'") == "'a', 'b'"
+
+
+def test_what_nothing_fills_is_missing() -> None:
+    area = function("area", needs("geometry", "shapely.Geometry"))
+    (filled,) = fillings(area, values("the area of 'x'"))
+    assert [one.name for one in filled.missing] == ["geometry"]
+    assert filled.arguments({"geometry": "result_1"}) == "result_1"
+
+
+def test_a_word_beside_a_value_names_an_optional_parameter() -> None:
+    dumps = function("dumps", needs("data", "dict"), takes("indent", "None", "int"), takes("sort", "False", "bool"))
+    assert first(dumps, "Dump {'a': 1} with indent 4") == "{'a': 1}, indent=4"
+
+
+def test_what_is_left_goes_into_optional_parameters_in_order() -> None:
+    path = function("shortest_path", needs("graph", "Graph"), takes("source", "None"), takes("target", "None"))
+    filled = fillings(path, values("from 0 to 33"), {"graph"})[0]
+    assert filled.arguments({"graph": "g"}) == "g, source=0, target=33"
+
+
+def test_keywords_of_any_name_are_named_by_the_words_before_a_literal() -> None:
+    shown = function("format", needs("sql", "str"), Parameter("options", "VAR_KEYWORD", False))
+    assert first(shown, "Format 'select 1' with the keyword case 'upper'") == "'select 1', keyword_case='upper'"
+    assert first(shown, "Format 'select 1' of Kim 'upper'") in ("'select 1'", "'upper'")
+
+
+def test_values_are_written_as_the_parameter_takes_them() -> None:
+    assert first(function("parse", needs("number", "str")), "parse +442083661177") == "'+442083661177'"
+    assert first(function("check", needs("number", "int")), "check '7894'") == "7894"
+    (filled, *_) = fillings(function("day", needs("when", "datetime.date")), values("the day of 2024-07-04"))
+    assert (filled.arguments(), filled.imports) == ("date.fromisoformat('2024-07-04')", ("from datetime import date",))
+    (filled, *_) = fillings(function("load", needs("fp", "IO[str]")), values("load a.toml"))
+    assert filled.arguments() == "Path('a.toml').open()"
+    (filled, *_) = fillings(function("load", needs("fp", "IO[bytes]")), values("load a.png"))
+    assert (filled.arguments(), filled.imports) == ("Path('a.png').open('rb')", ("from pathlib import Path",))
+    box = Callable_("from m import Box", "Box", "class", parameters=(Parameter("arg", "POSITIONAL_ONLY", False),))
+    assert first(box, "{'a': 1}") == "{'a': 1}"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "other"),
+    [
+        ("digest of 'abc'", "TypeError: a bytes-like object is required, not 'str'", "'abc'.encode()"),
+        ("digest of 12", "TypeError: expected string or bytes-like object, got 'int'", "'12'"),
+        ("digest of '12'", "TypeError: '<' not supported between instances of 'str' and 'int'", "12"),
+        ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'strftime'",
+         "date.fromisoformat('2024-01-02')"),
+        ("digest of a.csv", "AttributeError: 'str' object has no attribute 'read'", "Path('a.csv').open()"),
+        ("digest of 'a,b'", "AttributeError: 'str' object has no attribute 'read'", "StringIO('a,b')"),
+    ],
+)  # fmt: skip
+def test_a_message_says_how_an_argument_is_written(call: str, error: str, other: str) -> None:
+    (filled, *_) = fillings(function("digest", needs("data")), values(call))
+    kind, _, text = error.partition(": ")
+    failed = Execution(Outcome.ERROR, error=ExecutionError(kind, text))
+    assert other in [one.arguments() for one in mended(filled, failed)]
+
+
+def test_a_literal_that_is_given_to_a_name_goes_there() -> None:
+    render = function("render", needs("template", "str"), Parameter("data", "VAR_KEYWORD", False))
+    assert first(render, "Render 'Hello {{ you }}' with you='Bo'") == "'Hello {{ you }}', you='Bo'"
+
+
+def test_a_word_goes_where_it_is_a_choice() -> None:
+    mode = Parameter("mode", "POSITIONAL_OR_KEYWORD", False, "str", "'minor'", "Either 'major' or 'minor'.")
+    key = function("key", needs("tonic", "str"), mode)
+    for request, arguments in (("The key of 'G' major", "'G', mode='major'"), ("The key of 'G' flat", "'G'")):
+        loose = [Value.of(literal) for clause in read(request) for literal in clause.loose]
+        assert fillings(key, [*values(request), *loose])[0].arguments() == arguments
+
+
+def test_a_word_of_the_request_is_a_value_only_where_no_literal_fits() -> None:
+    parse = function("parse", needs("text", "str"))
+    assert first(parse, "Parse the HTML '<p>'") == "'<p>'"
+    assert first(parse, "Parse HTML") == "'HTML'"
+
+
+def test_an_order_that_nobody_said_counts_against_a_filling() -> None:
+    pay = function("pay", needs("rate", "float"), needs("count", "int"))
+    found = {one.arguments(): one.swapped for one in fillings(pay, values("pay 3 of 4")) if not one.missing}
+    assert found["3, 4"] == 0 and found["4, 3"] == 1
+    (named, *_) = fillings(pay, values("pay the count 3 at the rate 4"))
+    assert (named.arguments(), named.swapped) == ("4, 3", 0)
+
+
+def test_what_a_file_holds_goes_where_a_text_is_asked_for() -> None:
+    convert = function("convert", needs("text", "str"))
+    assert first(convert, "Convert notes.md", "notes.md") == "Path('notes.md').read_text()"
+    assert first(convert, "Convert notes.md") == "'notes.md'", "what is not there cannot be read"
+    assert first(function("convert", needs("path", "str")), "Convert notes.md", "notes.md") == "'notes.md'"
+    unpack = function("unpack", needs("data", "bytes"))
+    assert "Path('a.bin').read_bytes()" in [
+        one.arguments() for one in fillings(unpack, values("Unpack a.bin", "a.bin"))
+    ]
+
+
+def test_a_file_is_no_title_and_no_comment() -> None:
+    point = function("point", takes("comment", "None", "str"), takes("symbol", "None", "str"))
+    assert all(not one.used for one in fillings(point, values("Read ridge.gpx", "ridge.gpx")))
+
+
+def test_literals_in_a_row_may_be_one_list() -> None:
+    slug = function(
+        "slug", needs("text", "str"), takes("separator", "'-'", "str"), takes("stopwords", "()", "Iterable[str]")
+    )
+    told = "Make a slug of 'The way to go' and leave out the words 'the' and 'to'"
+    assert first(slug, told) == "'The way to go', stopwords=['the', 'to']"
+
+
+def test_characters_and_numbers_that_are_spelled_out() -> None:
+    slug = function("slug", needs("text", "str"), takes("separator", "'-'", "str"), takes("length", "0", "int"))
+    (clause,) = read("Make a slug of 'a b' with underscores and a length of eight")
+    loose = [Value.of(literal) for literal in clause.loose]
+    told = [Value.of(literal) for literal in clause.literals]
+    assert fillings(slug, [*told, *loose])[0].arguments() == "'a b', separator='_', length=8"
+
+
+@pytest.mark.parametrize(
+    ("request_", "flags"),
+    [
+        ("Show 3 in binary units", [("binary", "True")]),
+        ("Show 3 without the sign", [("sign", "False")]),
+        ("Show 3 with the sign", []),
+        ("Show 3", []),
+    ],
+)
+def test_what_a_clause_says_of_what_is_true_or_false(request_: str, flags: list[tuple[str, str]]) -> None:
+    show = function("show", needs("value"), takes("binary", "False"), takes("sign", "True"))
+    (clause,) = read(request_)
+    said = said_flags(show, clause, meaning(*clause.words))
+    assert [(parameter.name, value.code) for parameter, value in said] == flags
+    if flags:
+        best = fillings(show, values(request_), flags=said)[0]
+        assert best.arguments() == f"3, {flags[0][0]}={flags[0][1]}"
+
+
+def test_a_date_goes_where_year_month_and_day_are_asked_for() -> None:
+    date = function("date", needs("year", "int"), needs("month", "int"), needs("day", "int"))
+    assert first(date, "Convert 1399-12-30") == "1399, 12, 30"
+
+
+def test_an_object_is_made_rather_than_replaced_by_a_text() -> None:
+    rise = function("rise", needs("observer", "Observer"), takes("date", "None", "datetime.date"))
+    best = fillings(rise, values("When does the sun rise on 2024-07-04?"), {"observer"})[0]
+    assert best.arguments({"observer": "here"}) == "here, date=date.fromisoformat('2024-07-04')"
+
+
+def test_what_the_docstring_says_of_a_parameter_names_it() -> None:
+    flow = function(
+        "flow",
+        Parameter("rho", "POSITIONAL_OR_KEYWORD", False, "float", "None", "Density of the fluid"),
+        Parameter("mu", "POSITIONAL_OR_KEYWORD", False, "float", "None", "Viscosity of the fluid"),
+    )
+    assert first(flow, "The flow at viscosity 0.001 and density 1000") in ("rho=1000, mu=0.001", "mu=0.001, rho=1000")
+
+
+def test_a_number_in_a_name_is_not_given_again() -> None:
+    assert first(function("xxh32", needs("data")), "What is the 32 bit hash of b'hello'?") == "b'hello'"
