@@ -34,6 +34,7 @@ class Goal:
     tries: int = 0
     """Calls that had been made before it was begun."""
     began: float = field(default_factory=time.monotonic)
+    """When the request was begun, in seconds of the monotonic clock."""
     searches: int = 0
     worths: dict[str, float] = field(default_factory=dict)
     """Of each result that was judged, by its repr."""

@@ -27,7 +27,7 @@ TRIES = 40
 ON = 4
 """Ways to call a member of a result."""
 SECONDS = 60.0
-"""For a clause; a call that has begun is not ended for it."""
+"""For a request; a call that has begun is not ended for it."""
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""
 

@@ -5,6 +5,7 @@ Everything is a generator of actions that is sent their observations, so that it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Generator
 from dataclasses import replace
 
@@ -60,6 +61,7 @@ class Work:
         self._pool = Pool(self._caller, self._known, packages)
         self._maker = Maker(self._caller, self._pool)
         self._results: list[Result] = []
+        self._began = time.monotonic()
 
     def steps(self) -> Steps:
         """The whole request: Python is run as it is, a question about the code is answered with what is found."""
@@ -169,6 +171,7 @@ class Work:
             wanted,
             tuple(reversed(self._results)),
             last=clause.end >= self.clauses[-1].end,
+            began=self._began,
         )
 
     def _answer(self, last: Result) -> Generator[Action, Observation, str]:
