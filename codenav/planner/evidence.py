@@ -39,7 +39,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     noun = head_noun(goal.clause)
     whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
     counts = known.asks(goal.clause.text) == "count"
-    makes = bool(known.making & set(goal.meaning.words))
+    makes = bool(known.making & set(goal.meaning.words[:1]))
     nothing = result.nothing
     unasked = meaning.unasked(described)
     return {

@@ -34,6 +34,8 @@ USED = 0.7
 """What it counts that a literal of the request is used."""
 GUESS = 0.6
 """Taken off for a parameter that may be left out and that no word names."""
+APART = 0.8
+"""Taken off for a guess that takes one literal out of a row."""
 GROUPED = 0.3
 """Taken off for literals that are put together into a list."""
 CONTENTS, FLAG = 0.1, 0.8
@@ -190,6 +192,7 @@ def _placed(
             guess = not (near or value.imports or place == 0)
             score += EXAMPLE * parameter.shown + FIRST * (place == 0)
             score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not value.imports)
+            score -= APART * (guess and any(value in group.members for group in values))
         here = (place, value.literal.start) if value.literal is not None and near < 1.0 else state.last
         swapped = (here[0] < state.last[0]) != (here[1] < state.last[1])
         yield _State(

@@ -251,6 +251,9 @@ class Maker:
         if must is not None:
             values = [must]
         open_ = {value for value in values if value in goal.wanted}
+        if not goal.wanted:
+            # `the melting point of gold`
+            open_ = {value for value in values if value.is_word and not value.is_loose}
         empty: Result | None = None
         for known in (True, False):
             if not known:

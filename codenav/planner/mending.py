@@ -27,6 +27,7 @@ _OBJECT = re.compile(
     r"|TypeError|AttributeError|AssertionError"
 )
 _UNKNOWN = re.compile(r"ValueError|KeyError|LookupError|unknown|invalid|not (?:an? )?(?:valid|supported|known)", re.I)
+_WRITTEN = re.compile(r"\.open\((?:'\w*')?\)$")
 _ARRAY = re.compile(r"numpy|ndarray|np\.|UMat|attribute '(?:shape|ndim|dtype|size|astype|reshape|mean|sum)'")
 _MISSING = re.compile(r"missing (?:\d+ )?required (?:positional |keyword-only )?arguments?:? (?P<names>.+)")
 
@@ -51,6 +52,11 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
     if re.search(r"\bdate|isoformat|strftime|year|tzinfo", said):
         for datetime in (False, True):
             yield from _dated(filled, datetime=datetime)
+    if re.search(r"No such file|must be str, not bytes|bytes-like object is required", said):
+        for mode in ("w", "wb"):
+            given = tuple((one, _WRITTEN.sub(f".open({mode!r})", code)) for one, code in filled.given)
+            if given != filled.given:
+                yield replace(filled, given=given)
     if re.search(r"attribute '(?:write|flush)'|not writable", said):
         for mode in ("w", "wb"):
             files = _each(

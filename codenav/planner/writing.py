@@ -211,7 +211,7 @@ def content(value: Value, parameter: Parameter) -> str:
     literal = value.literal
     if literal is None or literal.kind is not Kind.FILE or not literal.there or _is_open_file(parameter):
         return ""
-    told = f"{parameter.name} {parameter.type}"
+    told = re.sub(r"file[- ](?:like|object)", "", f"{parameter.name} {parameter.type}")
     if re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE) or not (
         not parameter.type or by_words("str", parameter) >= DECLARED
     ):
@@ -309,6 +309,8 @@ def beside(value: Value, parameter: Parameter) -> float:
         return float(value.literal.keyword == parameter.name)
     if value.literal.kind is Kind.SPELLED and value.type == "str":
         return float(bool(_CHARACTER.search(parameter.name)))
+    if value.literal.kind is Kind.DATE and _MOMENT.search(parameter.name):
+        return DATED
     known = language()
     near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
     # `at a rate of 0.05`
@@ -330,6 +332,9 @@ def beside(value: Value, parameter: Parameter) -> float:
     return max(named, TOLD * said)
 
 
+DATED = 0.8
+"""What it counts that a parameter is named after dates or times."""
+_MOMENT = re.compile(r"date|time(?!out|zone|_?zone)|start|since|until|when|moment|\bday\b|\bdt\b")
 _CHARACTER = re.compile(r"sep|delim|char|fill|pad|glue|join|quote|replace|hyphen|dash|space")
 NEXT, TOLD, TOLD_WORDS = 0.9, 0.7, 6
 """What it counts that the next word which says something names a parameter, and that the first words of what the
