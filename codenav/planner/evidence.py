@@ -37,6 +37,8 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     literals = len(goal.wanted)
     left_out = len(unused(result, goal))
     noun = head_noun(goal.clause)
+    # A file has to be opened first.
+    opens = any(value.literal is not None and value.literal.there for value in result.used)
     whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
     counts = known.asks(goal.clause.text) == "count"
     makes = bool(known.making & set(goal.meaning.words[:1]))
@@ -61,7 +63,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "main": float(is_main(last)),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
-        "calls": len(result.calls) - 1,
+        "calls": max(0, len(result.calls) - 1 - opens),
         "prior": meaning.prior(described),
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
         "silent": float(result.opaque and goal.last and not result.files and not counts),
@@ -72,7 +74,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "packed": float(result.packed),
         "none": float(nothing and result.repr == "None"),
         "empty": float(nothing and result.repr != "None"),
-        "echo": float(result.echo),
+        "echo": float(result.echo or any(result.repr == before.repr for before in goal.earlier)),
         "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
         "class": float(goal.last and last.kind == "class" and not makes),
         "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),

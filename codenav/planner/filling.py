@@ -189,6 +189,8 @@ def _placed(
             if value.is_word and not value.imports and not near and not _is_asked_for(value, parameter):
                 # It may be no value at all.
                 continue
+            if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
+                continue
             guess = not (near or value.imports or place == 0)
             score += EXAMPLE * parameter.shown + FIRST * (place == 0)
             score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not value.imports)
@@ -220,7 +222,7 @@ def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], c
         sum(_is_named(value, parameter) for parameter, value, _ in state.pairs),
         state.guessed,
         pairs=tuple((parameter, value) for parameter, value, _ in state.pairs),
-        packed=any(value.members for value in state.used),
+        packed=any(value.members and by_words("list", parameter) < DECLARED for parameter, value, _ in state.pairs),
     )
 
 
@@ -362,7 +364,9 @@ def _packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     worth = by_words("list", first)
     if worth < DECLARED and not (worth and first.required):
         return []
-    return [Filled(((first, code),), (), tuple(literals), worth / 2 + USED * len(literals), packed=True)]
+    score = worth - GROUPED + USED * len(literals)
+    pairs = ((first, Value(code, "list")),)
+    return [Filled(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]
 
 
 def _by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Filled]:

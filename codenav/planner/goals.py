@@ -11,6 +11,9 @@ from codenav.planner.reading import Clause
 from codenav.planner.survey import Callable_
 from codenav.planner.writing import Value
 
+MEANT = 0.1
+"""Where the likeliest callable is less likely meant, it only was tried because nothing else was there."""
+
 
 @dataclass
 class Goal:
@@ -58,7 +61,8 @@ class Goal:
 
     def told(self) -> str:
         """The clause, why nothing was done, and what comes near."""
-        lines = [f"“{self.clause.text}”: {self.why or 'no callable that was found explains it'}"]
+        why = self.why if self.top > MEANT or not self.nearest else ""
+        lines = [f"“{self.clause.text}”: {why or 'no callable that was found explains it'}"]
         if self.nearest:
             lines.append("Nearest: " + "; ".join(self.nearest))
         return "\n".join(lines)

@@ -24,12 +24,14 @@ from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit, is_in_name
 
-SURE, GOOD, ENOUGH = 0.95, 0.8, 0.4
+SURE, GOOD, ENOUGH = 0.95, 0.8, 0.33
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
 CRITERION = 4.0
 """Added to the log odds of a result that has to do with what is to be highest or lowest, and taken off one that has
 not, or not with what is to be counted: too rare in requests for a weight to be fitted."""
+LEAST = 0.25
+"""How likely the best result has to be right by itself, however far it is ahead."""
 EXPLAINED = 0.3
 """The part of a clause that has to be explained."""
 FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
@@ -111,7 +113,8 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
 def certainty(result: Result, worth: float, goal: Goal) -> float:
     """How likely the best result is right, 0 to 1, seen beside the others: whether it is far ahead, and of how many."""
     share = goal.meaning.share(result.calls, met_beside(result))
-    if unused(result, goal) or makes_files(result, goal) < 0 or (share < EXPLAINED and not is_main(result.calls[-1])):
+    unexplained = share < EXPLAINED and not is_main(result.calls[-1])
+    if worth < LEAST or unused(result, goal) or makes_files(result, goal) < 0 or unexplained:
         # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
         return 0.0
     weights = _weights()["claim"]

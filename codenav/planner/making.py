@@ -40,6 +40,8 @@ SPOILING = frozenset(
      "unset", "create", "clear", "touch", "move")
 )  # fmt: skip
 """Words in the names of what may write to a file or remove it."""
+SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete", "clear", "reset", "install", "patch"))
+"""First words in the names of functions that change what others of the package do."""
 MADE_SO = 4.0
 """What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
 
@@ -367,10 +369,12 @@ class Maker:
 
 
 def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
-    """Whether a call may write to or remove a file that is there, though nobody asked for that."""
+    """Whether a call may spoil a file that is there or change the package itself, though nobody asked for that."""
+    name = parts(item.name)
+    if item.kind == "function" and name[:1] and name[0] in SETTING:
+        return not goal.meaning.nearest(name[0])
     if not any(value.literal is not None and value.literal.there for value in used):
         return False
-    name = parts(item.name)
     return bool(SPOILING & set(name)) and not any(goal.meaning.nearest(part) for part in name if part in SPOILING)
 
 

@@ -257,10 +257,15 @@ def _of_name(value: Value, parameter: Parameter) -> float:
     )
 
 
+_MEMBERS = re.compile(r"\b(tuple|list|set|\w*sequence|\w*iterable|\w*collection|iterator)\[[^\[\]]*\]", re.IGNORECASE)
+"""What a container holds is not what it is."""
+
+
 def by_words(type_: str, parameter: Parameter) -> float:
     """How well a type goes with what a parameter says of its own; 0 where it cannot."""
     # An alias tells by its parts: `NumberOrString`.
-    wanted = " ".join([parameter.type, *parts(parameter.type)]) if parameter.type else ""
+    told = parameter.type if type_ in ("list", "tuple", "set", "dict") else _MEMBERS.sub(r"\1", parameter.type)
+    wanted = " ".join([told, *parts(told)]) if told else ""
     names = {"path": ("path", "str"), "date": ("date", "str"), "int": ("int", "float")}.get(type_, (type_,))
     if (
         type_ == "path"
