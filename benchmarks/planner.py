@@ -1,4 +1,4 @@
-"""The offline planner: 266 plain requests on 133 packages of different kinds, through the real command line.
+"""The offline planner: 398 plain requests on 192 packages of different kinds, through the real command line.
 
     python benchmarks/planner.py                              # the development half
     python benchmarks/planner.py --half put-away              # its totals, and nothing else of it

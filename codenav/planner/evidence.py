@@ -11,7 +11,7 @@ from codenav.planner.goals import Goal
 from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
 from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, parts
+from codenav.planner.words import DERIVED, Language, likeness, parts
 from codenav.planner.writing import Value, is_in_name
 
 MOSTLY = 0.7
@@ -63,7 +63,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "main": float(is_main(last)),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
-        "calls": max(0, len(result.calls) - 1 - opens),
+        "calls": max(0, len({call.expression for call in result.calls[:-1]}) - opens),
         "prior": meaning.prior(described),
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
         "silent": float(result.opaque and goal.last and not result.files and not counts),
@@ -133,14 +133,14 @@ def direction(result: Result, goal: Goal) -> int:
     match = next((found for pattern, _ in _DIRECTED if (found := pattern.fullmatch(name))), None)
     if match is None:
         return 0
-    stop, known = goal.clause.known.stop, goal.clause.known
+    stop = goal.clause.known.stop
     near: set[str] = set()
     for value in result.used:
         if value.literal is not None and value in goal.wanted:
             near.update(word for word in (*value.literal.before[:3], value.literal.after) if word and word not in stop)
 
     def beside(piece: str) -> bool:
-        return any(known.likeness(word, part) >= 0.6 for part in parts(piece) for word in near)
+        return any(likeness(word, part) >= DERIVED for part in parts(piece) for word in near)
 
     return beside(match["given"]) - beside(match["got"])
 

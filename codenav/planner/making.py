@@ -11,7 +11,8 @@ from types import MappingProxyType
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
 from codenav.planner.calls import Call, Caller, Making, Result, reason
-from codenav.planner.filling import Filled, fillings
+from codenav.planner.filled import Filled
+from codenav.planner.filling import fillings
 from codenav.planner.finding import Meaning
 from codenav.planner.giving import likely_gives, said_flags, type_words
 from codenav.planner.goals import Goal, shape
@@ -182,13 +183,17 @@ class Maker:
         if done is not None or execution is None or execution.error is None:
             return done
         goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
-        if not given:
-            for other in mended(filled, execution):
-                again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
-                done, _ = yield from self._caller.run(again)
-                if done is not None:
-                    return done
-        return (yield from self._lifted(item, filled, goal, values, depth, owner, execution))
+        done = None if given else (yield from self._mended(call, head, filled, execution))
+        return done or (yield from self._lifted(item, filled, goal, values, depth, owner, execution))
+
+    def _mended(self, call: Call, head: str, filled: Filled, execution: Execution) -> Making:
+        """The call with its arguments written as the message asks for them."""
+        for other in mended(filled, execution):
+            again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
+            done, _ = yield from self._caller.run(again)
+            if done is not None:
+                return done
+        return None
 
     def _lifted(
         self,

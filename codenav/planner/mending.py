@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codenav.execution import Execution
-from codenav.planner.filling import Filled
+from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Parameter
 from codenav.planner.writing import OPENING, Value, dates, opened

@@ -12,7 +12,7 @@ from dataclasses import replace
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
 from codenav.planner.calls import OPAQUE, Caller, Making, Result, changed_in, reason
-from codenav.planner.filling import Filled
+from codenav.planner.filled import Filled
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
 from codenav.planner.making import Maker

@@ -71,6 +71,45 @@ def write_bill(path: str, total: float) -> None:
         file.write(f"{total:.2f}")
 
 
+class Ledger:
+    """What was sold, line by line."""
+
+    def __init__(self) -> None:
+        self.lines = []
+
+    def load(self, path: str) -> "Ledger":
+        """Read the lines of a file."""
+        with open(path) as file:
+            self.lines = file.read().splitlines()
+        return self
+
+    def best_customer(self) -> str:
+        """The customer who is named most often."""
+        return max(self.lines, key=self.lines.count)
+
+    def save(self, path: str) -> None:
+        """Write the lines to a file."""
+        with open(path, "w") as file:
+            file.write("\\n".join(self.lines))
+
+
+class Shelf:
+    """A shelf of a size."""
+
+    def __init__(self, metres: float) -> None:
+        self.metres = metres
+
+
+def shelf_gap(one, other) -> float:
+    """The gap between two shelves."""
+    return abs(one.metres - other.metres)
+
+
+def shout(text: str, twice: bool = False) -> str:
+    """A text in capitals, for a sign on the wall."""
+    return text.upper() * (2 if twice else 1)
+
+
 def sell(fruit: str):
     """Sell a fruit."""
     raise RuntimeError("nothing is for sale")
@@ -137,6 +176,28 @@ def test_plain_requests_on_real_packages(request_: str) -> None:
 def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) -> None:
     ran = codenav("run", request_, "--on", shop)
     assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
+
+
+def test_an_empty_object_is_filled_from_a_file_which_stays_as_it_is(shop: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "sold.txt").write_text("Ann\nBob\nAnn\n")
+    result = run("Who is the best customer in sold.txt?", shop, work_dir=work)
+    assert (result.status, result.answer) == ("done", "Ann"), result.reason
+    assert (work / "sold.txt").read_text() == "Ann\nBob\nAnn\n", "nobody asked to save"
+
+
+def test_plain_values_become_the_objects_that_a_call_asks_for(shop: Path) -> None:
+    result = run("What is the gap between the shelves 2.5 and 4?", shop)
+    assert (result.status, result.answer) == ("done", "1.5"), result.reason
+
+
+def test_a_text_is_read_from_its_file_and_a_flag_is_set(shop: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "sale.txt").write_text("sale ")
+    result = run("Shout the text in sale.txt twice", shop, work_dir=work)
+    assert (result.status, result.answer) == ("done", "SALE SALE"), result.reason
 
 
 def test_a_picture_is_resized_into_the_work_folder(tmp_path: Path) -> None:

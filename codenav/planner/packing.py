@@ -1,0 +1,147 @@
+"""Ways to fill a callable beside one value for one parameter: keywords of any name, flags, lists, dates, files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codenav.planner.filled import Filled
+from codenav.planner.literals import Kind
+from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.words import language
+from codenav.planner.writing import DECLARED, OPENING, UNTYPED, Value, by_words, content, is_text
+
+USED = 0.7
+"""What it counts that a literal of the request is used."""
+GROUPED = 0.3
+"""Taken off for literals that are put together into a list."""
+CONTENTS, FLAG = 0.1, 0.8
+"""Added for what a file holds where a text is asked for, taken off where it may be a file as well; added for a
+parameter that is said to be true or false."""
+
+
+def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Filled:
+    """Keywords for `**kwargs`, named by the words before a literal: `keyword case 'upper'`, `scale 4`."""
+    star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_KEYWORD"), None)
+    if star is None or filled.missing:
+        return filled
+    for value in left:
+        near = value.literal.before if value.literal is not None and not value.is_word else ()
+        # `with the keyword case 'upper'`: all words back to one that joins; else the one after it: `2 days`.
+        count = next((place for place, word in enumerate(near) if word in language().stop), 0)
+        told = ["_".join(reversed(near[:count]))] if count and near[count] in _INTRODUCING else []
+        after = value.literal.after if value.literal is not None else ""
+        if value.literal is not None and value.literal.keyword:
+            told = [value.literal.keyword]
+        told = told or ([after] if after and after not in language().stop and value.type in ("int", "float") else [])
+        if told and told[0].isidentifier() and all(told[0] != parameter.name for parameter, _ in filled.given):
+            named = Parameter(told[0], "KEYWORD_ONLY", False)
+            filled = replace(
+                filled,
+                given=(*filled.given, (named, value.code)),
+                used=(*filled.used, value),
+                score=filled.score + 1 + USED,
+            )
+    return filled
+
+
+_INTRODUCING = frozenset(("with", "the", "a", "an", "and", "using"))
+
+
+def with_contents(filled: Filled) -> list[Filled]:
+    """The same with what files hold, where a text is asked for and not a file."""
+    given, pairs, worth = list(filled.given), list(filled.pairs), 0.0
+    for place, (parameter, code) in enumerate(given):
+        value = next((one for one in filled.used if one.code == code), None)
+        if value is not None and (inside := content(value, parameter)):
+            given[place] = (parameter, inside)
+            worth = CONTENTS if is_text(parameter) else -CONTENTS
+            shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
+            pairs = [(one, shown if one is parameter else other) for one, other in pairs]
+    if tuple(given) == filled.given:
+        return []
+    imports = (*filled.imports, *OPENING)
+    return [replace(filled, given=tuple(given), pairs=tuple(pairs), imports=imports, score=filled.score + worth)]
+
+
+def with_flags(filled: Filled, flags: Sequence[tuple[Parameter, Value]]) -> list[Filled]:
+    """The same with what is said of parameters that are true or false."""
+    if not flags or filled.missing:
+        return []
+    return [
+        replace(
+            filled,
+            given=(*filled.given, *((parameter, value.code) for parameter, value in flags)),
+            used=(*filled.used, *(value for _, value in flags)),
+            named=filled.named + len(flags),
+            score=filled.score + FLAG * len(flags),
+        )
+    ]
+
+
+def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Filled]:
+    """Tuples whose members are just what is required: a box from (0, 0) to (2, 3)."""
+    held = [value for value in values if value.literal is not None and value.type in ("tuple", "list")]
+    members = [repr(member) for value in held for member in ast.literal_eval(value.code)]
+    if len(required) < 2 or len(members) != len(required):
+        return []
+    kinds = [Value(code, type(ast.literal_eval(code)).__name__) for code in members]
+    if not all(by_words(kind.type, parameter) for kind, parameter in zip(kinds, required, strict=True)):
+        return []
+    score = DECLARED * len(required) + USED * len(held)
+    return [Filled(tuple(zip(required, members, strict=True)), (), tuple(held), score, packed=True)]
+
+
+def packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
+    """Several literals of one type as a list for the first parameter: a line from (0, 0) to (3, 4)."""
+    literals = [value for value in values if value.literal is not None and not value.is_word]
+    first = next((parameter for parameter in item.parameters if not parameter.kind.startswith("VAR_")), None)
+    others = [parameter for parameter in item.required if parameter is not first]
+    if first is None or others or len(literals) < 2 or len({value.type for value in literals}) > 1:
+        return []
+    code = f"[{', '.join(value.code for value in literals)}]"
+    worth = by_words("list", first)
+    if worth < DECLARED and not (worth and first.required):
+        return []
+    score = worth - GROUPED + USED * len(literals)
+    pairs = ((first, Value(code, "list")),)
+    return [Filled(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]
+
+
+def by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Filled]:
+    """A date whose year, month and day are asked for one by one."""
+    named = {parameter.name: parameter for parameter in free}
+    dates = [value for value in values if value.literal is not None and value.literal.kind is Kind.DATE]
+    if not dates or not {"year", "month", "day"} <= named.keys():
+        return []
+    told = [int(piece) for piece in re.findall(r"\d+", dates[0].literal.text if dates[0].literal else "")]
+    pieces = zip(("year", "month", "day", "hour", "minute", "second"), told, strict=False)
+    given = tuple((named[name], str(number)) for name, number in pieces if name in named)
+    others = [one for one in free if one.required and one.name not in {taken.name for taken, _ in given}]
+    return [] if others else [Filled(given, (), (dates[0],), len(given) + USED)]
+
+
+def in_star(filled: Filled, item: Callable_, values: Sequence[Value]) -> list[Filled]:
+    """Literals that are left into `*args`: all, and where nothing is required one alone."""
+    star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
+    left = [value for value in values if value.literal is not None and not value.is_loose]
+    real = [value for value in left if not value.is_word]
+    if star is None or not left or filled.guessed:
+        return []
+    ways = [left, real] if len(real) < len(left) else [left]
+    if not item.required and len(left) > 1:
+        # One alone: the rest may be meant for what is done with the result.
+        real.sort(key=lambda value: value.literal is None or value.literal.kind is not Kind.COLLECTION)
+        ways += [[value] for value in real[:2]]
+    return [
+        replace(
+            filled,
+            given=(*filled.given, *((star, value.code) for value in more)),
+            used=(*filled.used, *more),
+            score=filled.score + (UNTYPED + USED) * sum(not value.is_word for value in more),
+        )
+        for more in ways
+        if more
+    ]

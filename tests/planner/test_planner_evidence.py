@@ -1,0 +1,77 @@
+"""What speaks for and against a result."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import function, meaning, needs, values
+
+from codenav.planner.calls import Result
+from codenav.planner.evidence import direction, head_noun, makes_files, names_file, unused
+from codenav.planner.goals import Goal
+from codenav.planner.making import spoils
+from codenav.planner.reading import read
+from codenav.planner.survey import Callable_
+from codenav.planner.writing import Value
+
+
+def goal(request: str, *files: str) -> Goal:
+    (clause,) = read(request, files=files)
+    told = tuple(values(request, *files))
+    return Goal(clause, meaning(*clause.words), told, frozenset(value for value in told if not value.is_word))
+
+
+def result(of: Callable_, asked: Goal, shown: str = "1", used: frozenset[Value] | None = None, *files: str) -> Result:
+    return Result("result_1", "int", shown, (of,), asked.wanted if used is None else used, ("result_1 = …",), files)
+
+
+@pytest.mark.parametrize(
+    ("request_", "noun"),
+    [
+        ("Compute the Black-Scholes delta of a put", "delta"),
+        ("Which country has the code 'DEU'?", "country"),
+        ("What is the host of the address 'a.b'?", "host"),
+    ],
+)
+def test_what_is_asked_for(request_: str, noun: str) -> None:
+    assert head_noun(read(request_)[0]) == noun
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("tempo2bpm", 1), ("bpm2tempo", -1), ("bpm_from_tempo", 1), ("from_tempo", 1), ("to_tempo", -1), ("tempo", 0)],
+)
+def test_which_way_a_name_turns_things(name: str, way: int) -> None:
+    asked = goal("How many bpm is a tempo of 400000?")
+    assert direction(result(function(name, needs("value")), asked), asked) == way
+
+
+def test_a_number_in_a_name_counts_as_used() -> None:
+    asked = goal("What is the 32 bit hash of 'hello'?")
+    text = frozenset(value for value in asked.wanted if value.type == "str")
+    assert not unused(result(function("hash32", needs("text")), asked, used=text), asked)
+    assert unused(result(function("hash", needs("text")), asked, used=text), asked)
+
+
+def test_a_file_that_was_to_be_made() -> None:
+    asked = goal("Save 7 as seven.txt")
+    call = function("save", needs("number"), needs("path"))
+    assert makes_files(result(call, asked, "None", None, "seven.txt"), asked) == 1
+    assert makes_files(result(call, asked, "None"), asked) == -1
+    there = goal("Read seven.txt", "seven.txt")
+    assert makes_files(result(call, there), there) == 0
+    assert names_file(result(call, there, "'seven.txt'")) and not names_file(result(call, there, "7"))
+
+
+@pytest.mark.parametrize(
+    ("name", "request_", "spoilt"),
+    [
+        ("save", "Show the size of a.txt", True),
+        ("save", "Save a.txt", False),
+        ("size", "Show the size of a.txt", False),
+        ("register_size", "Show the size of 3", True),
+        ("register_size", "Register the size 3", False),
+    ],
+)
+def test_what_would_spoil_a_file_or_the_package_is_not_tried_unasked(name: str, request_: str, spoilt: bool) -> None:
+    asked = goal(request_, "a.txt")
+    assert spoils(function(name, needs("path")), asked.wanted, asked) is spoilt
