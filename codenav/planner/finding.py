@@ -35,6 +35,8 @@ LATER = 0.3
 """What the last word of a clause weighs less than the first: `the diameter of the cycle graph` asks for a diameter."""
 FEW, COMMON = 3, 0.25
 """A word that is in so many names of a package says all it can; in how far it says less where it is in more."""
+NAMED = 0.8
+"""What a word like `lowest` weighs where a few names of the package say so."""
 OVERLOOKED = 0.2
 """Taken off where the first word, a rare one, is in the name of something which was not called."""
 RARE = 0.01
@@ -124,11 +126,18 @@ class Meaning:
     def weights(self) -> dict[str, float]:
         """What each word says of what is wanted: the first ones more than the last."""
         return {
-            word: self._known.weight(word)
+            word: (NAMED if self._is_named(word) else self._known.weight(word))
             * (1 - LATER * place / len(self.words))
             / (1 + COMMON * math.log2(max(1.0, self._counts.get(stem(word), 0) / FEW)))
             for place, word in enumerate(self.words)
         }
+
+    def _is_named(self, word: str) -> bool:
+        """Whether a few names of the package say what is asked of a collection: `roll_min` for the lowest roll."""
+        if word not in self._known.asking:
+            return False
+        names = sum(self._counts.get(other, 0) for other in self._known.related.get(stem(word), ()))
+        return 0 < names <= 2 * FEW
 
     def qualities(self, item: Callable_) -> dict[str, float]:
         """How well it stands for each word, 0 to 1."""

@@ -24,13 +24,13 @@ from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit, is_in_name
 
-SURE, GOOD, ENOUGH = 0.95, 0.8, 0.33
+SURE, GOOD, ENOUGH = 0.95, 0.8, 0.4
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
 CRITERION = 4.0
 """Added to the log odds of a result that has to do with what is to be highest or lowest, and taken off one that has
 not, or not with what is to be counted: too rare in requests for a weight to be fitted."""
-LEAST = 0.25
+LEAST = 0.2
 """How likely the best result has to be right by itself, however far it is ahead."""
 EXPLAINED = 0.3
 """The part of a clause that has to be explained."""
