@@ -120,17 +120,17 @@ def head_noun(clause: Clause) -> str:
 
 
 _DIRECTED = (
-    (re.compile(r"(?P<given>\w+?)(?:_?to_|2|_2_|To(?=[A-Z]))(?P<got>\w+)"), "both"),
-    (re.compile(r"(?P<got>\w+?)(?:_from_|From(?=[A-Z]))(?P<given>\w+)"), "both"),
-    (re.compile(r"(?:from_?)(?P<given>\w+)(?P<got>)", re.IGNORECASE), "given"),
-    (re.compile(r"(?:to_?|as_)(?P<got>\w+)(?P<given>)", re.IGNORECASE), "got"),
+    re.compile(r"(?P<given>\w+?)(?:_?to_|2|_2_|To(?=[A-Z]))(?P<got>\w+)"),
+    re.compile(r"(?P<got>\w+?)(?:_from_|From(?=[A-Z]))(?P<given>\w+)"),
+    re.compile(r"(?:from_?)(?P<given>\w+)(?P<got>)", re.IGNORECASE),
+    re.compile(r"(?:to_?|as_)(?P<got>\w+)(?P<given>)", re.IGNORECASE),
 )
 
 
 def direction(result: Result, goal: Goal) -> int:
     """1 where the last call's name says that it takes what stands beside the literals, -1 where it gives that."""
     name = result.calls[-1].name.lstrip("_")
-    match = next((found for pattern, _ in _DIRECTED if (found := pattern.fullmatch(name))), None)
+    match = next((found for pattern in _DIRECTED if (found := pattern.fullmatch(name))), None)
     if match is None:
         return 0
     stop = goal.clause.known.stop

@@ -11,6 +11,7 @@ from codenav.execution import Execution
 from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Parameter
+from codenav.planner.words import language
 from codenav.planner.writing import OPENING, Value, dates, opened
 
 _ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
@@ -27,8 +28,9 @@ _OBJECT = re.compile(
     r"|TypeError|AttributeError|AssertionError"
 )
 _UNKNOWN = re.compile(r"ValueError|KeyError|LookupError|unknown|invalid|not (?:an? )?(?:valid|supported|known)", re.I)
-_WRITTEN = re.compile(r"\.open\((?:'\w*')?\)$")
-_ARRAY = re.compile(r"numpy|ndarray|np\.|UMat|attribute '(?:shape|ndim|dtype|size|astype|reshape|mean|sum)'")
+_OPENED = re.compile(
+    r"No such file|must be str, not bytes|bytes-like object is required|attribute '(?:write|flush)'|not writable"
+)
 _MISSING = re.compile(r"missing (?:\d+ )?required (?:positional |keyword-only )?arguments?:? (?P<names>.+)")
 
 
@@ -52,21 +54,9 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
     if re.search(r"\bdate|isoformat|strftime|year|tzinfo", said):
         for datetime in (False, True):
             yield from _dated(filled, datetime=datetime)
-    if re.search(r"No such file|must be str, not bytes|bytes-like object is required", said):
-        for mode in ("w", "wb"):
-            given = tuple((one, _WRITTEN.sub(f".open({mode!r})", code)) for one, code in filled.given)
-            if given != filled.given:
-                yield replace(filled, given=given)
-    if re.search(r"attribute '(?:write|flush)'|not writable", said):
-        for mode in ("w", "wb"):
-            files = _each(
-                filled,
-                lambda value, _, mode=mode: f"Path({value.code}).open({mode!r})" if value.type == "path" else "",
-            )
-            yield from (replace(one, imports=(*one.imports, *OPENING)) for one in files)
-    if _ARRAY.search(said):
-        arrays = _each(filled, lambda value, _: f"array({value.code})" if value.type in ("list", "tuple") else "")
-        yield from (replace(one, imports=(*one.imports, "from numpy import array")) for one in arrays)
+    if _OPENED.search(said):
+        for mode in ("rb", "w", "wb"):
+            yield from _reopened(filled, mode)
     if _UNKNOWN.search(said):
         yield from _each(filled, lambda value, _: _in_lower_case(value))
     if re.search(r"attribute '(?:read|readline|seek|close)'|file-?like|not an? (?:readable )?file", said):
@@ -107,6 +97,22 @@ def _each(filled: Filled, written: object) -> Iterator[Filled]:
         yield replace(filled, given=tuple(given))
 
 
+def _reopened(filled: Filled, mode: str) -> Iterator[Filled]:
+    """With files opened in another mode: what is there is only read, and only what is to be written is written."""
+    target = language().patterns["target"]
+
+    def written(value: Value, _: Parameter) -> str:
+        literal = value.literal
+        if literal is None or literal.kind is not Kind.FILE:
+            return ""
+        is_target = not literal.there and re.fullmatch(target, literal.before[0] if literal.before else "")
+        fits = literal.there if mode.startswith("r") else is_target
+        return f"Path({value.code}).open({mode!r})" if fits else ""
+
+    for one in _each(filled, written):
+        yield replace(one, imports=(*one.imports, *OPENING))
+
+
 def _dated(filled: Filled, *, datetime: bool) -> Iterator[Filled]:
     imports: list[str] = []
 
@@ -122,7 +128,9 @@ def _dated(filled: Filled, *, datetime: bool) -> Iterator[Filled]:
 
 
 def _value_of(filled: Filled, code: str) -> Value | None:
-    return next((value for value in filled.used if value.code == code and value.literal is not None), None)
+    """What an argument was written from: as it is, or as the file that it names."""
+    ways = (code, code.partition(".open(")[0].removeprefix("Path(").removesuffix(")"))
+    return next((value for value in filled.used if value.code in ways and value.literal is not None), None)
 
 
 def _in_lower_case(value: Value) -> str:

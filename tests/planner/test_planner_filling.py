@@ -88,6 +88,28 @@ def test_a_message_says_how_an_argument_is_written(call: str, error: str, other:
     assert other in [one.arguments() for one in mended(filled, failed)]
 
 
+@pytest.mark.parametrize(
+    ("call", "files", "modes"),
+    [
+        ("Dump 7 to a.bin", (), {"'w'", "'wb'"}),
+        ("Load a.bin", (), set()),
+        ("Load a.bin", ("a.bin",), set()),
+        ("Dump 7 to a.bin", ("a.bin",), set()),
+    ],
+)
+@pytest.mark.parametrize(
+    "error", ["TypeError: a bytes-like object is required, not 'str'", "FileNotFoundError: No such file: 'a.bin'"]
+)
+def test_only_what_is_to_be_made_is_opened_for_writing(
+    call: str, files: tuple[str, ...], modes: set[str], error: str
+) -> None:
+    (filled, *_) = fillings(function("dump", needs("fp", "IO[str]"), takes("number", "0")), values(call, *files))
+    kind, _, text = error.partition(": ")
+    failed = Execution(Outcome.ERROR, error=ExecutionError(kind, text))
+    ways = [one.arguments() for one in mended(filled, failed) if ".open('w" in one.arguments()]
+    assert {way.partition(".open(")[2].partition(")")[0] for way in ways} == modes
+
+
 def test_a_literal_that_is_given_to_a_name_goes_there() -> None:
     render = function("render", needs("template", "str"), Parameter("data", "VAR_KEYWORD", False))
     assert first(render, "Render 'Hello {{ you }}' with you='Bo'") == "'Hello {{ you }}', you='Bo'"
