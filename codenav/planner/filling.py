@@ -85,8 +85,11 @@ def fillings(
     found = [way for one in found for way in (*with_flags(one, flags), one)]
     for one in sorted(found, key=lambda one: -one.score):
         kept.setdefault(tuple((parameter.name, code) for parameter, code in one.given), replace(one, signature=names))
-    ways = list(kept.values())[:WAYS]
-    return [one for one in ways if one.score >= ways[0].score - WORSE]
+    ranked = list(kept.values())
+    ways = [one for one in ranked[:WAYS] if one.score >= ranked[0].score - WORSE]
+    # What is left may be needed for what is missing.
+    making = [] if any(one.missing for one in ways) else [one for one in ranked if one.missing]
+    return [*ways, *making[:1]]
 
 
 @dataclass(frozen=True)
