@@ -12,6 +12,7 @@ from dataclasses import replace
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
 from codenav.planner.calls import OPAQUE, Caller, Making, Result, changed_in, reason
+from codenav.planner.evidence import makes_files
 from codenav.planner.filled import Filled
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
@@ -222,7 +223,9 @@ class Work:
                 if made is None:
                     continue
                 worth = self._maker.judged(made, goal)
-                goal.keep(worth, made)
+                if makes_files(made, goal) >= 0:
+                    # No clause goes on with the mere name of a file that is not there.
+                    goal.keep(worth, made)
                 if best is None or worth > best[0]:
                     best = worth, made
                 if worth >= SURE:

@@ -131,6 +131,14 @@ def shop(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """An empty work folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
 def run(request: str, on: str | Path, **options: object) -> api.EpisodeResult:
     return api.run(request, on=on, model="planner", lint=False, types=False, **options)
 
@@ -178,9 +186,7 @@ def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) 
     assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
 
 
-def test_an_empty_object_is_filled_from_a_file_which_stays_as_it_is(shop: Path, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
+def test_an_empty_object_is_filled_from_a_file_which_stays_as_it_is(shop: Path, work: Path) -> None:
     (work / "sold.txt").write_text("Ann\nBob\nAnn\n")
     result = run("Who is the best customer in sold.txt?", shop, work_dir=work)
     assert (result.status, result.answer) == ("done", "Ann"), result.reason
@@ -192,17 +198,19 @@ def test_plain_values_become_the_objects_that_a_call_asks_for(shop: Path) -> Non
     assert (result.status, result.answer) == ("done", "1.5"), result.reason
 
 
-def test_a_text_is_read_from_its_file_and_a_flag_is_set(shop: Path, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
+def test_a_text_is_read_from_its_file_and_a_flag_is_set(shop: Path, work: Path) -> None:
     (work / "sale.txt").write_text("sale ")
     result = run("Shout the text in sale.txt twice", shop, work_dir=work)
     assert (result.status, result.answer) == ("done", "SALE SALE"), result.reason
 
 
-def test_a_picture_is_resized_into_the_work_folder(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
+def test_the_name_of_a_file_that_is_not_there_is_no_text(shop: Path, work: Path) -> None:
+    result = run("Read missing.txt and shout it", shop, work_dir=work)
+    assert result.status == "failed", result.answer
+    assert not (work / "missing.txt").exists()
+
+
+def test_a_picture_is_resized_into_the_work_folder(work: Path) -> None:
     Image.new("RGB", (40, 30)).save(work / "photo.jpg")
     request = "Resize photo.jpg to 200 by 100 and save it as small.jpg"
     ran = codenav("run", request, "--on", "pkg:pillow", "--work-dir", work)
