@@ -59,6 +59,8 @@ class Result:
     """How well the literal goes with its parameter that goes least well."""
     packed: bool = False
     """Whether literals were put together into a list, or one was taken apart."""
+    as_text: bool = False
+    """Whether `repr` is its text, because its repr says nothing."""
 
     @property
     def nothing(self) -> bool:
@@ -205,7 +207,7 @@ class Caller:
         """An iterator as a list, None where it raises; another object as the text that it has for itself."""
         told = yield from self.members(done)
         if done.opaque and not told.iterator:
-            return replace(done, repr=told.shown) if told.shown else done
+            return replace(done, repr=told.shown, as_text=True) if told.shown else done
         code = f"list(islice({done.name}, {LISTED}))"
         listed, name, _ = yield from self.assign(code, ["from itertools import islice"])
         if listed is None:

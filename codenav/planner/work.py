@@ -114,6 +114,8 @@ class Work:
             yield Done(GAVE_UP + (why or "the request says nothing that could be looked for"))
             return
         last = self._results[-1]
+        if last.as_text:
+            last = yield from self._told(last)
         answer = yield from self._answer(last)
         if not answer:
             yield Done(f"{GAVE_UP}what came out says nothing of itself: {last.repr}")
@@ -174,6 +176,17 @@ class Work:
             last=clause.end >= self.clauses[-1].end,
             began=self._began,
         )
+
+    def _told(self, last: Result) -> Generator[Action, Observation, Result]:
+        """The text of an object: a value that a replay can be compared with."""
+        code = f"str({last.name})"
+        made, name, _ = yield from self._caller.assign(code, [])
+        if made is None:
+            return last
+        self._results[-1] = replace(
+            last, name=name, type="str", repr=made.repr, lines=(*last.lines, f"{name} = {code}")
+        )
+        return self._results[-1]
 
     def _answer(self, last: Result) -> Generator[Action, Observation, str]:
         """What the last result says; empty where that is nothing."""

@@ -204,6 +204,11 @@ def test_a_text_is_read_from_its_file_and_a_flag_is_set(shop: Path, work: Path) 
     assert (result.status, result.answer) == ("done", "SALE SALE"), result.reason
 
 
+def test_an_object_that_only_has_a_text_is_replayed_as_that() -> None:
+    ran = codenav("run", "Make the path graph with 5 nodes", "--on", "pkg:networkx")
+    assert (ran.code, ran.out) == (0, "Graph with 5 nodes and 4 edges\nsummary: verified\n"), ran.err
+
+
 def test_the_name_of_a_file_that_is_not_there_is_no_text(shop: Path, work: Path) -> None:
     result = run("Read missing.txt and shout it", shop, work_dir=work)
     assert result.status == "failed", result.answer
