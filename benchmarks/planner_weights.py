@@ -55,7 +55,8 @@ class Asked:
     evidence: np.ndarray
     """Results x features, the last of them 1."""
     right: np.ndarray
-    reprs: Sequence[str]
+    seen: Sequence[Any]
+    """`goals.Seen` of each."""
     weight: float = 1.0
 
     def impossible(self) -> Asked | None:
@@ -63,27 +64,27 @@ class Asked:
         wrong = self.right == 0
         if not wrong.any() or wrong.all():
             return None
-        shown = [one for one, kept in zip(self.reprs, wrong, strict=True) if kept]
-        return Asked(self.package, self.evidence[wrong], self.right[wrong], shown, IMPOSSIBLE)
+        seen = [one for one, kept in zip(self.seen, wrong, strict=True) if kept]
+        return Asked(self.package, self.evidence[wrong], self.right[wrong], seen, IMPOSSIBLE)
 
 
-def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str, float], bool, str]]:
-    """Evidence, whether it is right, and what it looks like, of each result for the last clause of a request."""
+def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str, float], bool, Any]]:
+    """Evidence, whether it is right, and what it is compared by, of each result for the last clause of a request."""
     request, venv, env = job
     os.environ.update(env)
     import codenav
     from codenav import errors
-    from codenav.planner import evidence, making, work
+    from codenav.planner import evidence, goals, making, work
 
-    found: dict[tuple[str, ...], tuple[dict[str, float], bool, str]] = {}
+    found: dict[tuple[str, ...], tuple[dict[str, float], bool, Any]] = {}
     plain = making.judged
 
     def watch(result: Any, goal: Any, known: Any) -> float:
-        asks = known.asks(goal.clause.text)
+        asks = known.asks(goal.clause.bare)
         if goal.last and not (asks and result.type not in ("int", "float", "str", "bool", "complex")):
             # What is still to be counted is not what the pattern is for.
             told = evidence.evidence(result, goal, known)
-            found[result.lines] = told, accepts(request, (result.repr, result.printed)), result.repr
+            found[result.lines] = told, accepts(request, (result.repr, result.printed)), goals.Seen.of(result)
         return plain(result, goal, known)
 
     making.judged, making.TRIES, work.SURE, making.SURE, work.GOOD, work.FAR = watch, TRIES, 2.0, 2.0, 2.0, 0.6
@@ -168,9 +169,9 @@ def lead(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
 
     scores = one.evidence @ weights
     best = int(scores.argmax())
-    others = [score for score, shown in zip(scores, one.reprs, strict=True) if shown != one.reprs[best]]
+    others = [score for score, seen in zip(scores, one.seen, strict=True) if seen.is_rival(one.seen[best])]
     gap = min(FARTHEST, scores[best] - max(others)) if others else UNRIVALLED
-    return np.array([scores[best], gap, len(set(one.reprs)) / MANY, 1.0]), one.right[best]
+    return np.array([scores[best], gap, len({seen.shown for seen in one.seen}) / MANY, 1.0]), one.right[best]
 
 
 def claiming(asked: Sequence[Asked]) -> np.ndarray:

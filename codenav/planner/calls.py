@@ -14,6 +14,7 @@ from codenav.actions import Action, Code, CodeObservation, Observation
 from codenav.execution import Execution, Outcome, Variable
 from codenav.planner.giving import BUILTIN
 from codenav.planner.survey import Answers, Callable_, answers, asking
+from codenav.planner.whether import attempt, complaint
 from codenav.planner.words import parts
 from codenav.planner.writing import Value
 
@@ -28,7 +29,9 @@ CHANGING = frozenset(
      "read", "remove", "rename", "replace", "reset", "reverse", "set", "shuffle", "sort", "update", "write")
 )  # fmt: skip
 """Words in the names of methods that may change what they are called on."""
-_NOTHING = ("None", "[]", "()", "{}", "set()", "''", "b''")
+_NOTHING = re.compile(
+    r"None|(?:[\w.]+\()?(?:\[\]|\(\)|\{\})(?:, dtype=\w+)?\)?|(?:set|frozenset|\w*Dict|Counter)\(\)|b?''"
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Result:
     @property
     def nothing(self) -> bool:
         """None, an empty container or an empty text, and nothing else was done."""
-        return not self.files and not self.changed and not self.printed and self.repr in _NOTHING
+        return not self.files and not self.changed and not self.printed and bool(_NOTHING.fullmatch(self.repr))
 
     @property
     def linked(self) -> bool:
@@ -202,6 +205,30 @@ class Caller:
                 # `list.sort` and its like give nothing and change what they are called on.
                 done = replace(done, name=call.receiver, type=short(mutated), repr=mutated.repr, changed=True)
         return done, execution
+
+    def whether(self, call: Call, done: Result | None, execution: Execution | None) -> Making:
+        """Yes where a call that checks has given nothing, no where it has complained; else None."""
+        if done is not None:
+            said = None
+            if done.nothing:
+                said, _ = yield from self.run(replace(call, code=f"{call.code} is None"))
+            return said
+        told = complaint(execution) if execution is not None else None
+        if told is None:
+            return None
+        line, exception = told
+        self._numbers += 1
+        name = f"result_{self._numbers}"
+        tried = attempt(name, call.code, exception)
+        lines = tuple(dict.fromkeys((*call.lines, *call.imports, *filter(None, [line]), *tried)))
+        observed = yield Code("\n".join([*filter(None, [line]), *tried]))
+        made = changed_in(observed.execution, name) if isinstance(observed, CodeObservation) else None
+        if made is None:
+            return None
+        return Result(
+            name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
+            named=call.named, guessed=call.guessed, swapped=call.swapped, worst=call.worst, packed=call.packed,
+        )  # fmt: skip
 
     def _listed(self, done: Result) -> Making:
         """An iterator as a list, None where it raises; another object as the text that it has for itself."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import MET, Described
+from codenav.planner.finding import MET, TYPE, Described
 from codenav.planner.goals import Goal
 from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
@@ -19,6 +20,11 @@ MOSTLY = 0.7
 NEXT_TO = 0.6
 """What a word counts that stands right beside a literal which was used: `10 vertices`, `rate 0.05`."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
+_COUNTING = frozenset(("count", "size", "len", "length", "total", "num", "number", "n", "cardinality"))
+"""Words in the names of what counts whatever its object holds."""
+_MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
+"""Types of what answers when something is."""
+_NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
 _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
 
 
@@ -40,10 +46,17 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     # A file has to be opened first.
     opens = any(value.literal is not None and value.literal.there for value in result.used)
     whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
-    counts = known.asks(goal.clause.text) == "count"
+    counts = known.asks(goal.clause.bare) == "count"
+    asks_when = "when" in meaning.words[:1]
+    asks_amount = bool(re.match(known.patterns["amount"], goal.clause.bare, re.IGNORECASE))
+    is_number = result.type not in ("str", "bytes", "bool") and bool(_NUMBER.match(result.repr))
     makes = bool(known.making & set(goal.meaning.words[:1]))
     nothing = result.nothing
     unasked = meaning.unasked(described)
+    wanted = [value for value in result.used if value in goal.wanted]
+    heading = direction(last.name, wanted, goal.clause)
+    given, got = goal.clause.aims
+    returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
     return {
         "share": meaning.share(result.calls, met),
         "in_names": sum(weights[word] * stands[word] for word in meaning.words) / total,
@@ -57,8 +70,10 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "all_used": float(bool(literals) and not left_out),
         "noun": own.get(noun, 0.0) if noun else 0.5,
         "no_noun": float(bool(noun) and stands.get(noun, 1.0) < MET),
-        "forward": float(direction(result, goal) > 0),
-        "backward": float(direction(result, goal) < 0),
+        "forward": float(heading > 0),
+        "backward": float(heading < 0),
+        "target": sum(max(own[word], returned[word]) for word in got) / len(got) if got else 0.5,
+        "source": max((own[word] for word in given), default=0.0) * all(own[word] < MET for word in got),
         "named_file": float(names_file(result)),
         "main": float(is_main(last)),
         "named": min(result.named, 3),
@@ -88,6 +103,12 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "often_shown": max(call.shown for call in result.calls),
         "plain": float(result.type in _PLAIN),
         "file": float(bool(result.files)),
+        "key": float(last.kind == "value" and "[" in last.expression),
+        "attribute": float(last.kind in ("value", "property") and "[" not in last.expression),
+        "moment": float(asks_when and is_moment(result)),
+        "no_moment": float(asks_when and not is_moment(result)),
+        "amount": float(asks_amount and is_number),
+        "no_amount": float(asks_amount and not is_number),
     }
 
 
@@ -127,22 +148,27 @@ _DIRECTED = (
 )
 
 
-def direction(result: Result, goal: Goal) -> int:
-    """1 where the last call's name says that it takes what stands beside the literals, -1 where it gives that."""
-    name = result.calls[-1].name.lstrip("_")
-    match = next((found for pattern in _DIRECTED if (found := pattern.fullmatch(name))), None)
+def direction(name: str, values: Iterable[Value], clause: Clause) -> int:
+    """Above 0 where a name says that it takes what the clause gives and gives what it asks for, below 0 the reverse."""
+    match = next((found for pattern in _DIRECTED if (found := pattern.fullmatch(name.lstrip("_")))), None)
     if match is None:
         return 0
-    stop = goal.clause.known.stop
-    near: set[str] = set()
-    for value in result.used:
-        if value.literal is not None and value in goal.wanted:
-            near.update(word for word in (*value.literal.before[:3], value.literal.after) if word and word not in stop)
+    given, got = (set(words) for words in clause.aims)
+    for value in values:
+        if value.literal is None:
+            continue
+        ending = value.literal.text.rpartition(".")[2].lower() if value.literal.kind is Kind.FILE else ""
+        if ending and not value.literal.there:
+            got.add(ending)
+            continue
+        given.update(word for word in (*value.literal.before[:3], value.literal.after, ending) if word)
+    given -= clause.known.stop | got
 
-    def beside(piece: str) -> bool:
-        return any(likeness(word, part) >= DERIVED for part in parts(piece) for word in near)
+    def among(piece: str, words: Iterable[str]) -> bool:
+        return any(likeness(word, part) >= DERIVED for part in parts(piece) for word in words)
 
-    return beside(match["given"]) - beside(match["got"])
+    right = among(match["given"], given) + among(match["got"], got)
+    return right - among(match["got"], given) - among(match["given"], got)
 
 
 def names_file(result: Result) -> bool:
@@ -170,6 +196,16 @@ def is_main(item: Callable_) -> bool:
     return item.shown >= MOSTLY or item.name.lower() == item.module.partition(".")[0].lower()
 
 
+def is_moment(result: Result) -> bool:
+    """Whether it says when something is."""
+    return bool(_MOMENT.fullmatch(result.type))
+
+
+def is_tally(item: Callable_) -> bool:
+    """Whether it is named for counting: `num_edges`, `size`."""
+    return bool(_COUNTING & set(parts(item.name)))
+
+
 def tells(result: Result) -> bool:
     """Whether a value shows anything that did not go into it."""
     given = " ".join(value.code for value in result.used)
@@ -182,16 +218,18 @@ def meets_criterion(result: Result, goal: Goal, known: Language) -> int:
     wanted = criterion(goal.clause, known)
     if not wanted or wanted not in goal.meaning.words or wanted in met_beside(result):
         return 0
+    counts = known.asks(goal.clause.bare) == "count"
     if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
-        return -1
-    return int(known.asks(goal.clause.text) != "count")
+        counted = is_tally(result.calls[-1]) and result.type == "int"
+        return 0 if counts and counted else -1
+    return int(not counts)
 
 
 def criterion(clause: Clause, known: Language) -> str:
     """The word for what is to be counted, highest or lowest; empty where nothing says it."""
-    kind = known.asks(clause.text)
+    kind = known.asks(clause.bare)
     if kind == "count":
-        counted = re.search(known.asking_of("count") + r"\W+(\w+)", clause.text, re.IGNORECASE)
+        counted = re.search(known.asking_of("count") + r"\W+(\w+)", clause.bare, re.IGNORECASE)
         return counted[1].lower() if counted else ""
     if kind:
         return next((after for word, after in itertools.pairwise(clause.words) if word in known.asking), "")

@@ -43,6 +43,8 @@ class Shown:
     arguments: tuple[str, ...] = ()
     """The same of what has no name."""
     prose: str = ""
+    makers: tuple[tuple[str, str], ...] = ()
+    """What other calls made its arguments: the line that imports them, and the dotted names."""
 
 
 class Examples:
@@ -85,6 +87,11 @@ class Examples:
     def uses(self) -> Iterable[list[Shown]]:
         """The uses of each name."""
         return self._by_name.values()
+
+    def makers_of_arguments(self, name: str = "") -> list[tuple[str, str]]:
+        """What makes the arguments of the calls of a name, or of all: `Image.open`, imported from another package."""
+        uses = self._by_name.get(name, []) if name else [one for many in self._by_name.values() for one in many]
+        return list(dict.fromkeys(maker for one in uses for maker in one.makers))
 
     @property
     def names(self) -> list[str]:
@@ -139,14 +146,27 @@ class _Reader:
     def __init__(self, code: str, prose: str) -> None:
         self._code, self._prose = code, prose
         self._made: dict[str, str] = {}
+        self._makers: dict[str, tuple[str, str]] = {}
+        self._lines: dict[str, str] = {}
         self.modules: set[str] = set()
         self._trees = list(_statements(code))
         for tree in self._trees:
             for node in ast.walk(tree):
-                if isinstance(node, ast.Import):
-                    self.modules |= {(alias.asname or alias.name).rpartition(".")[2] for alias in node.names}
-                elif isinstance(node, ast.ImportFrom):
-                    self.modules |= {alias.asname or alias.name for alias in node.names if alias.name.islower()}
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    self._import(node)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        """The names that an import binds."""
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            if isinstance(node, ast.Import):
+                self.modules.add(bound.rpartition(".")[2])
+            elif alias.name.islower():
+                self.modules.add(bound)
+            if isinstance(node, ast.Import) or (module and not node.level):
+                head = f"from {module} import" if module else "import"
+                self._lines[bound] = f"{head} {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
 
     def shown(self) -> Iterator[Shown]:
         """The uses, in their order."""
@@ -157,7 +177,8 @@ class _Reader:
                 if isinstance(node, ast.Call) and (name := _last(node.func)):
                     keywords = {one.arg: _type(one.value) for one in node.keywords if one.arg}
                     arguments = tuple(_type(one) for one in node.args)
-                    yield Shown(name, self._on(node.func), True, keywords, arguments, comment or self._prose)
+                    makers = tuple(filter(None, map(self._maker, [*node.args, *(one.value for one in node.keywords)])))
+                    yield Shown(name, self._on(node.func), True, keywords, arguments, comment or self._prose, makers)
                 elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and id(node) not in called:
                     yield Shown(node.attr, self._on(node), False, prose=comment or self._prose)
             for node in ast.walk(tree):
@@ -174,6 +195,18 @@ class _Reader:
         for target, value in pairs:
             if isinstance(target, ast.Name):
                 self._made[target.id] = _last(value.func) if isinstance(value, ast.Call) else _last(value)
+                if maker := self._maker(value):
+                    self._makers[target.id] = maker
+
+    def _maker(self, node: ast.expr) -> tuple[str, str] | None:
+        """Import line and dotted name of what has made a value: a call of what was imported, or a name bound to it."""
+        if isinstance(node, ast.Name):
+            return self._makers.get(node.id)
+        if not isinstance(node, ast.Call):
+            return None
+        dotted = ast.unparse(node.func)
+        line = self._lines.get(dotted.partition(".")[0])
+        return (line, dotted) if line and all(map(str.isidentifier, dotted.split("."))) else None
 
     def _on(self, func: ast.expr) -> str:
         if not isinstance(func, ast.Attribute):

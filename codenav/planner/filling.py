@@ -89,7 +89,9 @@ def fillings(
     ways = [one for one in ranked[:WAYS] if one.score >= ranked[0].score - WORSE]
     # What is left may be needed for what is missing.
     making = [] if any(one.missing for one in ways) else [one for one in ranked if one.missing]
-    return [*ways, *making[:1]]
+    # Of an object's maker: what goes in for sure, since the rest may be meant for what is done with the object.
+    sure = [one for one in ranked if item.kind == "class" and one.used and not (one.guessed or one.missing)]
+    return [*ways, *making[:1], *(one for one in sure[:1] if one not in ways)]
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,10 @@ def _placed(
         if any(value in (one, *one.members) or one in value.members for one in state.used):
             continue
         near = beside(value, parameter)
-        if value.literal is not None and value.literal.keyword and not near and not parameter.required:
-            continue
+        if value.literal is not None and value.literal.keyword and not near:
+            plain = any(one.literal is not None and not (one.is_word or one.literal.keyword) for one in values)
+            if plain or not parameter.required:
+                continue
         score, guess = written.worth, False
         if not parameter.required:
             if value.is_word and not value.imports and not near and not _is_asked_for(value, parameter):

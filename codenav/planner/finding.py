@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock
@@ -101,7 +101,9 @@ class Described:
         dotted = item.expression.rpartition(".")[0] if item.kind not in ("member", "value") else ""
         names = [parameter.name for parameter in item.parameters]
         types = [*(parameter.type for parameter in item.parameters), item.returns]
-        return cls(item.name, owner or dotted, item.module, names, item.doc, types, item.said)
+        # Of an object at hand nobody asks where its class is from.
+        module = item.module if item.kind not in ("member", "value") else ""
+        return cls(item.name, owner or dotted, module, names, item.doc, types, item.said)
 
 
 class Meaning:
@@ -252,10 +254,15 @@ class Meaning:
         overlooked = rare and head in self._named and met_by[head] < MET
         return sum(weighed[word] * met_by[word] for word in self.words) / total - OVERLOOKED * overlooked
 
-    def left(self, items: Iterable[Callable_], met: Collection[str] = ()) -> list[str]:
+    def left(self, items: Iterable[Callable_]) -> list[str]:
         """Words that none of them stands for."""
         each = [self.qualities(item) for item in items]
-        return [word for word in self.words if word not in met and all(one[word] < MET for one in each)]
+        return [word for word in self.words if all(one[word] < MET for one in each)]
+
+    def unnamed(self, items: Iterable[Callable_]) -> list[str]:
+        """Words that none of them is named for: a docstring may only say what else its object has."""
+        each = [self.in_name(item) for item in items]
+        return [word for word in self.words if all(one[word] < MET for one in each)]
 
 
 def candidates(blocks: Iterable[CodeBlock], meaning: Meaning, *, limit: int) -> list[CodeBlock]:

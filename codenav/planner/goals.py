@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -13,6 +14,30 @@ from codenav.planner.writing import Value
 
 MEANT = 0.1
 """Where the likeliest callable is less likely meant, it only was tried because nothing else was there."""
+_NUMBER = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is compared of two results."""
+
+    shown: str
+    """What it shows, without quotes and the name of a number's type."""
+    calls: tuple[str, ...]
+    used: frozenset[str]
+
+    @classmethod
+    def of(cls, result: Result) -> Seen:
+        """Of a result."""
+        plain = _NUMBER.fullmatch(result.repr)
+        shown = (plain[1] if plain else result.repr).removeprefix("b").strip("'\"")
+        return cls(
+            shown, tuple(call.expression for call in result.calls), frozenset(value.code for value in result.used)
+        )
+
+    def is_rival(self, best: Seen) -> bool:
+        """Whether it is another answer, and no mere call of the same with less of what the clause gives."""
+        return self.shown != best.shown and not (self.calls == best.calls and self.used < best.used)
 
 
 @dataclass
@@ -36,11 +61,13 @@ class Goal:
     nearest: list[str] = field(default_factory=list)
     tries: int = 0
     """Calls that had been made before it was begun."""
+    item_tries: int = 0
+    """The same before the callable that is tried."""
     began: float = field(default_factory=time.monotonic)
     """When the request was begun, in seconds of the monotonic clock."""
     searches: int = 0
-    worths: dict[str, float] = field(default_factory=dict)
-    """Of each result that was judged, by its repr."""
+    worths: dict[Seen, float] = field(default_factory=dict)
+    """Of each result that was judged."""
     results: dict[str, tuple[float, Result]] = field(default_factory=dict)
     """The best result for each callable that was tried, and how good it is."""
 
@@ -62,7 +89,7 @@ class Goal:
     def told(self) -> str:
         """The clause, why nothing was done, and what comes near."""
         why = self.why if self.top > MEANT or not self.nearest else ""
-        lines = [f"“{self.clause.text}”: {why or 'no callable that was found explains it'}"]
+        lines = [f"“{' '.join(self.clause.text.split())}”: {why or 'no callable that was found explains it'}"]
         if self.nearest:
             lines.append("Nearest: " + "; ".join(self.nearest))
         return "\n".join(lines)

@@ -37,6 +37,8 @@ MOST_INNER = 20
 SHOWN = 1_000
 """Characters of an object as a text."""
 MOST_TOLD, FEW = 60, 20
+MOST_KEYS = 40
+"""Keys of a dict that are told."""
 
 
 def _told(value: Any, owner: Any, name: str, room: int) -> Told:
@@ -100,7 +102,14 @@ def _items(items: list[list[str]]) -> Iterator[Answer]:
 
 
 def _members(value: Any, expression: str) -> Iterator[Answer]:
-    """Public attributes of an object; properties are not asked for their values."""
+    """Public attributes of an object, of a dict its keys; properties are not asked for their values."""
+    if isinstance(value, dict):
+        for path in list(_keys(value))[:MOST_KEYS]:
+            told = {"kind": "value", "parameters": [], "known": True, "doc": "", "returns": "", "type": "", "bases": []}
+            dotted = expression + "".join(f"[{key!r}]" for key in path)
+            yield "", dotted, {**told, "module": type(value).__module__, "key": path[-1]}
+        if type(value) is dict:
+            return
     names = [name for name in dir(value) if not name.startswith("_")][:200]
     room = min(SHORT, TOTAL // max(len(names), 1))
     for name in names:
@@ -119,6 +128,30 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             continue
 
 
+def _keys(value: dict[Any, Any]) -> Iterator[Any]:
+    """The keys of a dict that are texts, and then those of the dicts in it."""
+    inner = []
+    for key, held in value.items():
+        if isinstance(key, str):
+            yield (key,)
+            if isinstance(held, dict):
+                inner += [(key, one) for one in held if isinstance(one, str)]
+    yield from inner
+
+
+def _constructors(line: str, dotted: str) -> Iterator[Answer]:
+    """The other ways that a class has to make its objects: its class methods and static methods."""
+    space: dict[str, Any] = {}
+    exec(line, space)
+    class_ = space[dotted.partition(".")[0]]
+    for part in dotted.split(".")[1:]:
+        class_ = getattr(class_, part)
+    for name in [name for name in dir(class_) if not name.startswith("_")][:200]:
+        held = inspect.getattr_static(class_, name, None)
+        if isinstance(held, (classmethod, staticmethod)) or type(held).__name__ == "classmethod_descriptor":
+            yield line, f"{dotted}.{name}", _told(getattr(class_, name), class_, name, SHORT)
+
+
 def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], dict[str, int]]:
     """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is.
 
@@ -128,6 +161,8 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
     found: list[Found] = []
     modules = list(dict.fromkeys(names))
     for module in modules:
+        _module(found, seen, module)
+    for module in _compiled(modules[:1]):
         _module(found, seen, module)
     if len(found) < FEW:
         for module in _inner(modules[:1]):
@@ -172,7 +207,15 @@ def _module(found: list[Found], seen: set[Any], module: str) -> None:
     public = getattr(loaded, "__all__", None)
     for name in list(public if public is not None else dir(loaded))[:MOST_NAMES]:
         if isinstance(name, str) and not name.startswith("_"):
-            _public(found, seen, module, name, getattr(loaded, name, None))
+            _public(found, seen, module, name, getattr(loaded, name, None), public is not None)
+
+
+def _compiled(packages: list[str]) -> list[str]:
+    """The public modules in packages that are loaded and have no source."""
+    names = [name for name in sys.modules if name.startswith(tuple(f"{package}." for package in packages))]
+    public = [name for name in names if not re.search(r"\._|test", name)]
+    files = {name: str(getattr(sys.modules[name], "__file__", None) or "") for name in public}
+    return [name for name in public if not files[name].endswith((".py", ".pyc"))][:MOST_INNER]
 
 
 def _inner(packages: list[str]) -> Iterator[str]:
@@ -184,11 +227,11 @@ def _inner(packages: list[str]) -> Iterator[str]:
         yield from (f"{package}.{name}" for name in names[:MOST_INNER])
 
 
-def _public(found: list[Found], seen: set[Any], module: str, name: str, value: Any) -> None:
-    """One public name, and of a class those in it."""
+def _public(found: list[Found], seen: set[Any], module: str, name: str, value: Any, listed: bool) -> None:
+    """One public name, and of a class those in it; `listed` where the module says itself that it is public."""
     top = module.partition(".")[0]
     own = str(getattr(value, "__module__", None) or module).partition(".")[0].lstrip("_")
-    if inspect.ismodule(value) or own != top:
+    if inspect.ismodule(value) or (own != top and not listed):
         return
     if inspect.isclass(value) and (inspect.isabstract(value) or issubclass(value, BaseException)):
         return
@@ -279,6 +322,8 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
         more["texts"] = list(_texts(question["texts"]))
     elif "items" in question:
         answers = list(_items(question["items"]))
+    elif "constructors" in question:
+        answers = list(_constructors(*question["constructors"]))
     elif "members" in question:
         answers = list(_members(space[question["members"]], question["members"]))
     else:

@@ -12,6 +12,7 @@ from importlib import resources
 from codenav.planner.calls import Result
 from codenav.planner.evidence import (
     criterion,
+    direction,
     evidence,
     is_main,
     makes_files,
@@ -19,7 +20,7 @@ from codenav.planner.evidence import (
     met_beside,
     unused,
 )
-from codenav.planner.goals import Goal, shape
+from codenav.planner.goals import Goal, Seen, shape
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit, is_in_name
@@ -42,6 +43,8 @@ UNLIKELY = -0.3
 """What is less likely than that is not tried at all."""
 NUMBERED = 0.3
 """Added for a name with a number of the clause in it: `xxh32`."""
+DIRECTED = 0.1
+"""Added for a name that says from what to what, as the clause does: `hex2bin`; taken off for the reverse."""
 EXPORTED = 0.1
 """Added for what the package itself offers, not a module in it."""
 WANTED = 0.4
@@ -67,6 +70,7 @@ def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tu
         if wanted in goal.meaning.words:
             score += WANTED * goal.meaning.in_name(item)[wanted]
         score += ILLUSTRATED * (bool(item.shown) + item.shown)
+        score += DIRECTED * direction(item.name, goal.wanted, goal.clause)
         score += NUMBERED * any(is_in_name(value, item) for value in goal.wanted)
         if score > UNLIKELY or item.shown:
             told.append((score + room_for(item, list(goal.wanted), classes.get(item.owner)), item))
@@ -106,7 +110,8 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     found = evidence(result, goal, known)
     score = weights["bias"] + sum(weights[name] * value for name, value in found.items() if name in weights)
     worth = _logistic(score + CRITERION * meets_criterion(result, goal, known) + MADE * makes_files(result, goal))
-    goal.worths[result.repr] = max(worth, goal.worths.get(result.repr, 0.0))
+    seen = Seen.of(result)
+    goal.worths[seen] = max(worth, goal.worths.get(seen, 0.0))
     return worth
 
 
@@ -118,10 +123,11 @@ def certainty(result: Result, worth: float, goal: Goal) -> float:
         # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
         return 0.0
     weights = _weights()["claim"]
-    others = [_log_odds(other) for shown, other in goal.worths.items() if shown != result.repr]
+    best = Seen.of(result)
+    others = [_log_odds(other) for seen, other in goal.worths.items() if seen.is_rival(best)]
     own = _log_odds(worth)
     gap = min(FARTHEST, own - max(others)) if others else UNRIVALLED
-    tried = len(goal.worths) / MANY
+    tried = len({seen.shown for seen in goal.worths}) / MANY
     return _logistic(weights["bias"] + weights["worth"] * own + weights["gap"] * gap + weights["tried"] * tried)
 
 

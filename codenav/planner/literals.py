@@ -62,7 +62,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.CODE, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
     (Kind.DATE, re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])")),
     (Kind.FILE, re.compile(r"(?<![\w/])(?:~?/|\.{1,2}/)?[\w-]+(?:[/.][\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w.]\w)\b")),
-    (Kind.FILE, re.compile(r"(?<=\b(?:to|as|in) )[\w-]+\.[a-z]{6,10}(?![\w.]\w)\b")),
+    (Kind.FILE, re.compile(r"(?:(?<=\b(?:to|as|in) )|(?<=\bcalled )|(?<=\bnamed ))[\w-]+\.[a-z]{6,10}(?![\w.]\w)\b")),
     (Kind.ORDINAL, re.compile(r"\b\d+(?:st|nd|rd|th)\b")),
     # Addresses and networks.
     (Kind.CODE, re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}\b")),

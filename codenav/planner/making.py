@@ -14,17 +14,18 @@ from codenav.planner.calls import Call, Caller, Making, Result, reason
 from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
 from codenav.planner.finding import Meaning
-from codenav.planner.giving import likely_gives, said_flags, type_words
+from codenav.planner.giving import likely_gives, reads, said_flags, type_words
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import SURE, judged
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
 from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.whether import checks
 from codenav.planner.words import parts, stem
-from codenav.planner.writing import Value, fit
+from codenav.planner.writing import Value, beside, fit
 
-TRIES = 40
-"""Calls that are made for a clause in one go, those for its parameters included."""
+TRIES, EACH = 80, 14
+"""Calls that are made for a clause in one go, and for one callable of it, those for its parameters included."""
 ON = 4
 """Ways to call a member of a result."""
 SECONDS = 60.0
@@ -34,6 +35,8 @@ MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 
 HAS = 2.0
 """What it counts that something takes what an object was asked for."""
+READS = 0.4
+"""Added for a maker that is named for what such a literal looks like, taken off for another form."""
 LOADERS = frozenset(("parse", "load", "read", "open", "from", "import", "feed", "add", "set", "update", "fit", "loads"))
 """Words in the names of methods that fill an empty object."""
 SPOILING = frozenset(
@@ -58,7 +61,9 @@ class Maker:
         return judged(result, goal, self._pool.known)
 
     def spent(self, goal: Goal) -> bool:
-        return self._caller.count - goal.tries >= TRIES or time.monotonic() - goal.began > SECONDS
+        """Whether enough was tried: for the clause, or for the callable of it that is tried."""
+        count = self._caller.count
+        return count - goal.tries >= TRIES or count - goal.item_tries >= EACH or time.monotonic() - goal.began > SECONDS
 
     def make(self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int) -> Making:
         """Call something, and first whatever makes what it needs; with all literals where that works."""
@@ -71,12 +76,19 @@ class Maker:
         """The results of all ways to call something, up to one that is right for sure."""
         found: list[Result] = []
         flags = said_flags(item, goal.clause, goal.meaning)
-        for filled in fillings(item, [*values, *goal.constants], self._pool.classes, flags):
+        told = fillings(item, [*values, *goal.constants], self._pool.classes, flags)
+        if item.kind in ("class", "method"):
+            # What would only be a guess may be meant for the other one of the two.
+            told.sort(key=lambda filled: filled.guessed > 0)
+        for filled in told:
             if filled.missing and any(goal.wanted <= one.used and not (one.nothing or one.echo) for one in found):
                 # What takes all that was given needs nothing else.
                 continue
             if self.spent(goal):
                 return found
+            if goal.wanted and filled.used and all(value.is_plain_word for value in filled.used):
+                # `as few as possible`
+                continue
             done = yield from self.with_(item, filled, goal, values, depth)
             if done is None:
                 continue
@@ -117,12 +129,13 @@ class Maker:
         values: Sequence[Value],
         depth: int,
         owner: Result | None = None,
-        must: Mapping[str, Value] = MappingProxyType({}),
+        must: Mapping[str, Sequence[Value]] = MappingProxyType({}),
         hint: str = "",
     ) -> Making:
         """One way to fill it; what is missing becomes a goal of its own.
 
-        `must`: what has to go into the objects for some parameters; `hint`: what such objects have.
+        `must`: what has to go into the objects for some parameters, the first of each for sure; `hint`: what such
+        objects have.
         """
         if spoils(item, filled.used, goal):
             return None
@@ -145,7 +158,7 @@ class Maker:
         for parameter in [*receiver, *filled.missing]:
             result = self._at_hand(parameter, goal, left)
             if result is None and depth:
-                into = must.get(parameter.name)
+                into = must.get(parameter.name, ())
                 result = yield from self._value_for(parameter, item, goal, left, depth, into, hint, tuple(calls))
             if result is None:
                 typed = f" ({parameter.type[:60]})" if parameter.type else ""
@@ -180,6 +193,8 @@ class Maker:
             packed,
         )
         done, execution = yield from self._caller.run(call)
+        if checks(item, goal.clause) and (said := (yield from self._caller.whether(call, done, execution))) is not None:
+            return said
         if done is not None or execution is None or execution.error is None:
             return done
         goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
@@ -222,19 +237,25 @@ class Maker:
             value = next((one for one in filled.used if one.code == code and one.literal is not None), None)
             if value is not None and parameter.type not in ("str", "int", "float", "bool"):
                 plain[parameter.name] = value
-        # All that may have to be objects, and then each alone.
+        # All that may have to be objects, then each alone, then with what was only guessed for another place.
         several = [tuple(plain)] if len({type(value.literal) for value in plain.values()}) == 1 < len(plain) else []
-        for names in [*several, *((name,) for name in plain)]:
+        alone = [(name,) for name in plain]
+        guesses = {parameter.name for parameter, value in filled.pairs if _is_guess(value, parameter)}
+        guesses |= {parameter.name for parameter, _ in filled.given}.difference(one.name for one in item.parameters)
+        ways: list[tuple[tuple[str, ...], set[str]]] = [(names, set()) for names in [*several, *alone]]
+        ways += [(names, guesses.difference(names)) for names in alone if guesses.difference(names)]
+        for names, freed in ways:
+            taken = {*names, *freed}
             lifted = tuple(parameter for parameter, _ in filled.given if parameter.name in names)
             again = Filled(
-                tuple(pair for pair in filled.given if pair[0].name not in names),
+                tuple(pair for pair in filled.given if pair[0].name not in taken),
                 (*filled.missing, *lifted),
-                tuple(one for one in filled.used if all(one is not plain[name] for name in names)),
+                tuple(one for one in filled.used if all(one is not plain.get(name) for name in taken)),
                 0.0,
                 filled.imports,
                 signature=filled.signature,
             )
-            must = {name: plain[name] for name in names}
+            must = {name: (plain[name], *(plain[other] for other in freed if other in plain)) for name in names}
             done = yield from self.with_(item, again, goal, values, depth - 1, owner, must, asked_attribute(execution))
             if done is not None:
                 return done
@@ -247,7 +268,7 @@ class Maker:
         goal: Goal,
         values: Sequence[Value],
         depth: int,
-        must: Value | None = None,
+        must: Sequence[Value] = (),
         hint: str = "",
         before: Sequence[Callable_] = (),
     ) -> Making:
@@ -255,8 +276,7 @@ class Maker:
         left = goal.meaning.left([target, *before])
         without = {target.expression}
         own = target.owner if parameter.name == "self" else ""
-        if must is not None:
-            values = [must]
+        values = [*must, *(member for value in must for member in value.members)] or values
         open_ = {value for value in values if value in goal.wanted}
         if not goal.wanted:
             # `the melting point of gold`
@@ -264,6 +284,8 @@ class Maker:
         empty: Result | None = None
         for known in (True, False):
             if not known:
+                if own:
+                    yield from self._pool.constructors(own)
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
@@ -280,9 +302,9 @@ class Maker:
                     if one.repr != "None"
                     and not one.echo
                     and self._plausible(one, parameter)
-                    and (must is None or must in one.used)
+                    and (not must or one.used >= set(must[0].members or must[:1]))
                 ]
-                result = max(fit_, key=lambda one: (len(open_ & one.used), self.judged(one, goal)), default=None)
+                result = max(fit_, key=lambda one: self._as_part(one, open_, goal), default=None)
                 if result is None:
                     continue
                 if not open_ or open_ & result.used:
@@ -294,6 +316,11 @@ class Maker:
                 # Nothing went into it: perhaps something else takes what is left.
                 empty = empty or result
         return empty
+
+    def _as_part(self, result: Result, open_: Collection[Value], goal: Goal) -> tuple[float, ...]:
+        """How good it is as something that another call takes: by what went in, and whether that is in its place."""
+        taken = len(frozenset(open_) & result.used)
+        return taken, result.named - result.swapped - result.guessed, self.judged(result, goal)
 
     def _loaded(self, empty: Result, class_: str, goal: Goal, values: Sequence[Value]) -> Making:
         """An object into which nothing went, filled by one of its own methods: `Graph().parse('a.ttl')`."""
@@ -350,9 +377,10 @@ class Maker:
             (item for item in self._pool.surveys.values() if item.name == owner and item.kind == "class"), None
         )
         mentioned = set(re.findall(r"[\w.]*?(\w+)(?:\(\))?`", class_.doc)) if class_ is not None else set[str]()
-        for item in self._pool.surveys.values():
+        foreign = [] if owner else self._pool.makers(target.name)
+        for item in [*foreign, *self._pool.surveys.values()]:
             gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
-            if item.name in makers:
+            if item.name in makers or item in foreign:
                 gives = max(gives, MADE_SO)
             if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
                 continue
@@ -368,9 +396,16 @@ class Maker:
                 gives = max(gives, HAS)
             makes = any(part in MAKERS for part in parts(item.name))
             told = item.name in mentioned
-            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown, item))
+            form = max((reads(item, value) for value in literals[:2]), default=0)
+            worth = 2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown
+            options.append((worth + READS * form, item))
         options.sort(key=lambda option: -option[0])
         return [item for worth, item in options if worth > 0.4]
+
+
+def _is_guess(value: Value, parameter: Parameter) -> bool:
+    """Whether nothing but its type speaks for a value of a parameter that may be left out."""
+    return not parameter.required and value.literal is not None and not beside(value, parameter)
 
 
 def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:

@@ -11,8 +11,7 @@ from codenav.execution import Execution
 from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Parameter
-from codenav.planner.words import language
-from codenav.planner.writing import OPENING, Value, dates, opened
+from codenav.planner.writing import OPENING, Value, dates, is_target, opened
 
 _ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
 _BYTES = re.compile(r"bytes|UnicodeEncodeError|buffer protocol|before hashing|str to ")
@@ -28,9 +27,16 @@ _OBJECT = re.compile(
     r"|TypeError|AttributeError|AssertionError"
 )
 _UNKNOWN = re.compile(r"ValueError|KeyError|LookupError|unknown|invalid|not (?:an? )?(?:valid|supported|known)", re.I)
+_ARRAY = re.compile(
+    r"numpy|ndarray|UMat|'(?:list|tuple)' object has no attribute '(?:shape|ndim|dtype|astype|reshape|T|size|copy"
+    r"|flatten|ravel|mean|sum|max|min|std)'|list indices must be"
+    r"|for [-*/+]+: '(?:list|int|float)' and '(?:list|int|float)'"
+)
+"""What lists of numbers are not."""
 _OPENED = re.compile(
     r"No such file|must be str, not bytes|bytes-like object is required|attribute '(?:write|flush)'|not writable"
 )
+_KEYWORD = re.compile(r"takes no keyword|keyword arguments? (?:for|to)\b|unexpected keyword|only positional")
 _MISSING = re.compile(r"missing (?:\d+ )?required (?:positional |keyword-only )?arguments?:? (?P<names>.+)")
 
 
@@ -43,8 +49,18 @@ def missing_names(execution: Execution) -> list[str]:
 def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
     """Other ways to write what was given, as the message asks for them."""
     said = message(execution)
+    if _KEYWORD.search(said) and any(parameter.kind != "POSITIONAL_ONLY" for parameter, _ in filled.given):
+        # What a docstring calls by a name need not be taken by that.
+        given = tuple((replace(one, kind="POSITIONAL_ONLY"), code) for one, code in filled.given)
+        yield replace(filled, given=given)
     if _BYTES.search(said):
         yield from _each(filled, lambda value, _: f"{value.code}.encode()" if value.type in ("str", "path") else "")
+        held = tuple((one, code.replace(".read_text()", ".read_bytes()")) for one, code in filled.given)
+        if held != filled.given:
+            yield replace(filled, given=held)
+    if _ARRAY.search(said):
+        for one in _each(filled, lambda value, _: f"np.array({value.code})" if value.type in ("list", "tuple") else ""):
+            yield replace(one, imports=(*one.imports, "import numpy as np"))
     if _TEXT.search(said):
         yield from _each(
             filled, lambda value, _: repr(value.literal.text) if _is_number(value) and value.literal else ""
@@ -99,14 +115,12 @@ def _each(filled: Filled, written: object) -> Iterator[Filled]:
 
 def _reopened(filled: Filled, mode: str) -> Iterator[Filled]:
     """With files opened in another mode: what is there is only read, and only what is to be written is written."""
-    target = language().patterns["target"]
 
     def written(value: Value, _: Parameter) -> str:
         literal = value.literal
         if literal is None or literal.kind is not Kind.FILE:
             return ""
-        is_target = not literal.there and re.fullmatch(target, literal.before[0] if literal.before else "")
-        fits = literal.there if mode.startswith("r") else is_target
+        fits = literal.there if mode.startswith("r") else is_target(literal)
         return f"Path({value.code}).open({mode!r})" if fits else ""
 
     for one in _each(filled, written):

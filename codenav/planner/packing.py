@@ -28,6 +28,8 @@ def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Fil
     if star is None or filled.missing:
         return filled
     for value in left:
+        if value.type == "path" and value.literal is not None and not value.literal.keyword:
+            continue
         near = value.literal.before if value.literal is not None and not value.is_word else ()
         # `with the keyword case 'upper'`: all words back to one that joins; else the one after it: `2 days`.
         count = next((place for place, word in enumerate(near) if word in language().stop), 0)

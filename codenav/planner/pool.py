@@ -22,6 +22,10 @@ TOLD_NAMES = 30
 """Names in examples that the package is asked about."""
 TOLD = 6
 """Modules whose docstrings are read for examples."""
+MOST_INNER = 6
+"""Modules in a package that it is asked about, beside the package itself."""
+MOST_FOREIGN = 10
+"""Callables of other packages that are asked about, because examples use them."""
 SEARCHES = 6
 """That are made for a clause."""
 EVERYTHING = "type: (FUNCTION OR CLASS)"
@@ -39,6 +43,8 @@ class Pool:
         self._studied: set[str] = set()
         self._illustrated: dict[str, Callable_] = {}
         self._counts: dict[str, int] = {}
+        self._asked: set[str] = set()
+        self._foreign: dict[tuple[str, str], Callable_] = {}
         self.examples = Examples()
         self._meanings: dict[tuple[tuple[str, ...], bool], Meaning] = {}
 
@@ -89,8 +95,8 @@ class Pool:
     def offer(self, goal: Goal, more: Sequence[str] = ()) -> Generator[Action, Observation, None]:
         """Ask the packages themselves: what no index holds, such as C extensions and what is made at run time."""
         tops = dict.fromkeys(module.partition(".")[0] for module in self.modules)
-        inner = dict.fromkeys(module for module in self.modules if "." in module)
-        modules = [*list(tops)[:3], *list(inner)[:4]]
+        inner = dict.fromkeys(one for module in self.modules if "." in module for one in (_outer(module), module))
+        modules = [*list(tops)[:3], *[module for module in inner if "." in module][:MOST_INNER]]
         words = {word: 0.3 for word in more}
         words |= {name.lower(): 0.3 for name in self.examples.names[:TOLD_NAMES] if len(name) > 2}
         for word in goal.meaning.words:
@@ -120,6 +126,19 @@ class Pool:
         self.examples.add(item.doc for item in self.surveys.values() if ">>>" in item.doc)
         for key, item in self.surveys.items():
             self.surveys[key] = illustrated(item, self.examples)
+        foreign = [
+            maker
+            for maker in self.examples.makers_of_arguments()
+            if maker[0].split()[1].partition(".")[0] not in (*tops, "__future__") and maker not in self._foreign
+        ][:MOST_FOREIGN]
+        if foreign:
+            found = yield from self.caller.ask({"items": foreign}, f"What makes what {tops[0]} takes?")
+            self._foreign.update({(item.import_line, item.expression): item for item in found.items})
+
+    def makers(self, name: str) -> list[Callable_]:
+        """What other packages offer, and examples make the arguments of a call with."""
+        told = self.examples.makers_of_arguments(name)
+        return [self._foreign[maker] for maker in told if maker in self._foreign]
 
     def illustrated(self, items: Iterable[Callable_]) -> list[Callable_]:
         """Members of an object, with what examples show of them."""
@@ -170,9 +189,27 @@ class Pool:
             if named and len(named) >= len(parts(item.name)):
                 yield Value(item.expression, owner, literal, (item.import_line,), frozenset(named))
 
+    def constructors(self, class_: str) -> Generator[Action, Observation, None]:
+        """Ask a class for all that makes its objects."""
+        item = next((one for one in self.surveys.values() if one.name == class_ and one.kind == "class"), None)
+        if item is None or item.expression in self._asked:
+            return
+        self._asked.add(item.expression)
+        found = yield from self.caller.ask(
+            {"constructors": [item.import_line, item.expression]}, f"What else makes a {class_}?"
+        )
+        self._take(found.items)
+
     def instance(self, class_: str) -> Result | None:
         """An object of a class that a module holds ready."""
         for item in self.surveys.values():
             if item.kind == "object" and item.returns == class_:
                 return Result(item.expression, class_, "", (item,), frozenset(), (item.import_line,))
         return None
+
+
+def _outer(module: str) -> str:
+    """The public package that a module is in: `cryptography.x509` of `cryptography.x509.base`."""
+    pieces = module.split(".")
+    public = next((place for place, piece in enumerate(pieces) if piece.startswith("_")), len(pieces) - 1)
+    return ".".join(pieces[: min(public, len(pieces) - 1)])

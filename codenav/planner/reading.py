@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from codenav.planner.literals import WORD, Kind, Literal, literals_in, with_neighbours, word_parts
 from codenav.planner.words import Language, language
@@ -40,7 +41,9 @@ class Clause:
         """This one after another one that could not be done alone."""
         words = tuple(dict.fromkeys((*self.words, *other.words)))
         literals = (*other.literals, *self.literals)
-        return Clause(f"{other.text} {self.text}", words, literals, other.start, self.known)
+        # What stood between them is left blank, so that all keeps its place.
+        between = " " * max(1, self.start - other.end)
+        return Clause(f"{other.text}{between}{self.text}", words, literals, other.start, self.known)
 
     @property
     def asks_whether(self) -> bool:
@@ -54,7 +57,9 @@ class Clause:
         found = []
         for match in re.finditer(self.known.patterns[pattern], self.text, re.IGNORECASE):
             at, word = match.start(2), match[2]
-            if word.lower() not in self.known.stop and not self._is_in_literal(at):
+            # `in the network 10.0.0.0/8` says what the literal is.
+            ahead = at + len(word) + len(self.text[at + len(word) :]) - len(self.text[at + len(word) :].lstrip())
+            if word.lower() not in self.known.stop and not (self._is_in_literal(at) or self._is_in_literal(ahead)):
                 found.append(Literal(Kind.CODE, word, repr(word), self.start + at, (match[1].lower(),)))
         return tuple(found)
 
@@ -78,6 +83,7 @@ class Clause:
     def groups(self) -> tuple[tuple[Literal, ...], ...]:
         """Literals of one kind in a row, which may be one list: `the words 'a', 'b' and 'c'`."""
         found: list[list[Literal]] = []
+        pairs: list[tuple[Literal, ...]] = []
         for literal in self.literals:
             last = found[-1][-1] if found else None
             if last is not None and last.kind is literal.kind:
@@ -85,8 +91,33 @@ class Clause:
                 if re.fullmatch(self.known.patterns["joining"], between, re.IGNORECASE):
                     found[-1].append(literal)
                     continue
+                away = re.fullmatch(self.known.patterns["away"], "".join(last.before[:1]), re.IGNORECASE)
+                if away and re.fullmatch(self.known.patterns["reaching"], between, re.IGNORECASE):
+                    # `the line from (0, 0) to (5, 5)`
+                    pairs.append((last, literal))
             found.append([literal])
-        return tuple(tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER))
+        several = [tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER)]
+        return (*several, *(pair for pair in pairs if len(pairs) > 1))
+
+    @cached_property
+    def aims(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Words for what is there and for what is to come out: `from camel case to snake case`."""
+        given: set[str] = set()
+        got: set[str] = set()
+        into: set[str] | None = None
+        for match in WORD.finditer(self.text):
+            word = match.group().lower()
+            if self._is_in_literal(match.start()):
+                continue
+            if re.fullmatch(self.known.patterns["towards"], word):
+                into = got
+            elif re.fullmatch(self.known.patterns["away"], word):
+                into = given
+            elif re.fullmatch(self.known.patterns["aside"], word):
+                into = None
+            elif into is not None and word in self.words:
+                into.add(word)
+        return frozenset(given), frozenset(got - given)
 
     def _is_in_literal(self, at: int) -> bool:
         """Whether what stands there in the clause is a literal's."""
@@ -95,7 +126,17 @@ class Clause:
     @property
     def refers_back(self) -> bool:
         """Whether it speaks of what came before."""
-        return bool(re.search(self.known.patterns["back"], self.text, re.IGNORECASE))
+        return bool(re.search(self.known.patterns["back"], self.bare, re.IGNORECASE))
+
+    @cached_property
+    def bare(self) -> str:
+        """Its text with blanks for the literals: what is in them says nothing of what is asked."""
+        text = self.text
+        for literal in self.literals:
+            at = literal.start - self.start
+            if at >= 0:
+                text = text[:at] + " " * len(literal.text) + text[at + len(literal.text) :]
+        return text
 
 
 def read(request: str, *, files: Collection[str] = (), lists: Language | None = None) -> list[Clause]:
@@ -108,6 +149,9 @@ def read(request: str, *, files: Collection[str] = (), lists: Language | None = 
         inside = [literal for literal in literals if start <= literal.start < end]
         inside = list(with_neighbours(inside, text))
         words = tuple(_words(text[start:end], start, inside, known))
+        if re.match(known.patterns["when"], text[start:end], re.IGNORECASE):
+            # `When does it expire?` asks for a date.
+            words = ("when", *words)
         if words or inside:
             piece = text[start:end]
             before = start + len(piece) - len(piece.lstrip())

@@ -33,6 +33,9 @@ class Parameter:
     """Whether examples give it a literal."""
 
 
+_KEY = re.compile(r"\['([^']*)'\]$")
+
+
 @dataclass(frozen=True)
 class Callable_:
     """Something that can be called, as the interpreter sees it."""
@@ -58,8 +61,9 @@ class Callable_:
 
     @property
     def name(self) -> str:
-        """The last part of the expression."""
-        return self.expression.rpartition(".")[2]
+        """The last part of the expression; of a dict's value its key."""
+        key = _KEY.search(self.expression)
+        return key[1] if key else self.expression.rpartition(".")[2]
 
     @property
     def required(self) -> list[Parameter]:
@@ -123,6 +127,10 @@ def answers(stdout: str) -> Answers:
     return Answers()
 
 
+MOST_DESCRIBED = 20
+"""Keywords of `**kwargs` that a docstring describes which are read."""
+
+
 def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Callable_:
     described = described_parameters(told["doc"])
     parameters = [
@@ -140,7 +148,19 @@ def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Cal
         parameters = list(_from_docstring(expression, told["doc"], described)) or [
             Parameter("args", "VAR_POSITIONAL", False)
         ]
+    if "." in expression and parameters and parameters[0].name in ("self", "cls") and parameters[0].required:
+        # What is compiled may tell of the object that it is bound to.
+        del parameters[0]
+    if any(parameter.kind == "VAR_KEYWORD" for parameter in parameters):
+        # What only the docstring says of them.
+        taken = {parameter.name for parameter in parameters}
+        more = [name for name in described if name not in taken and name.isidentifier()][:MOST_DESCRIBED]
+        parameters[-1:-1] = [
+            Parameter(name, "KEYWORD_ONLY", False, described[name][0], "", described[name][1]) for name in more
+        ]
     owner = expression.rpartition(".")[0] if told["kind"] in ("method", "property", "member", "value") else ""
+    if "key" in told:
+        owner = expression.partition("[")[0]
     own = expression.rpartition(".")[2]
     returns = own if told["kind"] == "class" else told["returns"] or described_return(told["doc"])
     return Callable_(
@@ -166,7 +186,13 @@ def _from_docstring(expression: str, doc: str, described: Mapping[str, tuple[str
         for piece in filter(None, (piece.strip() for piece in match[1].replace("[", "").replace("]", "").split(","))):
             name, _, default = (part.strip() for part in piece.partition("="))
             names.append((name.split(":")[0].strip(), default or None))
-    for name, default in names:
+    marks = [name for name, _ in names]
+    for place, (name, default) in enumerate(names):
         if name.isidentifier():
             type_, text = described.get(name, ("", ""))
-            yield Parameter(name, "POSITIONAL_OR_KEYWORD", default is None, type_, default or "", text)
+            kind = (
+                "POSITIONAL_ONLY" if "/" in marks[place:] else
+                "KEYWORD_ONLY" if "*" in marks[:place] else
+                "POSITIONAL_OR_KEYWORD"
+            )  # fmt: skip
+            yield Parameter(name, kind, default is None, type_, default or "", text)

@@ -47,11 +47,13 @@ class Language:
     spellings: Mapping[str, int | str]
     """Numbers and characters that are spelled out."""
     patterns: Mapping[str, str]
-    """Regular expressions, read without regard to case: `whether` begins what is answered with yes or no, `back` speaks
-    of what came before, `result` names it; `spoken` and `only_spoken` (where there is no literal) are a preposition and
-    a word that may be a value; `target` stands before the name of what is to be written, `joining` between the members
-    of a list, `without` before what is not wanted; `where` asks for the place of a definition, `question` are the words
-    of such a question."""
+    """Regular expressions, read without regard to case: `whether` begins what is answered with yes or no, `when` a
+    question for a time, `amount` one for a number, `back` speaks of what came before, `result` names it; `spoken` and
+    `only_spoken` (where there is no literal) are a preposition and a word that may be a value; `target` stands before
+    the name of what is to be written, `joining` between the members of a list, `reaching` between the two of a pair
+    that `away` begins, `without` before what is not wanted; `towards`, `away` and `aside` are prepositions before what
+    is to come out, what is there, and anything else; `where` asks for the place of a definition, `question` are the
+    words of such a question."""
 
     @cached_property
     def asking(self) -> frozenset[str]:

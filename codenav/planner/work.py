@@ -6,14 +6,15 @@ Everything is a generator of actions that is sent their observations, so that it
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
-from codenav.planner.calls import OPAQUE, Caller, Making, Result, changed_in, reason
-from codenav.planner.evidence import makes_files
+from codenav.planner.calls import CHANGING, OPAQUE, Caller, Making, Result, changed_in, reason
+from codenav.planner.evidence import is_moment, is_tally, makes_files
 from codenav.planner.filled import Filled
+from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
 from codenav.planner.making import Maker
@@ -27,14 +28,17 @@ GAVE_UP = "FAILED: "
 """What an answer begins with that is none."""
 Steps = Generator[Action, Observation, None]
 
-TARGETS, DEEP = 10, 6
-"""Callables that are tried for a clause, and those for which others are called."""
+TARGETS, WIDE, DEEP = 10, 30, 10
+"""Callables that are tried for a clause, of how many that may be as they are, and those for which others are called."""
 FAR, PLAUSIBLE = 0.35, 0.6
 """How much less likely than the likeliest a callable may be for it to be tried, beside a result that is so good."""
 DEPTH = 3
 """Of a parameter of a parameter."""
-EXTENDED, MEMBERS, OFFERED = 2, 4, 0.15
-"""Calls that are made on a result, one after another; its members that are tried; how likely they have to be."""
+EXTENDED, MEMBERS, OFFERS, OFFERED = 2, 4, 12, 0.15
+"""Calls that are made on a result, one after another; its members that are tried, of how many that may be; how likely
+they have to be."""
+TALLY, CHANGES = 0.15, 0.3
+"""Added for a member that counts where that is asked, taken off for one that changes its object unasked."""
 OTHERS = 3
 """Other results of a clause that are tried, where the next one cannot go on."""
 NEAREST = 5
@@ -113,14 +117,20 @@ class Work:
             why = "\n".join(goal.told() for goal in failed)
             yield Done(GAVE_UP + (why or "the request says nothing that could be looked for"))
             return
-        last = self._results[-1]
-        if last.as_text:
-            last = yield from self._told(last)
-        answer = yield from self._answer(last)
-        if not answer:
-            yield Done(f"{GAVE_UP}what came out says nothing of itself: {last.repr}")
+        shown: list[Result] = []
+        answers: list[str] = []
+        for one in self._finals():
+            if one.as_text:
+                one = yield from self._told(one)
+            told = yield from self._answer(one)
+            if told:
+                shown.append(one)
+                answers.append(told)
+        if not shown or shown[-1] is not self._results[-1]:
+            yield Done(f"{GAVE_UP}what came out says nothing of itself: {self._results[-1].repr}")
             return
-        yield CodeSummary(self._script(last))
+        answer = "\n".join(answers)
+        yield CodeSummary(self._script(shown))
         undone = "\n".join(goal.told() for goal in failed)
         yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
 
@@ -177,16 +187,23 @@ class Work:
             began=self._began,
         )
 
-    def _told(self, last: Result) -> Generator[Action, Observation, Result]:
+    def _finals(self) -> list[Result]:
+        """The last result, and those before it that nothing went on with: `its title and its year`."""
+        *before, last = self._results
+        lines = [set(one.lines) for one in self._results]
+        told = [one for one in before if not (one.nothing or one.opaque)]
+        return [*(one for one in told if sum(one.lines[-1] in later for later in lines) == 1), last]
+
+    def _told(self, result: Result) -> Generator[Action, Observation, Result]:
         """The text of an object: a value that a replay can be compared with."""
-        code = f"str({last.name})"
+        code = f"str({result.name})"
         made, name, _ = yield from self._caller.assign(code, [])
         if made is None:
-            return last
-        self._results[-1] = replace(
-            last, name=name, type="str", repr=made.repr, lines=(*last.lines, f"{name} = {code}")
-        )
-        return self._results[-1]
+            return result
+        place = next(number for number, one in enumerate(self._results) if one is result)
+        lines = (*result.lines, f"{name} = {code}")
+        self._results[place] = replace(result, name=name, type="str", repr=made.repr, lines=lines)
+        return self._results[place]
 
     def _answer(self, last: Result) -> Generator[Action, Observation, str]:
         """What the last result says; empty where that is nothing."""
@@ -201,10 +218,10 @@ class Work:
             return f"wrote {', '.join(last.files)}{told}"
         return "" if OPAQUE.fullmatch(answer) else answer
 
-    def _script(self, last: Result) -> str:
+    def _script(self, finals: Sequence[Result]) -> str:
         lines = list(dict.fromkeys(line for result in self._results for line in result.lines))
         imports = sorted(line for line in lines if line.startswith(("from ", "import ")))
-        shown = [] if last.printed and last.repr == "None" else [f"print({last.name})"]
+        shown = [f"print({one.name})" for one in finals if not (one.printed and one.repr == "None")]
         return "\n".join([*imports, *(line for line in lines if line not in imports), *shown])
 
     def _clause(self, goal: Goal) -> Making:
@@ -217,7 +234,7 @@ class Work:
         yield from self._pool.offer(goal)
         goal.constants = tuple(self._pool.constants(goal))
         targets: list[Callable_] = list(self._pool.surveys.values())
-        for result in [result for result in goal.earlier if not result.builtin][:2]:
+        for result in [result for result in goal.earlier if not result.builtin or result.type == "dict"][:2]:
             told = yield from self._caller.members(result)
             targets += self._pool.illustrated(told.items)
         found = ranked(targets, goal, self._known)
@@ -229,10 +246,15 @@ class Work:
         for depth in (0, DEPTH):
             # First what can be called as it is; only then what has to be given something that must be made.
             goal.tries = self._caller.count
-            for score, item in likely if not depth else likely[:DEEP]:
-                if best is not None and best[0] >= PLAUSIBLE and score < likely[0][0] - FAR:
+            tried = 0
+            for score, item in found[:WIDE] if not depth else likely[:DEEP]:
+                far = best is not None and best[0] >= PLAUSIBLE and score < likely[0][0] - FAR
+                if far or tried >= TARGETS:
                     break
+                goal.item_tries = self._caller.count
                 made = yield from self._tried(item, goal, depth)
+                # What lacks something has cost nothing.
+                tried += self._caller.count > goal.item_tries
                 if made is None:
                     continue
                 worth = self._maker.judged(made, goal)
@@ -274,9 +296,11 @@ class Work:
             found = [made] if made is not None else []
         else:
             found = yield from self._maker.ways(item, goal, goal.values, depth)
-        found.sort(key=lambda one: -self._maker.judged(one, goal))
         if not found:
             return None
+        # What fits best may only show itself what it was given.
+        first = found[0]
+        found.sort(key=lambda one: -self._maker.judged(one, goal))
         if item.kind == "class" and not item.required and all(one.used for one in found):
             # What it was given may be meant for one of its methods.
             plain = yield from self._maker.with_(item, Filled((), (), (), 0.0), goal, (), 0)
@@ -286,7 +310,8 @@ class Work:
         certain = [one for one in found[1:] if not one.builtin and one.guessed < best.guessed] or [
             one for one in found[1:] if not one.builtin and not one.used
         ]
-        for result in [best, *sorted(certain, key=lambda one: (one.guessed, -len(one.used)))[:2]]:
+        certain.sort(key=lambda one: (one.guessed, -len(one.used)))
+        for result in [best, *(one for one in [first] if one is not best), *certain][:3]:
             other = yield from self._extended(result, goal, EXTENDED)
             if self._maker.judged(other, goal) > self._maker.judged(best, goal):
                 best = other
@@ -297,27 +322,39 @@ class Work:
     def _extended(self, result: Result, goal: Goal, depth: int) -> Generator[Action, Observation, Result]:
         """The result, or what is better: what one of its members gives."""
         worth = self._maker.judged(result, goal)
-        left = goal.meaning.left(result.calls)
+        left = goal.meaning.unnamed(result.calls)
+        if is_moment(result):
+            left = [word for word in left if word != "when"]
         literals = [value for value in goal.wanted if value not in result.used]
         silent = result.opaque and goal.last
-        if not depth or result.builtin or not (left or literals or silent) or worth >= SURE:
+        closed = result.builtin and result.type != "dict"
+        if not depth or closed or not (left or literals or silent) or worth >= SURE:
             return result
         told = yield from self._caller.members(result)
         meaning = self._pool.meaning(left or goal.meaning.words)
+        counts = self._known.asks(goal.clause.bare) == "count"
         offers = []
         for item in self._pool.illustrated(told.items):
             if item.kind == "class":
                 continue
             score = meaning.score(item) + room_for(item, literals) + ILLUSTRATED * (bool(item.shown) + item.shown)
+            # An object has few members: what else is in their names matters less.
+            score += UNASKED / 2 * meaning.unasked(Described.item(item))
+            score += TALLY * (counts and is_tally(item))
+            score -= CHANGES * any(part in CHANGING and not goal.meaning.nearest(part) for part in parts(item.name))
             if score > OFFERED:
                 offers.append((score, item))
         best = worth, result
-        for _, item in sorted(offers, key=lambda pair: -pair[0])[:MEMBERS]:
-            if self._maker.spent(goal):
+        tried = 0
+        for _, item in sorted(offers, key=lambda pair: -pair[0])[:OFFERS]:
+            if self._maker.spent(goal) or tried >= MEMBERS:
                 break
+            begun = self._caller.count
             called = yield from self._maker.on(
                 result, item, goal, [one for one in goal.values if one not in result.used]
             )
+            # What lacks something has cost nothing.
+            tried += self._caller.count > begun
             if called is None:
                 continue
             more = yield from self._extended(called, goal, depth - 1)
@@ -327,7 +364,7 @@ class Work:
 
     def _finished(self, result: Result, goal: Goal) -> Generator[Action, Observation, Result]:
         """What the clause asks of a collection: how many there are, or which is highest or lowest."""
-        kind = self._known.asks(goal.clause.text)
+        kind = self._known.asks(goal.clause.bare)
         if not kind or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
             return result
         asked = [word for phrase in self._known.asked[kind] for word in phrase.split() if word in goal.meaning.words]

@@ -41,6 +41,7 @@ _WORDS_OF = {
     "set": r"\bset\b|iterable|collection",
     "date": r"date|time",
 }
+_ANY_SEQUENCE = re.compile(r"\b(?:Sequence|Iterable|Collection)\[(?:typing\.)?(?:Hashable|Any|object|_?[A-Z]+)\]")
 _ANYTHING = re.compile(r"\bany\b|\bobject\b|\bT\b|_T\b|typing\.Any|hashable|\bnodes?\b", re.IGNORECASE)
 
 
@@ -68,6 +69,11 @@ class Value:
             or self.literal.kind is Kind.SPELLED
             or self.literal.text.replace("-", "_").rstrip("#").isidentifier()
         )
+
+    @property
+    def is_plain_word(self) -> bool:
+        """Whether it looks like any word of the language."""
+        return self.is_word and self.literal is not None and bool(re.fullmatch(r"[a-z]+", self.literal.text))
 
     @property
     def is_loose(self) -> bool:
@@ -235,8 +241,17 @@ OPENING = ("from pathlib import Path",)
 def opened(literal: Literal, parameter: Parameter) -> str:
     """A file as an open file, with `OPENING`: `open` may be a function of the package by now."""
     binary = re.search(r"bytes|binary", f"{parameter.type} {parameter.text}", re.IGNORECASE)
-    mode = "" if literal.text.rpartition(".")[2].lower() in TEXTS and not binary else "'rb'"
+    is_text = literal.text.rpartition(".")[2].lower() in TEXTS and not binary
+    if is_target(literal):
+        return f"Path({literal.code}).open({'w' if is_text else 'wb'!r})"
+    mode = "" if is_text else "'rb'"
     return f"Path({literal.code}).open({mode})"
+
+
+def is_target(literal: Literal) -> bool:
+    """Whether a file is not there, and is to be written."""
+    told = literal.before[0] if literal.before else ""
+    return not literal.there and bool(re.fullmatch(language().patterns["target"], told))
 
 
 def _is_open_file(parameter: Parameter) -> bool:
@@ -276,7 +291,7 @@ def by_words(type_: str, parameter: Parameter) -> float:
     if wanted:
         if any(re.search(_WORDS_OF.get(name, rf"\b{re.escape(name)}\b"), wanted, re.IGNORECASE) for name in names):
             return DECLARED
-        if _ANYTHING.search(wanted):
+        if _ANYTHING.search(wanted) or (type_ == "str" and _ANY_SEQUENCE.search(parameter.type)):
             return UNTYPED
         if type_ in ("int", "float", "complex") and re.search(r"array[- _]?like", wanted, re.IGNORECASE):
             return UNTYPED

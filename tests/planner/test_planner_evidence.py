@@ -7,7 +7,7 @@ from made_up import function, meaning, needs, values
 
 from codenav.planner.calls import Result
 from codenav.planner.evidence import direction, head_noun, makes_files, names_file, unused
-from codenav.planner.goals import Goal
+from codenav.planner.goals import Goal, Seen
 from codenav.planner.making import spoils
 from codenav.planner.reading import read
 from codenav.planner.survey import Callable_
@@ -42,7 +42,36 @@ def test_what_is_asked_for(request_: str, noun: str) -> None:
 )
 def test_which_way_a_name_turns_things(name: str, way: int) -> None:
     asked = goal("How many bpm is a tempo of 400000?")
-    assert direction(result(function(name, needs("value")), asked), asked) == way
+    assert direction(name, asked.wanted, asked.clause) == way
+
+
+@pytest.mark.parametrize(
+    ("name", "request_", "way"),
+    [
+        ("hex2bin", "Convert the Intel hex file boot.hex to a binary file boot.bin", 1),
+        ("bin2hex", "Convert the Intel hex file boot.hex to a binary file boot.bin", -1),
+        ("snake_to_camel", "Change 'a_b' from snake case to camel case", 1),
+        ("camel_to_snake", "Change 'a_b' from snake case to camel case", -1),
+    ],
+)
+def test_which_way_files_and_prepositions_point(name: str, request_: str, way: int) -> None:
+    asked = goal(request_, "boot.hex")
+    told = direction(name, asked.wanted, asked.clause)
+    assert (told > 0) - (told < 0) == way
+
+
+def test_the_same_call_with_less_is_no_rival() -> None:
+    asked = goal("Rate [1, 2] as 'nominal'")
+    call = function("rate", needs("data"), needs("level"))
+    one = frozenset(value for value in asked.wanted if value.type == "list")
+    best, less = Seen.of(result(call, asked, "0.5")), Seen.of(result(call, asked, "0.7", one))
+    other = Seen.of(result(function("weigh", needs("data")), asked, "0.7", one))
+    assert not less.is_rival(best) and other.is_rival(best)
+    assert not Seen.of(result(other_name(), asked, "np.float64(0.5)")).is_rival(best)
+
+
+def other_name() -> Callable_:
+    return function("weigh", needs("data"))
 
 
 def test_a_number_in_a_name_counts_as_used() -> None:

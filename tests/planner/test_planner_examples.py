@@ -87,3 +87,15 @@ def test_a_callable_gets_what_is_shown_of_it() -> None:
     assert [(one.type, one.shown) for one in seen.parameters] == [("int", True), ("float", True)]
     other = Callable_("from otp import at", "at", "function", module="otp")
     assert illustrated(other, Examples([MARKDOWN])) == other
+
+
+def test_what_other_packages_make_the_arguments_with() -> None:
+    found = Examples([
+        ">>> from PIL import Image\n>>> import numpy as np\n>>> import hashes\n"
+        ">>> picture = Image.open('a.png')\n>>> hashes.rough(picture, width=np.array([1]))\n"
+        ">>> hashes.fine(hashes.rough(1))"
+    ])  # fmt: skip
+    image, array = ("from PIL import Image", "Image.open"), ("import numpy as np", "np.array")
+    assert found.makers_of_arguments("rough") == [image, array]
+    assert found.makers_of_arguments("fine") == [("import hashes", "hashes.rough")]
+    assert found.makers_of_arguments("open") == []

@@ -78,6 +78,7 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
         ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'strftime'",
          "date.fromisoformat('2024-01-02')"),
         ("digest of a.csv", "AttributeError: 'str' object has no attribute 'read'", "Path('a.csv').open()"),
+        ("digest of [1, 2]", "AttributeError: 'list' object has no attribute 'shape'", "np.array([1, 2])"),
         ("digest of 'a,b'", "AttributeError: 'str' object has no attribute 'read'", "StringIO('a,b')"),
     ],
 )  # fmt: skip
@@ -106,7 +107,7 @@ def test_only_what_is_to_be_made_is_opened_for_writing(
     (filled, *_) = fillings(function("dump", needs("fp", "IO[str]"), takes("number", "0")), values(call, *files))
     kind, _, text = error.partition(": ")
     failed = Execution(Outcome.ERROR, error=ExecutionError(kind, text))
-    ways = [one.arguments() for one in mended(filled, failed) if ".open('w" in one.arguments()]
+    ways = [one.arguments() for one in (filled, *mended(filled, failed)) if ".open('w" in one.arguments()]
     assert {way.partition(".open(")[2].partition(")")[0] for way in ways} == modes
 
 
@@ -158,6 +159,31 @@ def test_literals_in_a_row_may_be_one_list() -> None:
     )
     told = "Make a slug of 'The way to go' and leave out the words 'the' and 'to'"
     assert first(slug, told) == "'The way to go', stopwords=['the', 'to']"
+
+
+def test_two_pairs_may_be_two_lists() -> None:
+    far = function("far", needs("one", "list"), needs("other", "list"))
+    told = "How far is the line from (0, 0) to (5, 5) from the line from (0, 4) to (4, 0)?"
+    assert first(far, told) == "[(0, 0), (5, 5)], [(0, 4), (4, 0)]"
+    (clause,) = read("Draw a box from (0, 0) to (5, 5)")
+    assert clause.groups == (), "one pair alone may be two corners"
+
+
+def test_of_an_object_only_what_is_sure_is_tried_as_well() -> None:
+    album = Callable_(
+        "from m import Album", "Album", "class",
+        parameters=(takes("path", "None", "str"), takes("title", "''", "str"), takes("artist", "''", "str")),
+    )  # fmt: skip
+    told = [one.arguments() for one in fillings(album, values("Find 'x' in 'a.mp3'"))]
+    assert "path='x'" in told or "path='a.mp3'" in told
+
+
+def test_what_is_taken_by_its_place_alone() -> None:
+    (filled, *_) = fillings(function("bits", takes("initial", "0", "str")), values("Bits of '101'"))
+    error = ExecutionError("TypeError", "bits() takes no keyword arguments")
+    failed = Execution(Outcome.ERROR, error=error)
+    assert filled.arguments() == "initial='101'"
+    assert next(mended(filled, failed)).arguments() == "'101'"
 
 
 def test_characters_and_numbers_that_are_spelled_out() -> None:

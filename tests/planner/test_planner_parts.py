@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import xml.etree.ElementTree
 
 import pytest
@@ -11,6 +12,7 @@ from made_up import function, meaning, needs
 
 from codenav.planner.docstrings import described_parameters, described_return
 from codenav.planner.finding import Described, queries
+from codenav.planner.inside import MARK
 from codenav.planner.survey import Answers, answers, asking
 from codenav.planner.words import abbreviates, language, likeness, parts, segmented
 
@@ -123,7 +125,8 @@ def ask(**question: object) -> Answers:
 
 def printed(**question: object) -> str:
     out = io.StringIO()
-    space = {"tree": xml.etree.ElementTree.ElementTree(), "numbers": iter([1, 2])}
+    space = {"tree": xml.etree.ElementTree.ElementTree(), "numbers": iter([1, 2]),
+             "nested": {"a.b": 1, 2: 3, "inner": {"deep": 4}}}  # fmt: skip
     with contextlib.redirect_stdout(out):
         exec(asking(question, first=True), space)
     return out.getvalue()
@@ -164,6 +167,45 @@ def test_what_an_object_offers() -> None:
     assert (members["find"].kind, members["find"].owner) == ("member", "tree")
     assert [one.name for one in members["find"].parameters] == ["path", "namespaces"]
     assert not told.iterator and ask(members="numbers").iterator
+
+
+def test_what_a_dict_offers_are_its_keys_and_those_of_the_dicts_in_it() -> None:
+    told = ask(members="nested").items
+    assert [(item.name, item.kind, item.owner, item.expression) for item in told] == [
+        ("a.b", "value", "nested", "nested['a.b']"),
+        ("inner", "value", "nested", "nested['inner']"),
+        ("deep", "value", "nested", "nested['inner']['deep']"),
+    ]
+
+
+def test_what_else_makes_the_objects_of_a_class() -> None:
+    told = ask(constructors=("from fractions import Fraction", "Fraction"))
+    assert {"Fraction.from_float", "Fraction.from_decimal"} <= {item.expression for item in told.items}
+    told = ask(constructors=("from datetime import date", "date"))
+    assert "date.fromisoformat" in {item.expression for item in told.items}, "compiled ones too"
+
+
+@pytest.mark.parametrize(
+    ("doc", "kinds"),
+    [
+        ("bits(initial=0, /, endian='big', *, buffer=None) -> bits", ["POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD",
+                                                                      "KEYWORD_ONLY"]),
+        ("bits(self, /)", []),
+    ],
+)  # fmt: skip
+def test_signatures_in_docstrings(doc: str, kinds: list[str]) -> None:
+    item = {"kind": "method", "parameters": [], "known": False, "doc": doc, "returns": "", "module": "", "bases": []}
+    told = answers(MARK + json.dumps({"answers": [["from m import C", "C.bits", item]]}))
+    assert [one.kind for one in told.items[0].parameters] == kinds
+
+
+def test_keywords_that_only_the_docstring_tells() -> None:
+    doc = "Draw a line.\n\nParameters\n----------\nwidth : float\n    How thick it is.\n"
+    item = {"kind": "function", "parameters": [["kwargs", "VAR_KEYWORD", False, "", ""]], "known": True, "doc": doc}
+    told = answers(MARK + json.dumps({"answers": [["", "line", {**item, "returns": "", "module": "", "bases": []}]]}))
+    assert [(one.name, one.kind, one.type) for one in told.items[0].parameters] == [
+        ("width", "KEYWORD_ONLY", "float"), ("kwargs", "VAR_KEYWORD", ""),
+    ]  # fmt: skip
 
 
 def test_what_a_package_offers_for_words_and_how_common_they_are() -> None:

@@ -67,7 +67,7 @@ def test_clauses_that_belong_together() -> None:
     assert between.is_right_before(last, clauses) and not first.is_right_before(last, clauses)
     both = last.with_(between)
     assert (both.words, [literal.code for literal in both.literals]) == (("give", "score", "sort"), ["[2, 1]"])
-    assert (both.start, both.text) == (between.start, "Sort [2, 1] Give the score")
+    assert (both.start, both.text) == (between.start, "Sort [2, 1]  Give the score")
 
 
 @pytest.mark.parametrize("request_", CASES)

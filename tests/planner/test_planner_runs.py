@@ -14,8 +14,56 @@ from codenav.errors import SandboxUnavailable
 from codenav.sandboxes import bubblewrap
 
 SHOP = '''
-"""A shop."""
+"""A shop.
+
+>>> from fractions import Fraction
+>>> slices_of_cake(Fraction("1/3"))
+3
+"""
 import itertools
+
+
+class BadReceipt(Exception):
+    """A receipt that is not in order."""
+
+
+def check_receipt(receipt: str) -> None:
+    """Check that a receipt is in order."""
+    if "total" not in receipt:
+        raise BadReceipt("no total")
+
+
+def review(fruit: str) -> dict:
+    """A review of a fruit: what it is worth, and what to do with it."""
+    return {"verdict": {"stars": len(fruit)}, "advice": f"eat the {fruit}"}
+
+
+def slices_of_cake(part):
+    """How many slices a cake has."""
+    return part.denominator
+
+
+class Order:
+    """What is to be delivered, to whom and in how many boxes."""
+
+    def __init__(self, fruit: str, boxes: int) -> None:
+        self.fruit, self.boxes = fruit, boxes
+
+    def __repr__(self) -> str:
+        return f"Order({self.fruit!r}, {self.boxes})"
+
+    @classmethod
+    def from_bytes(cls, told: bytes) -> "Order":
+        return cls.from_string(told.decode())
+
+    @classmethod
+    def from_string(cls, told: str) -> "Order":
+        boxes, fruit = told.split()
+        return cls(fruit, int(boxes))
+
+    def weight(self) -> float:
+        """The weight of the order in kg."""
+        return self.boxes * 2.5
 
 
 class Basket:
@@ -179,6 +227,12 @@ def test_plain_requests_on_real_packages(request_: str) -> None:
         ("What are the prices of ['kiwi', 'fig']?", "{'kiwi': 4, 'fig': 3}"),
         ("Which of the prices of ['kiwi', 'fig'] is highest?", "kiwi"),
         ("Open a basket for 'Ann' and add the fruit 'fig'", "Basket('Ann', ['fig'])"),
+        ("How many stars does the review of the fruit 'fig' give?", "3"),
+        ("Is the receipt 'total 7' in order?", "True"),
+        ("Is the receipt 'seven' in order?", "False"),
+        ("What is the weight of the order '4 figs'?", "10.0"),
+        ("How many slices does a cake of '1/8' have?", "8"),
+        ("What is the checksum of 'abc' and is 'banana' ripe?", "38\nTrue"),
     ],
 )
 def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) -> None:
