@@ -123,14 +123,20 @@ def _package(found: Distribution) -> Package:
 
 
 def _listed(found: Distribution) -> tuple[str, ...]:
-    """The files that the distribution's RECORD names, below its root, of a type that is indexed."""
-    members = set()
+    """The files that the distribution's RECORD names, below its root, of a type that is indexed.
+
+    Where there are none, because all is compiled: its metadata, which hold its README.
+    """
+    members, metadata = set(), set()
     for file in found.files or ():
         path = PurePosixPath(file.as_posix())
         if path.is_absolute() or ".." in path.parts or "__pycache__" in path.parts or not language_of(path.name):
             continue
         if not path.parts[0].endswith((".dist-info", ".egg-info", ".data")):
             members.add(str(path))
+        elif path.name == "METADATA":
+            metadata.add(str(path))
+    members = members or metadata
     # A stub beside its module says nothing that the module does not.
     return tuple(sorted(path for path in members if not (path.endswith(".pyi") and path[:-1] in members)))
 

@@ -24,8 +24,8 @@ LANGUAGES = {
 """What is indexed, by the end of the name, read case-blind. A `.h` that holds lines of C++ is read as C++."""
 
 DOCUMENT_NAMES = {
-    "authors", "changelog", "changes", "contributing", "faq", "hacking", "history", "install", "migration", "news",
-    "readme", "todo", "upgrading", "usage",
+    "authors", "changelog", "changes", "contributing", "faq", "hacking", "history", "install", "metadata", "migration",
+    "news", "readme", "todo", "upgrading", "usage",
 }  # fmt: skip
 """Files without an end to their name that are plain text, read case-blind. Not `LICENSE` and `COPYING`: every package
 has the same."""

@@ -34,6 +34,8 @@ TEXTS = 48_000
 MOST_NAMES = 4_000
 MOST_INNER = 20
 """Modules in a package that are looked into where it offers little itself."""
+READ = 8
+"""Names that are told to a reader."""
 SHOWN = 1_000
 """Characters of an object as a text."""
 MOST_TOLD, FEW = 60, 20
@@ -316,8 +318,9 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     """Print the answers to one question, after the mark."""
     more: dict[str, Any] = {}
     answers: list[Answer] = []
+    names = []
     if "distributions" in question:
-        more["texts"] = list(_modules(question["distributions"]))
+        names = more["texts"] = list(_modules(question["distributions"]))
     elif "texts" in question:
         more["texts"] = list(_texts(question["texts"]))
     elif "items" in question:
@@ -339,4 +342,14 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
             with contextlib.suppress(Exception):
                 told["shown"] = str(value)[:SHOWN]
     sys.stdout.flush()
-    print("\n" + MARK + json.dumps(told))
+    # First what a reader of the record sees.
+    names = names or [dotted + ("" if "error" in item else _shape(item)) for _, dotted, item in answers]
+    rest = f" and {len(names) - READ} more" if len(names) > READ else ""
+    letters = sum(map(len, told.get("texts", ())))
+    print("\n" + (", ".join(names[:READ]) + rest or f"{letters:,} characters of documentation"))
+    print(MARK + json.dumps(told))
+
+
+def _shape(item: Told) -> str:
+    """The names of what a callable takes, between parentheses."""
+    return "" if item["kind"] in ("object", "value") else f"({', '.join(one[0] for one in item['parameters'][:6])})"

@@ -94,6 +94,11 @@ def test_a_distribution_of_a_single_module(site: Path, other: Interpreter) -> No
     assert source.module_of("six.py") == "six"
 
 
+def test_of_a_distribution_that_is_all_compiled_its_metadata_are_read(site: Path, other: Interpreter) -> None:
+    install(site, "fast", {"fast.cpython-39-x86_64-linux-gnu.so": "\0"})
+    assert files_of(resolve("pkg:fast", other)) == ["fast-1.0.dist-info/METADATA"]
+
+
 def test_a_distribution_without_a_list_of_files(site: Path, other: Interpreter) -> None:
     info = site / "olddist-2.0.egg-info"
     info.mkdir()
