@@ -116,6 +116,8 @@ class Meaning:
         self.words = tuple(dict.fromkeys(words))
         self._counts = counts if counts is not None else {}
         self._known, self._whether = known, whether
+        self._counted = -1
+        self._weights: dict[str, float] = {}
         self._seen: dict[int, dict[str, float]] = {}
         self._in_name: dict[int, dict[str, float]] = {}
         self._scores: dict[int, float] = {}
@@ -125,14 +127,17 @@ class Meaning:
         self._named: set[str] = set()
 
     @property
-    def weights(self) -> dict[str, float]:
+    def weights(self) -> Mapping[str, float]:
         """What each word says of what is wanted: the first ones more than the last."""
-        return {
-            word: (NAMED if self._is_named(word) else self._known.weight(word))
-            * (1 - LATER * place / len(self.words))
-            / (1 + COMMON * math.log2(max(1.0, self._counts.get(stem(word), 0) / FEW)))
-            for place, word in enumerate(self.words)
-        }
+        if len(self._counts) != self._counted:
+            self._counted = len(self._counts)
+            self._weights = {
+                word: (NAMED if self._is_named(word) else self._known.weight(word))
+                * (1 - LATER * place / len(self.words))
+                / (1 + COMMON * math.log2(max(1.0, self._counts.get(stem(word), 0) / FEW)))
+                for place, word in enumerate(self.words)
+            }
+        return self._weights
 
     def _is_named(self, word: str) -> bool:
         """Whether a few names of the package say what is asked of a collection: `roll_min` for the lowest roll."""

@@ -68,6 +68,8 @@ class Goal:
     searches: int = 0
     worths: dict[Seen, float] = field(default_factory=dict)
     """Of each result that was judged."""
+    judged: dict[int, tuple[Result, float]] = field(default_factory=dict)
+    """How good each result is, by its id; the result itself keeps that its own."""
     results: dict[str, tuple[float, Result]] = field(default_factory=dict)
     """The best result for each callable that was tried, and how good it is."""
 

@@ -13,10 +13,10 @@ from codenav.execution import Execution
 from codenav.planner.calls import Call, Caller, Making, Result, reason
 from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
-from codenav.planner.finding import Meaning
-from codenav.planner.giving import likely_gives, reads, said_flags, type_words
+from codenav.planner.giving import said_flags, type_words
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import SURE, judged
+from codenav.planner.makers import MAKERS, makers
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
 from codenav.planner.survey import Callable_, Parameter
@@ -30,13 +30,7 @@ ON = 4
 """Ways to call a member of a result."""
 SECONDS = 60.0
 """For a request; a call that has begun is not ended for it."""
-MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
-"""Words in the names of what makes an object of a text."""
 
-HAS = 2.0
-"""What it counts that something takes what an object was asked for."""
-READS = 0.4
-"""Added for a maker that is named for what such a literal looks like, taken off for another form."""
 LOADERS = frozenset(("parse", "load", "read", "open", "from", "import", "feed", "add", "set", "update", "fit", "loads"))
 """Words in the names of methods that fill an empty object."""
 SPOILING = frozenset(
@@ -46,8 +40,6 @@ SPOILING = frozenset(
 """Words in the names of what may write to a file or remove it."""
 SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete", "clear", "reset", "install", "patch"))
 """First words in the names of functions that change what others of the package do."""
-MADE_SO = 4.0
-"""What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
 
 
 class Maker:
@@ -57,8 +49,11 @@ class Maker:
         self._caller, self._pool = caller, pool
 
     def judged(self, result: Result, goal: Goal) -> float:
-        """See `judging.judged`."""
-        return judged(result, goal, self._pool.known)
+        """See `judging.judged`; each result once for a clause."""
+        known = goal.judged.get(id(result))
+        if known is None:
+            known = goal.judged[id(result)] = result, judged(result, goal, self._pool.known)
+        return known[1]
 
     def spent(self, goal: Goal) -> bool:
         """Whether enough was tried: for the clause, or for the callable of it that is tried."""
@@ -289,7 +284,7 @@ class Maker:
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
-            options = self._options(parameter, target, meaning, values, without, own, hint)[: 4 if known else 5]
+            options = makers(self._pool, parameter, target, meaning, values, without, own, hint)[: 4 if known else 5]
             deeper = [] if empty is not None or depth < 2 else options[:2]
             # First what takes the literals as they are.
             for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:
@@ -358,49 +353,6 @@ class Maker:
             (item for item in self._pool.surveys.values() if item.name == result.type and item.kind == "class"), None
         )
         return known is None or parameter.type in known.bases
-
-    def _options(
-        self,
-        parameter: Parameter,
-        target: Callable_,
-        meaning: Meaning,
-        values: Sequence[Value],
-        without: Collection[str],
-        owner: str,
-        hint: str = "",
-    ) -> list[Callable_]:
-        """Callables that may make a value for a parameter, likeliest first; `hint` is what such a value has."""
-        options = []
-        literals = [value for value in values if value.literal is not None]
-        makers = self._pool.examples.makers(target.name) if owner else []
-        class_ = next(
-            (item for item in self._pool.surveys.values() if item.name == owner and item.kind == "class"), None
-        )
-        mentioned = set(re.findall(r"[\w.]*?(\w+)(?:\(\))?`", class_.doc)) if class_ is not None else set[str]()
-        foreign = [] if owner else self._pool.makers(target.name)
-        for item in [*foreign, *self._pool.surveys.values()]:
-            gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
-            if item.name in makers or item in foreign:
-                gives = max(gives, MADE_SO)
-            if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
-                continue
-            # Nobody has to ask for what another call needs.
-            score = max(0.0, meaning.score(item)) if meaning.words else 0.0
-            takes = max(
-                (fit(value, one) * (2 if one.required else 1) for value in literals[:2] for one in item.parameters),
-                default=0.0,
-            )
-            if item.name == owner:
-                gives = max(gives, 2.5)
-            if hint and any(parameter.name == hint for parameter in item.parameters):
-                gives = max(gives, HAS)
-            makes = any(part in MAKERS for part in parts(item.name))
-            told = item.name in mentioned
-            form = max((reads(item, value) for value in literals[:2]), default=0)
-            worth = 2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown
-            options.append((worth + READS * form, item))
-        options.sort(key=lambda option: -option[0])
-        return [item for worth, item in options if worth > 0.4]
 
 
 def _is_guess(value: Value, parameter: Parameter) -> bool:

@@ -207,7 +207,8 @@ def _cuts(text: str, literals: list[Literal], known: Language) -> list[tuple[int
         sentence = match.group()[0] in ".;!?\n"
         at = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
         following = WORD.match(text, at)
-        if sentence or (following and _is_verb(following, text, known)):
+        asks = re.match(known.patterns["question_after"], text[at:], re.IGNORECASE)
+        if sentence or asks or (following and _is_verb(following, text, known)):
             starts.append(match.end())
             ends.append(match.start())
     return list(zip(starts, [*ends, len(text)], strict=True))

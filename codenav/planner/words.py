@@ -52,8 +52,8 @@ class Language:
     `only_spoken` (where there is no literal) are a preposition and a word that may be a value; `target` stands before
     the name of what is to be written, `joining` between the members of a list, `reaching` between the two of a pair
     that `away` begins, `without` before what is not wanted; `towards`, `away` and `aside` are prepositions before what
-    is to come out, what is there, and anything else; `where` asks for the place of a definition, `question` are the
-    words of such a question."""
+    is to come out, what is there, and anything else; `question_after` begins a question that is joined to something;
+    `where` asks for the place of a definition, `question` are the words of such a question."""
 
     @cached_property
     def asking(self) -> frozenset[str]:
@@ -73,12 +73,13 @@ class Language:
                 found[word] = found.get(word, frozenset()) | family
         return found
 
+    @cached_property
+    def _asking(self) -> Mapping[str, re.Pattern[str]]:
+        return {kind: re.compile(self.asking_of(kind), re.IGNORECASE) for kind in self.asked}
+
     def asks(self, text: str) -> str:
         """What a clause asks of a collection; empty where it asks nothing."""
-        for kind in self.asked:
-            if re.search(self.asking_of(kind), text, re.IGNORECASE):
-                return kind
-        return ""
+        return next((kind for kind, pattern in self._asking.items() if pattern.search(text)), "")
 
     def likeness(self, word: str, other: str) -> float:
         """As `likeness`, and `FAMILY` for words that mean nearly the same."""
@@ -148,11 +149,16 @@ _GLUE = frozenset(
 
 def segmented(identifier: str, words: Collection[str]) -> list[str]:
     """As `parts`, and what is written as one word is cut where it is one of `words`: `fromcsv` → from, csv."""
+    return list(_segmented(identifier, tuple(words)))
+
+
+@lru_cache(maxsize=50_000)
+def _segmented(identifier: str, words: tuple[str, ...]) -> tuple[str, ...]:
     found: list[str] = []
     for part in parts(identifier):
         cut = next((cut for word in words if len(word) >= 3 and (cut := _cut(part, word, words))), None)
         found += cut or [part]
-    return found
+    return tuple(found)
 
 
 def _cut(part: str, word: str, words: Collection[str]) -> list[str] | None:

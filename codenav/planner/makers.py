@@ -1,0 +1,68 @@
+"""What may make a value for a parameter, likeliest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from codenav.planner.finding import Meaning
+from codenav.planner.giving import likely_gives, reads
+from codenav.planner.pool import Pool
+from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.words import parts
+from codenav.planner.writing import Value, fit
+
+MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
+"""Words in the names of what makes an object of a text."""
+HAS = 2.0
+"""What it counts that something takes what an object was asked for."""
+READS = 0.4
+"""Added for a maker that is named for what such a literal looks like, taken off for another form."""
+MADE_SO = 4.0
+"""What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
+
+
+def makers(
+    pool: Pool,
+    parameter: Parameter,
+    target: Callable_,
+    meaning: Meaning,
+    values: Sequence[Value],
+    without: Collection[str],
+    owner: str,
+    hint: str = "",
+) -> list[Callable_]:
+    """Callables that may make a value for a parameter of `target` with the words and values that are left.
+
+    `without`: expressions that may not; `owner`: the class that the target is a method of, where its receiver is
+    meant; `hint`: what such a value has.
+    """
+    options = []
+    literals = [value for value in values if value.literal is not None]
+    made_so = pool.examples.makers(target.name) if owner else []
+    class_ = next((item for item in pool.surveys.values() if item.name == owner and item.kind == "class"), None)
+    mentioned = set(re.findall(r"[\w.]*?(\w+)(?:\(\))?`", class_.doc)) if class_ is not None else set[str]()
+    foreign = [] if owner else pool.makers(target.name)
+    for item in [*foreign, *pool.surveys.values()]:
+        gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
+        if item.name in made_so or item in foreign:
+            gives = max(gives, MADE_SO)
+        if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
+            continue
+        # Nobody has to ask for what another call needs.
+        score = max(0.0, meaning.score(item)) if meaning.words else 0.0
+        takes = max(
+            (fit(value, one) * (2 if one.required else 1) for value in literals[:2] for one in item.parameters),
+            default=0.0,
+        )
+        if item.name == owner:
+            gives = max(gives, 2.5)
+        if hint and any(parameter.name == hint for parameter in item.parameters):
+            gives = max(gives, HAS)
+        makes = any(part in MAKERS for part in parts(item.name))
+        told = item.name in mentioned
+        form = max((reads(item, value) for value in literals[:2]), default=0)
+        worth = 2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown
+        options.append((worth + READS * form, item))
+    options.sort(key=lambda option: -option[0])
+    return [item for worth, item in options if worth > 0.4]
