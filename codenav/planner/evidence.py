@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from codenav.planner.calls import Result
 from codenav.planner.finding import MET, TYPE, Described
@@ -54,6 +54,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     nothing = result.nothing
     unasked = meaning.unasked(described)
     wanted = [value for value in result.used if value in goal.wanted]
+    other_number = _is_other_number(last, meaning.words)
     heading = direction(last.name, wanted, goal.clause)
     given, got = goal.clause.aims
     returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
@@ -65,7 +66,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "gap": max(0.0, goal.top - best),
         "score": best,
         "unasked": min(unasked, 4),
-        "exact": float(not unasked and max(own.values(), default=0.0) >= 0.8),
+        "exact": float(not unasked and max(own.values(), default=0.0) >= 0.8 and not other_number),
         "unused": left_out,
         "all_used": float(bool(literals) and not left_out),
         "noun": own.get(noun, 0.0) if noun else 0.5,
@@ -194,6 +195,12 @@ def makes_files(result: Result, goal: Goal) -> int:
 def is_main(item: Callable_) -> bool:
     """Whether a package is named after a callable, or its examples use nothing else as often."""
     return item.shown >= MOSTLY or item.name.lower() == item.module.partition(".")[0].lower()
+
+
+def _is_other_number(item: Callable_, words: Sequence[str]) -> bool:
+    """Whether a name is the singular of a word or its plural: `record` for the records."""
+    last = item.name.lower().rpartition("_")[2]
+    return last not in words and (f"{last}s" in words or last.removesuffix("s") in words)
 
 
 def is_moment(result: Result) -> bool:

@@ -17,6 +17,7 @@ from codenav.planner.packing import (
     spread,
     with_contents,
     with_flags,
+    with_json,
     with_keywords,
 )
 from codenav.planner.survey import Callable_, Parameter
@@ -81,7 +82,7 @@ def fillings(
     required = [one for one in free if one.required]
     found += [*spread(required, values), *packed(item, values), *dates]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
-    found = [way for one in found for way in (*with_contents(one), one)]
+    found = [way for one in found for way in (*with_contents(one), *with_json(one), one)]
     found = [way for one in found for way in (*with_flags(one, flags), one)]
     for one in sorted(found, key=lambda one: -one.score):
         kept.setdefault(tuple((parameter.name, code) for parameter, code in one.given), replace(one, signature=names))

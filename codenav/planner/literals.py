@@ -51,6 +51,13 @@ class Literal:
     """Of a file: whether the work folder has it."""
 
 
+TEXTS = frozenset(
+    ("abc", "atom", "bib", "cfg", "conf", "css", "csv", "diff", "dot", "eml", "env", "fa", "fasta", "geojson", "gml",
+     "gpx", "graphml", "html", "ics", "ini", "j2", "jinja", "json", "kml", "log", "md", "mustache", "nt", "obj", "opml",
+     "patch", "pem", "pgn", "po", "properties", "pt", "py", "ris", "rss", "rst", "sgf", "sql", "srt", "svg", "tex",
+     "toml", "tsv", "ttl", "txt", "vcf", "vtt", "xml", "xsd", "xyz", "yaml", "yml")
+)  # fmt: skip
+"""Endings of files that hold text."""
 _QUOTES = ['""', "''", "``", "“”", "‘’", "«»"]
 _QUOTED = re.compile(
     "|".join(rf"(?<![\w]){re.escape(q[0])}(?:\\.|[^{re.escape(q[1])}\\])*{re.escape(q[1])}(?!\w)" for q in _QUOTES),
@@ -91,12 +98,19 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
     """From left to right; none in another one."""
     at = 0
     while at < len(text):
-        literal = _container(text, at) or _quoted(text, at) or _formula(text, at) or _word_of_shape(text, at, files)
+        literal = (
+            _container(text, at)
+            or _quoted_file(text, at, files)
+            or _quoted(text, at)
+            or _formula(text, at)
+            or _word_of_shape(text, at, files)
+        )
         if literal is None:
             at += 1
             continue
         yield literal
-        at = literal.start + len(literal.text)
+        # Of a file in quotes the quote after it belongs to it.
+        at = literal.start + len(literal.text) + (literal.start > at)
 
 
 def _container(text: str, at: int) -> Literal | None:
@@ -132,6 +146,30 @@ def _quoted(text: str, at: int) -> Literal | None:
         except (ValueError, SyntaxError):
             return None
     return Literal(Kind.TEXT, piece, repr(_unescaped(match.group()[1:-1])), at)
+
+
+_NEW_FILE = re.compile(r"[\w./-]*\w\.(?P<ending>[A-Za-z][A-Za-z0-9]{0,9})")
+_SAVED = re.compile(r"\b(?:to|as|into|in|called|named|file)\s+$", re.IGNORECASE)
+_ENDINGS = frozenset(
+    ("bin", "bmp", "bz2", "dat", "db", "docx", "epub", "flac", "gif", "gz", "h5", "hex", "jpeg", "jpg", "mid", "mp3",
+     "msgpack", "npy", "npz", "ogg", "parquet", "pdf", "pkl", "ply", "png", "pptx", "sqlite", "stl", "tar", "tiff",
+     "wav", "webp", "xlsx", "zip", *TEXTS)
+)  # fmt: skip
+"""Endings of names that are files rather than texts with a dot in them."""
+
+
+def _quoted_file(text: str, at: int, files: Collection[str]) -> Literal | None:
+    """A file's name in quotes: of one that is there, or of one that is to be made."""
+    match = _QUOTED.match(text, at) if not (at and text[at - 1].isalnum()) else None
+    if match is None:
+        return None
+    inside = match.group()[1:-1]
+    if inside in files:
+        return Literal(Kind.FILE, inside, repr(inside), at + 1, there=True)
+    new = _NEW_FILE.fullmatch(inside)
+    if new and new["ending"].lower() in _ENDINGS and _SAVED.search(text, max(0, at - 20), at):
+        return Literal(Kind.FILE, inside, repr(inside), at + 1)
+    return None
 
 
 _FORMULA = re.compile(r"[A-Za-z0-9_.()+\-*/^ ]{3,200}")

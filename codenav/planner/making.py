@@ -24,7 +24,7 @@ from codenav.planner.whether import checks
 from codenav.planner.words import parts, stem
 from codenav.planner.writing import Value, beside, fit
 
-TRIES, EACH = 80, 14
+TRIES, EACH = 60, 14
 """Calls that are made for a clause in one go, and for one callable of it, those for its parameters included."""
 ON = 4
 """Ways to call a member of a result."""

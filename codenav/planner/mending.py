@@ -27,6 +27,9 @@ _OBJECT = re.compile(
     r"|TypeError|AttributeError|AssertionError"
 )
 _UNKNOWN = re.compile(r"ValueError|KeyError|LookupError|unknown|invalid|not (?:an? )?(?:valid|supported|known)", re.I)
+_GIVEN_BYTES = re.compile(
+    r"(?:given|got|not|found) (?:an? )?'?bytes|bytes-like object|(?:str|string)[^.]* expected", re.I
+)
 _ARRAY = re.compile(
     r"numpy|ndarray|UMat|'(?:list|tuple)' object has no attribute '(?:shape|ndim|dtype|astype|reshape|T|size|copy"
     r"|flatten|ravel|mean|sum|max|min|std)'|list indices must be"
@@ -54,8 +57,14 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
         given = tuple((replace(one, kind="POSITIONAL_ONLY"), code) for one, code in filled.given)
         yield replace(filled, given=given)
     if _BYTES.search(said):
+        files = _each(filled, lambda value, _: f"Path({value.code}).read_bytes()" if _is_there(value) else "")
+        yield from (replace(one, imports=(*one.imports, *OPENING)) for one in files)
         yield from _each(filled, lambda value, _: f"{value.code}.encode()" if value.type in ("str", "path") else "")
         held = tuple((one, code.replace(".read_text()", ".read_bytes()")) for one, code in filled.given)
+        if held != filled.given:
+            yield replace(filled, given=held)
+    if _GIVEN_BYTES.search(said):
+        held = tuple((one, code.replace(".read_bytes()", ".read_text()")) for one, code in filled.given)
         if held != filled.given:
             yield replace(filled, given=held)
     if _ARRAY.search(said):
@@ -145,6 +154,10 @@ def _value_of(filled: Filled, code: str) -> Value | None:
     """What an argument was written from: as it is, or as the file that it names."""
     ways = (code, code.partition(".open(")[0].removeprefix("Path(").removesuffix(")"))
     return next((value for value in filled.used if value.code in ways and value.literal is not None), None)
+
+
+def _is_there(value: Value) -> bool:
+    return value.literal is not None and value.literal.kind is Kind.FILE and value.literal.there
 
 
 def _in_lower_case(value: Value) -> str:

@@ -68,6 +68,23 @@ def with_contents(filled: Filled) -> list[Filled]:
     return [replace(filled, given=tuple(given), pairs=tuple(pairs), imports=imports, score=filled.score + worth)]
 
 
+def with_json(filled: Filled) -> list[Filled]:
+    """The same with what a JSON file holds as Python's own values, where neither a text nor a file is asked for."""
+    given, found = list(filled.given), False
+    for place, (parameter, code) in enumerate(given):
+        value = next((one for one in filled.used if one.code == code), None)
+        literal = value.literal if value is not None and value.type == "path" else None
+        if literal is None or not literal.there or not literal.text.lower().endswith(".json"):
+            continue
+        if not is_text(parameter) and by_words("path", parameter) < DECLARED:
+            given[place] = (parameter, f"json.loads(Path({literal.code}).read_text())")
+            found = True
+    if not found:
+        return []
+    imports = (*filled.imports, *OPENING, "import json")
+    return [replace(filled, given=tuple(given), imports=imports, score=filled.score - 2 * CONTENTS)]
+
+
 def with_flags(filled: Filled, flags: Sequence[tuple[Parameter, Value]]) -> list[Filled]:
     """The same with what is said of parameters that are true or false."""
     if not flags or filled.missing:

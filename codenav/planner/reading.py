@@ -128,6 +128,17 @@ class Clause:
         """Whether it speaks of what came before."""
         return bool(re.search(self.known.patterns["back"], self.bare, re.IGNORECASE))
 
+    @property
+    def saved_to(self) -> Literal | None:
+        """The new file, where this only asks to keep there what came before: `and save the result to a.txt`."""
+        if len(self.literals) != 1 or self.literals[0].kind is not Kind.FILE or not self.refers_back:
+            return None
+        file = self.literals[0]
+        rest = [word for word in self.words if not re.fullmatch(self.known.patterns["saving"], word)]
+        target = file.before and re.fullmatch(self.known.patterns["target"], file.before[0])
+        plain = all(word in self.known.weak or word == file.text.rpartition(".")[2].lower() for word in rest)
+        return file if target and plain and len(rest) < len(self.words) and not file.there else None
+
     @cached_property
     def bare(self) -> str:
         """Its text with blanks for the literals: what is in them says nothing of what is asked."""
@@ -208,7 +219,11 @@ def _cuts(text: str, literals: list[Literal], known: Language) -> list[tuple[int
         at = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
         following = WORD.match(text, at)
         asks = re.match(known.patterns["question_after"], text[at:], re.IGNORECASE)
-        if sentence or asks or (following and _is_verb(following, text, known)):
+        verb = following is not None and _is_verb(following, text, known)
+        if match.group().strip() == ",":
+            # That alone may stand within a question: `Which place, in degrees, does it name?`
+            asks, verb = None, verb and following is not None and following.group().lower() in known.verbs
+        if sentence or asks or verb:
             starts.append(match.end())
             ends.append(match.start())
     return list(zip(starts, [*ends, len(text)], strict=True))

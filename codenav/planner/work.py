@@ -22,7 +22,7 @@ from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, language, parts
-from codenav.planner.writing import Value
+from codenav.planner.writing import OPENING, Value
 
 GAVE_UP = "FAILED: "
 """What an answer begins with that is none."""
@@ -100,7 +100,9 @@ class Work:
         before: Goal | None = None
         for clause in self.clauses:
             goal = self._goal(clause)
-            result = yield from self._clause(goal)
+            result = yield from self._saved(goal)
+            if result is None:
+                result = yield from self._clause(goal)
             if result is None and before is not None:
                 result = yield from self._otherwise(before, goal)
             if result is None and failed and failed[-1].clause.is_right_before(clause, self.clauses):
@@ -133,6 +135,19 @@ class Work:
         yield CodeSummary(self._script(shown))
         undone = "\n".join(goal.told() for goal in failed)
         yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
+
+    def _saved(self, goal: Goal) -> Making:
+        """A text or bytes from before, written to a new file; None where something else is asked for."""
+        before = goal.earlier[0] if goal.earlier else None
+        target = goal.clause.saved_to
+        if before is None or target is None or before.type not in ("str", "bytes"):
+            return None
+        method = "write_text" if before.type == "str" else "write_bytes"
+        lines = (*OPENING, f"Path({target.code}).{method}({before.name})")
+        observed = yield Code("\n".join(lines))
+        if not isinstance(observed, CodeObservation) or not observed.execution.ok:
+            return None
+        return replace(before, lines=(*before.lines, *lines), files=tuple(observed.execution.files))
 
     def _otherwise(self, before: Goal, goal: Goal) -> Making:
         """The clause again, with something else for the one before it; then both as one."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from codenav.planner.literals import Kind, Literal, word_parts
+from codenav.planner.literals import TEXTS, Kind, Literal, word_parts
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language, likeness, parts
 
@@ -229,12 +229,6 @@ def content(value: Value, parameter: Parameter) -> str:
     return f"Path({literal.code}).read_{'bytes' if binary else 'text'}()"
 
 
-TEXTS = frozenset(
-    ("cfg", "conf", "css", "csv", "eml", "fa", "fasta", "geojson", "html", "ics", "ini", "json", "log", "md", "nt",
-     "po", "py", "rst", "srt", "tex", "toml", "tsv", "ttl", "txt", "vcf", "xml", "yaml", "yml", "abc", "env", "gpx",
-     "jinja", "kml", "mustache", "obj", "pem", "pgn", "sql", "svg", "vtt", "xsd", "xyz")
-)  # fmt: skip
-"""Endings of files that hold text."""
 OPENING = ("from pathlib import Path",)
 
 
@@ -284,6 +278,7 @@ def by_words(type_: str, parameter: Parameter) -> float:
     names = {"path": ("path", "str"), "date": ("date", "str"), "int": ("int", "float")}.get(type_, (type_,))
     if (
         type_ == "path"
+        and parameter.default not in ("True", "False")
         and not _is_open_file(parameter)
         and re.search(r"path|file|\bio\b", f"{parameter.type} {parameter.name}", re.IGNORECASE)
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_up import function, meaning, needs, takes, values
 
@@ -146,6 +148,22 @@ def test_what_a_file_holds_goes_where_a_text_is_asked_for() -> None:
     unpack = function("unpack", needs("data", "bytes"))
     ways = [one.arguments() for one in fillings(unpack, values("Unpack a.bin", "a.bin")) if not one.missing]
     assert "Path('a.bin').read_bytes()" in ways
+
+
+def test_what_a_json_file_holds_may_be_a_value() -> None:
+    ways = fillings(function("find", needs("data")), values("Find a.json", "a.json"))
+    told = [one.arguments() for one in ways if not one.missing]
+    assert {"'a.json'", "json.loads(Path('a.json').read_text())"} <= set(told)
+
+
+def test_bytes_are_read_from_a_file() -> None:
+    (filled, *_) = fillings(function("parse", needs("game", "bytes | list")), values("Parse a.sgf", "a.sgf"))
+    failed = Execution(Outcome.ERROR, error=ExecutionError("TypeError", "cannot use a bytes pattern on a string"))
+    plain = replace(filled, given=((filled.given[0][0], "'a.sgf'"),))
+    assert next(mended(plain, failed)).arguments() == "Path('a.sgf').read_bytes()"
+    given = replace(filled, given=((filled.given[0][0], "Path('a.sgf').read_bytes()"),))
+    failed = Execution(Outcome.ERROR, error=ExecutionError("TypeError", "expected string, given bytes"))
+    assert "Path('a.sgf').read_text()" in [one.arguments() for one in mended(given, failed)]
 
 
 def test_a_file_is_no_title_and_no_comment() -> None:

@@ -62,6 +62,54 @@ def test_what_a_value_is_given_to() -> None:
     assert [literal.keyword for literal in clause.literals] == ["name", "sum", ""]
 
 
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        ("Turn 'a.md' into HTML", [("file", "'a.md'", True), ("code", "'HTML'", False)]),
+        ("Save 'it' to \"b.txt\", and don't stop", [("text", "'it'", False), ("file", "'b.txt'", False)]),
+        ("Canonicalize 'Foo.Bar' as 'a.b'", [("text", "'Foo.Bar'", False), ("text", "'a.b'", False)]),
+        ("Open 'gone.md'", [("text", "'gone.md'", False)]),
+    ],
+)
+def test_files_in_quotes(request_: str, found: list[tuple[str, str, bool]]) -> None:
+    told = [literal for clause in read(request_, files=["a.md"]) for literal in clause.literals]
+    assert [(str(literal.kind), literal.code, literal.there) for literal in told] == found
+
+
+@pytest.mark.parametrize(
+    ("request_", "file"),
+    [
+        ("Draw 'x' and save it to 'x.svg'", "x.svg"),
+        ("Draw 'x' and write the result to x.txt", "x.txt"),
+        ("Draw 'x' and save the picture as x.png", None),
+        ("Draw 'x' and save it to old.svg", None),
+        ("Save 'x' to x.txt", None),
+    ],
+)
+def test_what_only_asks_to_keep_what_came_before(request_: str, file: str | None) -> None:
+    last = read(request_, files=["old.svg"])[-1]
+    assert (last.saved_to.text if last.saved_to else None) == file
+
+
+@pytest.mark.parametrize(
+    ("request_", "clauses"),
+    [
+        ("Which place, as latitude and longitude, does 'u4' name?", 1),
+        ("By the rules in 'r.txt', may the crawler visit 'u'?", 1),
+        ("Read 'a', sort it, and print it", 3),
+        ("What is the title of 'a' and how many words has it?", 2),
+        ("What is the sum of 'a' and is 'b' ripe?", 2),
+    ],
+)
+def test_where_a_request_is_cut(request_: str, clauses: int) -> None:
+    assert len(read(request_)) == clauses
+
+
+def test_what_is_there_and_what_is_to_come_out() -> None:
+    (clause,) = read("Change 'a' from camel case to the snake case with care")
+    assert clause.aims == (frozenset({"camel", "case"}), frozenset({"snake"}))
+
+
 def test_clauses_that_belong_together() -> None:
     first, between, last = clauses = read("How good is 'fine'? Sort [2, 1]. Give the score")
     assert between.is_right_before(last, clauses) and not first.is_right_before(last, clauses)

@@ -258,6 +258,16 @@ def test_a_text_is_read_from_its_file_and_a_flag_is_set(shop: Path, work: Path) 
     assert (result.status, result.answer) == ("done", "SALE SALE"), result.reason
 
 
+def test_a_text_that_came_out_is_kept_in_a_new_file(shop: Path, work: Path) -> None:
+    (work / "sale.txt").write_text("sale")
+    request = "Shout the text in 'sale.txt' and save it to 'sign.txt'"
+    ran = codenav("run", request, "--on", shop, "--work-dir", work)
+    assert (ran.code, ran.out) == (0, "wrote sign.txt\nSALE\nsummary: verified\n"), ran.err
+    assert (work / "sign.txt").read_text() == "SALE"
+    assert run("Shout 'x' and save it to 'sale.txt'", shop, work_dir=work).status == "failed"
+    assert (work / "sale.txt").read_text() == "sale", "what is there is not written over"
+
+
 def test_an_object_that_only_has_a_text_is_replayed_as_that() -> None:
     ran = codenav("run", "Make the path graph with 5 nodes", "--on", "pkg:networkx")
     assert (ran.code, ran.out) == (0, "Graph with 5 nodes and 4 edges\nsummary: verified\n"), ran.err
