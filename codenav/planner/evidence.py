@@ -25,6 +25,9 @@ _COUNTING = frozenset(("count", "size", "len", "length", "total", "num", "number
 _MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
 """Types of what answers when something is."""
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
+_CONTAINERS = ("list", "tuple", "dict", "set", "frozenset", "OrderedDict", "defaultdict", "Counter")
+LONG = 300
+"""Characters of what is more than one would ask for."""
 _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
 
 
@@ -77,6 +80,11 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "source": max((own[word] for word in given), default=0.0) * all(own[word] < MET for word in got),
         "named_file": float(names_file(result)),
         "main": float(is_main(last)),
+        "of_main": float(any(is_main(call) or _is_of_main(call) for call in result.calls)),
+        "words": min(2, sum(value.is_word and value.literal is not None for value in result.used)),
+        "container": float(result.type in _CONTAINERS),
+        "object": float(not result.builtin and not is_number),
+        "long": float(len(result.repr) > LONG),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
         "calls": max(0, len({call.expression for call in result.calls[:-1]}) - opens),
@@ -211,6 +219,11 @@ def is_moment(result: Result) -> bool:
 def is_tally(item: Callable_) -> bool:
     """Whether it is named for counting: `num_edges`, `size`."""
     return bool(_COUNTING & set(parts(item.name)))
+
+
+def _is_of_main(item: Callable_) -> bool:
+    """Whether it is a member of the class that a package is named after."""
+    return item.kind in ("method", "property") and item.owner.lower() == item.module.partition(".")[0].lower()
 
 
 def tells(result: Result) -> bool:

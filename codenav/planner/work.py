@@ -115,6 +115,10 @@ class Work:
             else:
                 self._results.append(result)
                 before = goal
+        yield from self._done(failed)
+
+    def _done(self, failed: list[Goal]) -> Steps:
+        """The answers, or why there are none."""
         if not self._results:
             why = "\n".join(goal.told() for goal in failed)
             yield Done(GAVE_UP + (why or "the request says nothing that could be looked for"))
