@@ -36,6 +36,12 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     meaning, last = goal.meaning, result.calls[-1]
     described = Described.item(last)
     met = met_beside(result)
+    if not result.builtin:
+        # `Which date is Easter?` is answered by a date.
+        kinds = parts(result.type)
+        met |= {
+            word: max(met.get(word, 0.0), TYPE) for word in meaning.words for kind in kinds if likeness(word, kind) == 1
+        }
     weights = meaning.weights
     total = sum(weights.values()) or 1.0
     named = [meaning.in_name(call) for call in result.calls]
@@ -57,6 +63,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     nothing = result.nothing
     unasked = meaning.unasked(described)
     wanted = [value for value in result.used if value in goal.wanted]
+    made_before = {call.expression for before in goal.earlier for call in before.calls}
     other_number = _is_other_number(last, meaning.words)
     heading = direction(last.name, wanted, goal.clause)
     given, got = goal.clause.aims
@@ -87,7 +94,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "long": float(len(result.repr) > LONG),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
-        "calls": max(0, len({call.expression for call in result.calls[:-1]}) - opens),
+        "calls": max(0, len({call.expression for call in result.calls[:-1]} - made_before) - opens),
         "prior": meaning.prior(described),
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
         "silent": float(result.opaque and goal.last and not result.files and not counts),

@@ -204,8 +204,8 @@ class Meaning:
             ):
                 # `jsonpath`, `isprime`: words of the clause written as one.
                 found.update(dict.fromkeys(run, NAME))
-            elif 1 < len(run) < len(joined) <= SHORT and abbreviates(joined, tuple(run)):
-                # `isqrt`: the integer square root.
+            elif 1 < len(run) < len(joined) <= SHORT and joined not in run and abbreviates(joined, tuple(run)):
+                # `isqrt`: the integer square root; `date` is no date of Easter.
                 found.update({word: max(found[word], ABBREVIATION) for word in run})
             elif len(run) > 2 and "".join(word[0] for word in run) == joined:
                 # `irr`: the internal rate of return.

@@ -25,7 +25,7 @@ from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
 from codenav.planner.writing import Value, fit, is_in_name
 
-SURE, GOOD, ENOUGH = 0.95, 0.8, 0.47
+SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
 all others, to be claimed at all."""
 CRITERION = 4.0

@@ -276,6 +276,7 @@ class Maker:
         if not goal.wanted:
             # `the melting point of gold`
             open_ = {value for value in values if value.is_word and not value.is_loose}
+        foreign = [] if own else self._pool.makers(target.name)
         empty: Result | None = None
         for known in (True, False):
             if not known:
@@ -296,6 +297,8 @@ class Maker:
                     for one in made
                     if one.repr != "None"
                     and not one.echo
+                    # What another package makes of nothing would be an invented value.
+                    and (one.used or item not in foreign)
                     and self._plausible(one, parameter)
                     and (not must or one.used >= set(must[0].members or must[:1]))
                 ]

@@ -130,14 +130,14 @@ class Clause:
 
     @property
     def saved_to(self) -> Literal | None:
-        """The new file, where this only asks to keep there what came before: `and save the result to a.txt`."""
+        """The file, where this only asks to keep there what came before: `and save the result to a.txt`."""
         if len(self.literals) != 1 or self.literals[0].kind is not Kind.FILE or not self.refers_back:
             return None
         file = self.literals[0]
         rest = [word for word in self.words if not re.fullmatch(self.known.patterns["saving"], word)]
         target = file.before and re.fullmatch(self.known.patterns["target"], file.before[0])
         plain = all(word in self.known.weak or word == file.text.rpartition(".")[2].lower() for word in rest)
-        return file if target and plain and len(rest) < len(self.words) and not file.there else None
+        return file if target and plain and len(rest) < len(self.words) else None
 
     @cached_property
     def bare(self) -> str:

@@ -141,7 +141,7 @@ class Work:
         yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
 
     def _saved(self, goal: Goal) -> Making:
-        """A text or bytes from before, written to a new file; None where something else is asked for."""
+        """A text or bytes from before, written to the file that is named; None where something else is asked for."""
         before = goal.earlier[0] if goal.earlier else None
         target = goal.clause.saved_to
         if before is None or target is None or before.type not in ("str", "bytes"):

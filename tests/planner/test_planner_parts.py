@@ -231,6 +231,12 @@ def test_what_explains_more_comes_first() -> None:
     assert meaning("json", "path").left([function("jsonpath")]) == []
 
 
+def test_a_name_that_is_a_word_abbreviates_no_others() -> None:
+    asked = meaning("date", "easter")
+    assert asked.in_name(function("date")) == {"date": 1.0, "easter": 0.0}
+    assert meaning("integer", "square", "root").in_name(function("isqrt"))["root"] == 0.9
+
+
 def test_a_yes_or_no_question_prefers_what_answers_one() -> None:
     asked = meaning("prime", whether=True)
     assert asked.score(function("isprime")) > asked.score(function("prime"))

@@ -264,8 +264,9 @@ def test_a_text_that_came_out_is_kept_in_a_new_file(shop: Path, work: Path) -> N
     ran = codenav("run", request, "--on", shop, "--work-dir", work)
     assert (ran.code, ran.out) == (0, "wrote sign.txt\nSALE\nsummary: verified\n"), ran.err
     assert (work / "sign.txt").read_text() == "SALE"
-    assert run("Shout 'x' and save it to 'sale.txt'", shop, work_dir=work).status == "failed"
-    assert (work / "sale.txt").read_text() == "sale", "what is there is not written over"
+    assert (work / "sale.txt").read_text() == "sale"
+    assert run("Shout 'x' and save it to 'sign.txt'", shop, work_dir=work).answer == "wrote sign.txt\nX"
+    assert (work / "sign.txt").read_text() == "X", "what is there is written over where that is said"
 
 
 def test_an_object_that_only_has_a_text_is_replayed_as_that() -> None:
