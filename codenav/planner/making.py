@@ -60,11 +60,6 @@ class Maker:
         count = self._caller.count
         return count - goal.tries >= TRIES or count - goal.item_tries >= EACH or time.monotonic() - goal.began > SECONDS
 
-    def make(self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int) -> Making:
-        """Call something, and first whatever makes what it needs; with all literals where that works."""
-        made = yield from self.ways(item, goal, values, depth)
-        return max(made, key=lambda one: self.judged(one, goal), default=None)
-
     def ways(
         self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int
     ) -> Generator[Action, Observation, list[Result]]:

@@ -136,7 +136,12 @@ class Clause:
         file = self.literals[0]
         rest = [word for word in self.words if not re.fullmatch(self.known.patterns["saving"], word)]
         target = file.before and re.fullmatch(self.known.patterns["target"], file.before[0])
-        plain = all(word in self.known.weak or word == file.text.rpartition(".")[2].lower() for word in rest)
+        plain = all(
+            word in self.known.weak
+            or word == file.text.rpartition(".")[2].lower()
+            or re.fullmatch(self.known.patterns["saved"], word)
+            for word in rest
+        )
         return file if target and plain and len(rest) < len(self.words) else None
 
     @cached_property

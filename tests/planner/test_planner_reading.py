@@ -82,6 +82,8 @@ def test_files_in_quotes(request_: str, found: list[tuple[str, str, bool]]) -> N
         ("Draw 'x' and save it to 'x.svg'", "x.svg"),
         ("Draw 'x' and write the result to x.txt", "x.txt"),
         ("Draw 'x' and save the picture as x.png", None),
+        ("Draw 'x' and save the output to x.txt", "x.txt"),
+        ("Draw 'x'. Its content in old.svg", None),
         ("Draw 'x' and save it to old.svg", "old.svg"),
         ("Save 'x' to x.txt", None),
     ],
