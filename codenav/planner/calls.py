@@ -156,7 +156,13 @@ class Caller:
             return None, None
         if call.code in self._made:
             before, execution = self._made[call.code]
-            return replace(before, calls=(*call.calls, call.item)) if before else None, execution
+            if before is not None:
+                # What it was asked for with may be another clause's.
+                before = replace(
+                    before, calls=(*call.calls, call.item), used=call.used, named=call.named, guessed=call.guessed,
+                    swapped=call.swapped, worst=call.worst, packed=call.packed,
+                )  # fmt: skip
+            return before, execution
         self._made[call.code] = None, None
         made, execution = yield from self._run(call)
         self._made[call.code] = made, execution

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Iterable, Sequence
 
 from codenav.planner.calls import Result
@@ -25,7 +26,10 @@ _COUNTING = frozenset(("count", "size", "len", "length", "total", "num", "number
 _MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
 """Types of what answers when something is."""
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
+_DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
+"""In a name, of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
 _CONTAINERS = ("list", "tuple", "dict", "set", "frozenset", "OrderedDict", "defaultdict", "Counter")
+_STANDARD = sys.stdlib_module_names
 LONG = 300
 """Characters of what is more than one would ask for."""
 _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
@@ -58,16 +62,19 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     counts = known.asks(goal.clause.bare) == "count"
     asks_when = "when" in meaning.words[:1]
     asks_amount = bool(re.match(known.patterns["amount"], goal.clause.bare, re.IGNORECASE))
-    is_number = result.type not in ("str", "bytes", "bool") and bool(_NUMBER.match(result.repr))
+    number = is_number(result)
     makes = bool(known.making & set(goal.meaning.words[:1]))
     nothing = result.nothing
     unasked = meaning.unasked(described)
     wanted = [value for value in result.used if value in goal.wanted]
     made_before = {call.expression for before in goal.earlier for call in before.calls}
     other_number = _is_other_number(last, meaning.words)
+    keyed = last.expression.endswith("]")
+    digits = set(_DIGITS.findall(last.name)) - set(re.findall(r"\d+", goal.clause.text))
     heading = direction(last.name, wanted, goal.clause)
     given, got = goal.clause.aims
     returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
+    reached = sum(max(own[word], returned[word]) for word in got) / len(got) if got else 0.5
     return {
         "share": meaning.share(result.calls, met),
         "in_names": sum(weights[word] * stands[word] for word in meaning.words) / total,
@@ -76,6 +83,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "gap": max(0.0, goal.top - best),
         "score": best,
         "unasked": min(unasked, 4),
+        "digits": float(bool(digits)),
         "exact": float(not unasked and max(own.values(), default=0.0) >= 0.8 and not other_number),
         "unused": left_out,
         "all_used": float(bool(literals) and not left_out),
@@ -83,14 +91,14 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "no_noun": float(bool(noun) and stands.get(noun, 1.0) < MET),
         "forward": float(heading > 0),
         "backward": float(heading < 0),
-        "target": sum(max(own[word], returned[word]) for word in got) / len(got) if got else 0.5,
-        "source": max((own[word] for word in given), default=0.0) * all(own[word] < MET for word in got),
+        "target": reached,
+        "source": max((own[word] for word in given), default=0.0) * (1 - reached),
         "named_file": float(names_file(result)),
         "main": float(is_main(last)),
         "of_main": float(any(is_main(call) or _is_of_main(call) for call in result.calls)),
         "words": min(2, sum(value.is_word and value.literal is not None for value in result.used)),
         "container": float(result.type in _CONTAINERS),
-        "object": float(not result.builtin and not is_number),
+        "object": float(not result.builtin and not number),
         "long": float(len(result.repr) > LONG),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
@@ -99,6 +107,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
         "silent": float(result.opaque and goal.last and not result.files and not counts),
         "counted": float(counts and result.type in ("int", "float")),
+        "measured": float(counts and number and not is_tally(last) and max(own.values(), default=0.0) < MET),
         "same": float(result.same),
         "swapped": min(result.swapped, 2),
         "worst": result.worst,
@@ -108,8 +117,9 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "echo": float(result.echo or any(result.repr == before.repr for before in goal.earlier)),
         "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
         "class": float(goal.last and last.kind == "class" and not makes),
+        "inherited": float(last.kind in ("member", "value") and last.module.partition(".")[0] in _STANDARD and not keyed),
         "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),
-        "private": float(any(call.name.startswith("_") for call in result.calls)),
+        "private": float(any(re.match(r"_(?!_)", call.name) for call in result.calls)),
         "not_asked_whether": float(is_bool and not whether),
         "no_yes_or_no": float(whether and not is_bool),
         "no_number": float(counts and result.type in ("bool", "str")),
@@ -119,12 +129,12 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "often_shown": max(call.shown for call in result.calls),
         "plain": float(result.type in _PLAIN),
         "file": float(bool(result.files)),
-        "key": float(last.kind == "value" and "[" in last.expression),
-        "attribute": float(last.kind in ("value", "property") and "[" not in last.expression),
+        "key": float(last.kind == "value" and keyed),
+        "attribute": float(last.kind in ("value", "property") and not keyed),
         "moment": float(asks_when and is_moment(result)),
         "no_moment": float(asks_when and not is_moment(result)),
-        "amount": float(asks_amount and is_number),
-        "no_amount": float(asks_amount and not is_number),
+        "amount": float(asks_amount and number),
+        "no_amount": float(asks_amount and not number),
     }
 
 
@@ -223,6 +233,11 @@ def is_moment(result: Result) -> bool:
     return bool(_MOMENT.fullmatch(result.type))
 
 
+def is_number(result: Result) -> bool:
+    """Whether it is a number, with or without its unit."""
+    return result.type not in ("str", "bytes", "bool") and bool(_NUMBER.match(result.repr))
+
+
 def is_tally(item: Callable_) -> bool:
     """Whether it is named for counting: `num_edges`, `size`."""
     return bool(_COUNTING & set(parts(item.name)))
@@ -247,8 +262,8 @@ def meets_criterion(result: Result, goal: Goal, known: Language) -> int:
         return 0
     counts = known.asks(goal.clause.bare) == "count"
     if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
-        counted = is_tally(result.calls[-1]) and result.type == "int"
-        return 0 if counts and counted else -1
+        # `How many seconds long is it?` asks for a measure; names of calls need not say the unit.
+        return 0 if counts and is_number(result) and result.calls[-1].module != "builtins" else -1
     return int(not counts)
 
 

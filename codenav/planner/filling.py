@@ -133,7 +133,8 @@ def _placed(
         if not parameter.required:
             if value.is_word and not value.imports and not near and not _is_asked_for(value, parameter):
                 # It may be no value at all.
-                continue
+                if not value.is_spelled_number or by_words("int", parameter) < DECLARED:
+                    continue
             if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
                 continue
             guess = not (near or value.imports or place == 0)

@@ -103,7 +103,9 @@ class Described:
         types = [*(parameter.type for parameter in item.parameters), item.returns]
         # Of an object at hand nobody asks where its class is from.
         module = item.module if item.kind not in ("member", "value") else ""
-        return cls(item.name, owner or dotted, module, names, item.doc, types, item.said)
+        # Of an object that is called itself the name says nothing.
+        name = "" if item.name == "__call__" else item.name
+        return cls(name, owner or dotted, module, names, item.doc, types, item.said)
 
 
 class Meaning:
@@ -226,6 +228,11 @@ class Meaning:
         total = sum(weights.values()) or 1.0
         score = sum(weights[word] * found[word] for word in self.words) / total - UNASKED * self.unasked(described)
         return score + self.prior(described)
+
+    def literally(self, item: Callable_) -> bool:
+        """Whether its name is just words of the clause, as they stand there: `records`, and not `record`."""
+        own = parts(item.name)
+        return bool(own) and set(own) <= set(self.words)
 
     def prior(self, described: Described) -> float:
         """How likely anything of that name, at that place, is asked for."""

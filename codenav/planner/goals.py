@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from codenav.planner.calls import Result
@@ -22,22 +24,38 @@ class Seen:
     """What is compared of two results."""
 
     shown: str
-    """What it shows, without quotes and the name of a number's type."""
+    """What it shows, in one way of writing it."""
     calls: tuple[str, ...]
     used: frozenset[str]
 
     @classmethod
     def of(cls, result: Result) -> Seen:
         """Of a result."""
-        plain = _NUMBER.fullmatch(result.repr)
-        shown = (plain[1] if plain else result.repr).removeprefix("b").strip("'\"")
         return cls(
-            shown, tuple(call.expression for call in result.calls), frozenset(value.code for value in result.used)
+            _shown(result), tuple(call.expression for call in result.calls), frozenset(value.code for value in result.used)
         )
 
     def is_rival(self, best: Seen) -> bool:
         """Whether it is another answer, and no mere call of the same with less of what the clause gives."""
         return self.shown != best.shown and not (self.calls == best.calls and self.used < best.used)
+
+
+def _shown(result: Result) -> str:
+    """What a result shows, without quotes, space around it, the name of a number's type and the zeros after it."""
+    if result.printed and result.repr == "None":
+        return _squeezed(result.printed)
+    plain = _NUMBER.fullmatch(result.repr)
+    shown = plain[1] if plain else result.repr
+    with suppress(ValueError):
+        return repr(float(shown))
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        if result.type in ("str", "bytes"):
+            shown = str(ast.literal_eval(shown))
+    return _squeezed(shown.removeprefix("b").strip("'\""))
+
+
+def _squeezed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 @dataclass

@@ -87,13 +87,35 @@ def _told(value: Any, owner: Any, name: str, room: int) -> Told:
     }
 
 
+def _imported(line: str) -> dict[str, Any]:
+    """What an import line binds. A module that is loaded only now takes no name from the package that it is in."""
+    module = line.split()[1] if line.split() else ""
+    with _unshadowed(module):
+        space: dict[str, Any] = {}
+        exec(line, space)
+    return space
+
+
+@contextlib.contextmanager
+def _unshadowed(module: str) -> Iterator[None]:
+    """`from primefac import primefac` is a function, until somebody imports `primefac.primefac`."""
+    package, _, name = module.rpartition(".")
+    with contextlib.suppress(ImportError, ValueError):
+        if package:
+            importlib.import_module(package)
+    holder = sys.modules.get(package)
+    held = vars(holder).get(name) if holder is not None else None
+    yield
+    if held is not None and not inspect.ismodule(held):
+        setattr(holder, name, held)
+
+
 def _items(items: list[list[str]]) -> Iterator[Answer]:
     """By import line and dotted name."""
     room = min(DOC, TOTAL // max(len(items), 1))
     for line, dotted in items:
         try:
-            space: dict[str, Any] = {}
-            exec(line, space)
+            space = _imported(line)
             head, *rest = dotted.split(".")
             owner, value = None, space[head]
             for part in rest:
@@ -112,8 +134,18 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             yield "", dotted, {**told, "module": type(value).__module__, "key": path[-1]}
         if type(value) is dict:
             return
+    if type(value) in (list, tuple):
+        if len(value) == 1 and not isinstance(value[0], (str, bytes, int, float, list, tuple, type(None))):
+            yield from _members(value[0], f"{expression}[0]")
+        return
     names = [name for name in dir(value) if not name.startswith("_")][:200]
     room = min(SHORT, TOTAL // max(len(names), 1))
+    if callable(value) and not inspect.isclass(value):
+        with contextlib.suppress(Exception):
+            told = _told(value if inspect.isroutine(value) else value.__call__, value, "__call__", room)
+            yield "", f"{expression}.__call__", {**told, "kind": "member"}
+        if not hasattr(type(value), "__dict__") or inspect.isroutine(value):
+            return
     for name in names:
         try:
             static = inspect.getattr_static(type(value), name, None)
@@ -123,6 +155,8 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             else:
                 got = getattr(value, name)
                 told = _told(got, value, name, room)
+                # What is compiled does not say itself which class it comes from.
+                told["module"] = next((base.__module__ for base in type(value).__mro__ if name in vars(base)), "")
                 if told["kind"] in ("object", "class"):
                     told["kind"] = "value" if told["kind"] == "object" else "class"
             yield "", f"{expression}.{name}", told
@@ -143,8 +177,7 @@ def _keys(value: dict[Any, Any]) -> Iterator[Any]:
 
 def _constructors(line: str, dotted: str) -> Iterator[Answer]:
     """The other ways that a class has to make its objects: its class methods and static methods."""
-    space: dict[str, Any] = {}
-    exec(line, space)
+    space = _imported(line)
     class_ = space[dotted.partition(".")[0]]
     for part in dotted.split(".")[1:]:
         class_ = getattr(class_, part)
@@ -203,7 +236,8 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
 def _module(found: list[Found], seen: set[Any], module: str) -> None:
     """The public names of a module."""
     try:
-        loaded = importlib.import_module(module)
+        with _unshadowed(module):
+            loaded = importlib.import_module(module)
     except BaseException:
         return
     public = getattr(loaded, "__all__", None)

@@ -118,7 +118,7 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
 def certainty(result: Result, worth: float, goal: Goal) -> float:
     """How likely the best result is right, 0 to 1, seen beside the others: whether it is far ahead, and of how many."""
     share = goal.meaning.share(result.calls, met_beside(result))
-    unexplained = share < EXPLAINED and not is_main(result.calls[-1])
+    unexplained = share < EXPLAINED and not any(map(is_main, result.calls))
     if worth < LEAST or unused(result, goal) or makes_files(result, goal) < 0 or unexplained:
         # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
         return 0.0

@@ -208,7 +208,7 @@ def _is_formula(text: str) -> bool:
     return (
         isinstance(tree.body, ast.BinOp)
         and all(isinstance(node, _IN_FORMULAS) for node in ast.walk(tree))
-        and bool(names)
+        and bool(names or called)
         and all(len(node.id) <= SYMBOL for node in names)
     )
 

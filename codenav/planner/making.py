@@ -167,6 +167,9 @@ class Maker:
             left = [value for value in left if value not in used]
         own = given.pop("self", "") if bound else owner.name if owner else ""
         head = f"{own}.{item.name}" if own else item.expression
+        if item.kind == "member":
+            # Of the one thing in a list, or an object that is called itself.
+            head = item.expression.removesuffix(".__call__")
         arguments = filled.arguments(given)
         call = Call(
             item,

@@ -36,6 +36,10 @@ _ARRAY = re.compile(
     r"|for [-*/+]+: '(?:list|int|float)' and '(?:list|int|float)'"
 )
 """What lists of numbers are not."""
+_DATE = re.compile(
+    r"\bdate|isoformat|strftime|year|tzinfo|timetuple|weekday|timedelta|attribute '(?:month|day|hour|toordinal|timestamp"
+    r"|utcoffset|astimezone)'|unsupported type"
+)
 _OPENED = re.compile(
     r"No such file|must be str, not bytes|bytes-like object is required|attribute '(?:write|flush)'|not writable"
 )
@@ -76,7 +80,7 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
         )
     if _NUMBER.search(said):
         yield from _each(filled, lambda value, _: _as_number(value))
-    if re.search(r"\bdate|isoformat|strftime|year|tzinfo", said):
+    if _DATE.search(said):
         for datetime in (False, True):
             yield from _dated(filled, datetime=datetime)
     if _OPENED.search(said):

@@ -105,16 +105,20 @@ class Clause:
         given: set[str] = set()
         got: set[str] = set()
         into: set[str] | None = None
+        turned = False
         for match in WORD.finditer(self.text):
             word = match.group().lower()
             if self._is_in_literal(match.start()):
                 continue
-            if re.fullmatch(self.known.patterns["towards"], word):
+            if not turned and re.fullmatch(self.known.patterns["turning"], word):
+                # `Convert the Gregorian date … to a Hebrew date`
+                turned, into = True, given
+            elif re.fullmatch(self.known.patterns["towards"], word):
                 into = got
             elif re.fullmatch(self.known.patterns["away"], word):
                 into = given
             elif re.fullmatch(self.known.patterns["aside"], word):
-                into = None
+                into = given if turned and not got else None
             elif into is not None and word in self.words:
                 into.add(word)
         return frozenset(given), frozenset(got - given)

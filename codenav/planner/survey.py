@@ -167,7 +167,7 @@ def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Cal
         import_line=import_line,
         expression=expression,
         kind=told["kind"],
-        owner=owner.rpartition(".")[2],
+        owner=owner.rpartition(".")[2].partition("[")[0],
         parameters=tuple(parameters),
         returns=told["type"] if told["kind"] == "object" else returns,
         doc=told["doc"],

@@ -15,6 +15,8 @@ _ENDINGS = (
     "ions", "ion", "edly", "ies", "ied", "ed", "es", "er", "or", "ly", "s", "e", "y",
 )  # fmt: skip
 """Cut off the end of a word, the longest that leaves three letters: `encode`, `encoding`, `encoder` are one."""
+_WHOLE = frozenset(("setting", "settings", "bearing", "bearings", "meeting", "meetings"))
+"""No forms of the verbs that they come from."""
 FAMILY = 0.8
 """What a word counts that means nearly the same: `load` for `read`."""
 ABBREVIATED = 0.7
@@ -88,12 +90,13 @@ class Language:
         return max(same, FAMILY) if same < FAMILY and stem(other) in self.related.get(stem(word), ()) else same
 
     def within(self, word: str, part: str) -> float:
-        """As `likeness`, and `ENDING` for a part that ends in the word: `tablefmt` for a format."""
+        """As `likeness`, and `ENDING` for a part that ends or begins with the word: `tablefmt`, `fillchar`."""
         same = self.likeness(word, part)
         if same or len(word) < 3:
             return same
         ends = [end for end in (word, stem(word), *self.related.get(stem(word), ())) if 3 <= len(end) <= len(part) - 3]
-        return ENDING if any(part.endswith(end) for end in ends) else 0.0
+        begins = [form for form in (word, stem(word)) if 4 <= len(form) <= len(part) - 3]
+        return ENDING if any(map(part.endswith, ends)) or any(map(part.startswith, begins)) else 0.0
 
     def spelled(self, word: str) -> int | str | None:
         """The number or character that a word spells out: `three`, `underscores`."""
@@ -131,6 +134,8 @@ def language(name: str = "english") -> Language:
 def stem(word: str) -> str:
     """A word without its ending."""
     word = word.lower()
+    if word in _WHOLE:
+        return word.removesuffix("s")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             cut = word[: -len(ending)]

@@ -37,13 +37,16 @@ DEPTH = 3
 EXTENDED, MEMBERS, OFFERS, OFFERED = 2, 4, 12, 0.15
 """Calls that are made on a result, one after another; its members that are tried, of how many that may be; how likely
 they have to be."""
-TALLY, CHANGES = 0.15, 0.3
-"""Added for a member that counts where that is asked, taken off for one that changes its object unasked."""
+TALLY, CHANGES, LITERALLY = 0.15, 0.3, 0.15
+"""Added for a member that counts where that is asked, taken off for one that changes its object unasked; added for one
+that is named by words just as they stand in the clause."""
 OTHERS = 3
 """Other results of a clause that are tried, where the next one cannot go on."""
 NEAREST = 5
 SHOWN = 10
 """Places that are named of what was asked for by name."""
+HOLDING = ("dict", "list", "tuple")
+"""Types of Python's own that may hold what offers more."""
 DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
 
 
@@ -253,7 +256,7 @@ class Work:
         yield from self._pool.offer(goal)
         goal.constants = tuple(self._pool.constants(goal))
         targets: list[Callable_] = list(self._pool.surveys.values())
-        for result in [result for result in goal.earlier if not result.builtin or result.type == "dict"][:2]:
+        for result in [result for result in goal.earlier if not result.builtin or result.type in HOLDING][:2]:
             told = yield from self._caller.members(result)
             targets += self._pool.illustrated(told.items)
         found = ranked(targets, goal, self._known)
@@ -346,7 +349,8 @@ class Work:
             left = [word for word in left if word != "when"]
         literals = [value for value in goal.wanted if value not in result.used]
         silent = result.opaque and goal.last
-        closed = result.builtin and result.type != "dict"
+        # Of a list only what the one thing in it offers.
+        closed = result.builtin and result.type not in HOLDING
         if not depth or closed or not (left or literals or silent) or worth >= SURE:
             return result
         told = yield from self._caller.members(result)
@@ -359,6 +363,7 @@ class Work:
             score = meaning.score(item) + room_for(item, literals) + ILLUSTRATED * (bool(item.shown) + item.shown)
             # An object has few members: what else is in their names matters less.
             score += UNASKED / 2 * meaning.unasked(Described.item(item))
+            score += LITERALLY * (meaning.literally(item) or item.name == "__call__")
             score += TALLY * (counts and is_tally(item))
             score -= CHANGES * any(part in CHANGING and not goal.meaning.nearest(part) for part in parts(item.name))
             if score > OFFERED:

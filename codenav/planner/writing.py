@@ -71,6 +71,14 @@ class Value:
         )
 
     @property
+    def is_spelled_number(self) -> bool:
+        """Whether it is a number in words that counts nothing in the request itself: `groups of three`, `three times`,
+        but not `the two words`."""
+        if self.literal is None or self.literal.kind is not Kind.SPELLED or self.type != "int":
+            return False
+        return not language().determiners & set(self.literal.before[:1])
+
+    @property
     def is_plain_word(self) -> bool:
         """Whether it looks like any word of the language."""
         return self.is_word and self.literal is not None and bool(re.fullmatch(r"[a-z]+", self.literal.text))
@@ -122,7 +130,7 @@ def way(value: Value, parameter: Parameter) -> Way:
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
     if value.is_loose and (value.literal.text not in choices(parameter) or value.code == parameter.default):
         return Way(value.code, 0.0)
-    if value.literal.kind is Kind.SPELLED and not beside(value, parameter):
+    if value.literal.kind is Kind.SPELLED and not (beside(value, parameter) or value.is_spelled_number):
         return Way(value.code, 0.0)
     if value.literal.kind is Kind.FILE and not parameter.required and not _may_be_file(parameter):
         # It is no title, comment or separator.
