@@ -28,6 +28,7 @@ _MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
 _DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
 """In a name, of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
+_NAN = re.compile(r"\bnan\b")
 _CONTAINERS = ("list", "tuple", "dict", "set", "frozenset", "OrderedDict", "defaultdict", "Counter")
 _STANDARD = sys.stdlib_module_names
 LONG = 300
@@ -96,9 +97,12 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "named_file": float(names_file(result)),
         "main": float(is_main(last)),
         "of_main": float(any(is_main(call) or _is_of_main(call) for call in result.calls)),
-        "words": min(2, sum(value.is_word and value.literal is not None for value in result.used)),
+        "words": min(2, sum(value.is_word and not value.is_spelled_number for value in result.used)),
         "container": float(result.type in _CONTAINERS),
         "object": float(not result.builtin and not number),
+        "contains": float(_contains(result)),
+        "zero": float(number and result.repr.strip("'") in ("0", "0.0", "-1", "nan", "-1.0")),
+        "nan": float(bool(_NAN.search(result.repr[:LONG]))),
         "long": float(len(result.repr) > LONG),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
@@ -117,7 +121,9 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "echo": float(result.echo or any(result.repr == before.repr for before in goal.earlier)),
         "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
         "class": float(goal.last and last.kind == "class" and not makes),
-        "inherited": float(last.kind in ("member", "value") and last.module.partition(".")[0] in _STANDARD and not keyed),
+        "inherited": float(
+            last.kind in ("member", "value") and last.module.partition(".")[0] in _STANDARD and not keyed
+        ),
         "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),
         "private": float(any(re.match(r"_(?!_)", call.name) for call in result.calls)),
         "not_asked_whether": float(is_bool and not whether),
@@ -195,6 +201,12 @@ def direction(name: str, values: Iterable[Value], clause: Clause) -> int:
 
     right = among(match["given"], given) + among(match["got"], got)
     return right - among(match["got"], given) - among(match["given"], got)
+
+
+def _contains(result: Result) -> bool:
+    """Whether a text that went in is in what it shows."""
+    texts = [value.code.strip("'\"") for value in result.used if value.literal is not None and value.type == "str"]
+    return any(len(text) > 3 and text in result.repr for text in texts)
 
 
 def names_file(result: Result) -> bool:

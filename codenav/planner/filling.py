@@ -137,7 +137,7 @@ def _placed(
                     continue
             if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
                 continue
-            guess = not (near or value.imports or place == 0)
+            guess = not (near or value.imports or place == 0 or value.is_spelled_number)
             score += EXAMPLE * parameter.shown + FIRST * (place == 0)
             score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not value.imports)
             score -= APART * (guess and any(value in group.members for group in values))

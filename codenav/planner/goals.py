@@ -32,7 +32,9 @@ class Seen:
     def of(cls, result: Result) -> Seen:
         """Of a result."""
         return cls(
-            _shown(result), tuple(call.expression for call in result.calls), frozenset(value.code for value in result.used)
+            _shown(result),
+            tuple(call.expression for call in result.calls),
+            frozenset(value.code for value in result.used),
         )
 
     def is_rival(self, best: Seen) -> bool:
@@ -81,6 +83,8 @@ class Goal:
     """Calls that had been made before it was begun."""
     item_tries: int = 0
     """The same before the callable that is tried."""
+    extending: bool = False
+    """Whether what came out of that is called."""
     began: float = field(default_factory=time.monotonic)
     """When the request was begun, in seconds of the monotonic clock."""
     searches: int = 0

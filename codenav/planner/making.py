@@ -24,8 +24,9 @@ from codenav.planner.whether import checks
 from codenav.planner.words import parts, stem
 from codenav.planner.writing import Value, beside, fit
 
-TRIES, EACH = 60, 14
-"""Calls that are made for a clause in one go, and for one callable of it, those for its parameters included."""
+TRIES, EACH, MORE = 60, 14, 6
+"""Calls that are made for a clause in one go; for one callable of it, those for its parameters included; and then on
+what came out."""
 ON = 4
 """Ways to call a member of a result."""
 SECONDS = 60.0
@@ -38,6 +39,8 @@ SPOILING = frozenset(
      "unset", "create", "clear", "touch", "move")
 )  # fmt: skip
 """Words in the names of what may write to a file or remove it."""
+_SPOILERS = re.compile(r"writer|saver|dumper|exporter|remover|deleter|\w+writer")
+"""Names of classes that do."""
 SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete", "clear", "reset", "install", "patch"))
 """First words in the names of functions that change what others of the package do."""
 
@@ -58,7 +61,8 @@ class Maker:
     def spent(self, goal: Goal) -> bool:
         """Whether enough was tried: for the clause, or for the callable of it that is tried."""
         count = self._caller.count
-        return count - goal.tries >= TRIES or count - goal.item_tries >= EACH or time.monotonic() - goal.began > SECONDS
+        each = EACH + MORE * goal.extending
+        return count - goal.tries >= TRIES or count - goal.item_tries >= each or time.monotonic() - goal.began > SECONDS
 
     def ways(
         self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int
@@ -368,7 +372,8 @@ def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
         return not goal.meaning.nearest(name[0])
     if not any(value.literal is not None and value.literal.there for value in used):
         return False
-    return bool(SPOILING & set(name)) and not any(goal.meaning.nearest(part) for part in name if part in SPOILING)
+    spoiling = [part for part in name if part in SPOILING or _SPOILERS.fullmatch(part)]
+    return bool(spoiling) and not any(map(goal.meaning.nearest, spoiling))
 
 
 def _is_a(result: Result, parameter: Parameter) -> bool:

@@ -312,6 +312,7 @@ class Work:
 
     def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:
         """Call something, and then what its result offers for what is left of the clause."""
+        goal.extending = False
         if item.kind in ("member", "value"):
             owner = next((result for result in goal.earlier if result.name == item.owner), None)
             made = None if owner is None else (yield from self._maker.on(owner, item, goal, goal.values))
@@ -332,6 +333,7 @@ class Work:
         certain = [one for one in found[1:] if not one.builtin and one.guessed < best.guessed] or [
             one for one in found[1:] if not one.builtin and not one.used
         ]
+        goal.extending = True
         certain.sort(key=lambda one: (one.guessed, -len(one.used)))
         for result in [best, *(one for one in [first] if one is not best), *certain][:3]:
             other = yield from self._extended(result, goal, EXTENDED)

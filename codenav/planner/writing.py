@@ -135,6 +135,9 @@ def way(value: Value, parameter: Parameter) -> Way:
     if value.literal.kind is Kind.FILE and not parameter.required and not _may_be_file(parameter):
         # It is no title, comment or separator.
         return Way(value.code, 0.0)
+    if value.literal.there and _WRITTEN.search(parameter.name):
+        # What is there is not written over.
+        return Way(value.code, 0.0)
     if value.is_word and re.search(r"[Pp]ath\b|IO\b|^file", f"{wanted} {parameter.name}"):
         return Way(value.code, 0.0)
     best = max(_ways(value, value.literal, parameter, wanted), key=lambda one: one.worth)
@@ -144,7 +147,7 @@ def way(value: Value, parameter: Parameter) -> Way:
     near = beside(value, parameter)
     if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
         return best
-    worth = (best.worth or SENTINEL) * (WORD if value.is_word else 1.0) + BESIDE * near
+    worth = (best.worth or SENTINEL) * (WORD if value.is_word and not value.is_spelled_number else 1.0) + BESIDE * near
     return Way(best.code, worth, best.imports)
 
 
@@ -210,6 +213,10 @@ def is_text(parameter: Parameter) -> bool:
     return bool(_TEXT.search(parameter.name))
 
 
+_WRITTEN = re.compile(
+    r"(?:^|_)out(?:put|file|path|fn|name)?(?:_|$)|^dest|_dest|^save_|(?:^|_)dst(?:_|$)", re.IGNORECASE
+)
+"""Names of parameters for files that are to be made."""
 _PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
 
 
@@ -339,6 +346,9 @@ def beside(value: Value, parameter: Parameter) -> float:
     # `at a rate of 0.05`
     telling = [word for word in value.literal.before[:3] if word not in known.stop]
     near += [(word, NEXT) for word in telling[:1] if word not in known.verbs]
+    if value.literal.after and re.search(rf"[\[(]{re.escape(value.literal.after)}[\])]", parameter.text, re.IGNORECASE):
+        # `Temperature, [K]` for 300 K.
+        return 1.0
     own = parts(parameter.name)
     each = [max((worth * known.within(word, part) for word, worth in near), default=0.0) for part in own]
     # Of `initial_count` a counter is the half.
