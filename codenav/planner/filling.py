@@ -131,10 +131,10 @@ def _placed(
                 continue
         score, guess = written.worth, False
         if not parameter.required:
-            if value.is_word and not value.imports and not near and not _is_asked_for(value, parameter):
+            counts = value.is_spelled_number and by_words("int", parameter) >= DECLARED
+            if value.is_word and not (value.imports or near or counts or is_asked_for(value, parameter)):
                 # It may be no value at all.
-                if not value.is_spelled_number or by_words("int", parameter) < DECLARED:
-                    continue
+                continue
             if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
                 continue
             guess = not (near or value.imports or place == 0 or value.is_spelled_number)
@@ -172,7 +172,7 @@ def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], c
     )
 
 
-def _is_asked_for(value: Value, parameter: Parameter) -> bool:
+def is_asked_for(value: Value, parameter: Parameter) -> bool:
     """Whether a word after `in` or `to` may be what a parameter chooses: `in days` for the unit."""
     spoken = value.literal is not None and value.literal.before[:1] and value.literal.kind is Kind.CODE
     return bool(spoken and _CHOOSING.search(parameter.name))

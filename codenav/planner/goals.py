@@ -52,7 +52,8 @@ def _shown(result: Result) -> str:
         return repr(float(shown))
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         if result.type in ("str", "bytes"):
-            shown = str(ast.literal_eval(shown))
+            value = ast.literal_eval(shown)
+            shown = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
     return _squeezed(shown.removeprefix("b").strip("'\""))
 
 

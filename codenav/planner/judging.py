@@ -20,6 +20,7 @@ from codenav.planner.evidence import (
     met_beside,
     unused,
 )
+from codenav.planner.filling import is_asked_for
 from codenav.planner.goals import Goal, Seen, shape
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language
@@ -41,6 +42,8 @@ MADE = 4.0
 """Added to the log odds of a result that made the file which was to be made, and taken off one that did not."""
 UNLIKELY = -0.3
 """What is less likely than that is not tried at all."""
+FORM = 0.15
+"""Added for what takes the form that a clause asks for: `as YAML`."""
 NUMBERED = 0.3
 """Added for a name with a number of the clause in it: `xxh32`."""
 DIRECTED = 0.1
@@ -71,10 +74,16 @@ def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tu
             score += WANTED * goal.meaning.in_name(item)[wanted]
         score += ILLUSTRATED * (bool(item.shown) + item.shown)
         score += DIRECTED * direction(item.name, goal.wanted, goal.clause)
+        score += FORM * chooses(item, goal.values)
         score += NUMBERED * any(is_in_name(value, item) for value in goal.wanted)
         if score > UNLIKELY or item.shown:
             told.append((score + room_for(item, list(goal.wanted), classes.get(item.owner)), item))
     return sorted(told, key=lambda pair: -pair[0])
+
+
+def chooses(item: Callable_, values: Iterable[Value]) -> bool:
+    """Whether a word after `as`, `in` or `to` may be what one of its parameters chooses: `as YAML`."""
+    return any(is_asked_for(value, one) for value in values if value.is_word for one in item.parameters)
 
 
 def room_for(item: Callable_, literals: Sequence[Value], owner: Callable_ | None = None) -> float:

@@ -6,9 +6,11 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
+from functools import cache
 
-from codenav.planner.words import parts
+from codenav.planner.words import language, parts
 
 
 class Kind(StrEnum):
@@ -102,6 +104,7 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
             _container(text, at)
             or _quoted_file(text, at, files)
             or _quoted(text, at)
+            or _spoken_date(text, at)
             or _formula(text, at)
             or _word_of_shape(text, at, files)
         )
@@ -170,6 +173,32 @@ def _quoted_file(text: str, at: int, files: Collection[str]) -> Literal | None:
     if new and new["ending"].lower() in _ENDINGS and _SAVED.search(text, max(0, at - 20), at):
         return Literal(Kind.FILE, inside, repr(inside), at + 1)
     return None
+
+
+@cache
+def _dates() -> re.Pattern[str]:
+    """`4 October 1957`, `October 4, 1957`; three letters of a month are enough."""
+    month = "|".join(rf"{name[:3]}(?:{name[3:]})?" for name in language().months)
+    day, year = r"(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th)?", r"(?P<year{0}>\d{{4}})(?![\w-])"
+    return re.compile(
+        rf"{day.format(1)}(?: of)? (?P<month1>{month})\.?,? {year.format(1)}"
+        rf"|(?P<month2>{month})\.? {day.format(2)},? {year.format(2)}",
+        re.IGNORECASE,
+    )
+
+
+def _spoken_date(text: str, at: int) -> Literal | None:
+    """A date in words; it is written as ISO 8601 has it."""
+    match = _dates().match(text, at) if not (at and text[at - 1].isalnum()) else None
+    if match is None:
+        return None
+    day, month, year = (match[f"{name}1"] or match[f"{name}2"] for name in ("day", "month", "year"))
+    number = next(place for place, name in enumerate(language().months, 1) if name.startswith(month.lower()[:3]))
+    try:
+        code = repr(date(int(year), number, int(day)).isoformat())
+    except ValueError:
+        return None
+    return Literal(Kind.DATE, match.group(), code, at)
 
 
 _FORMULA = re.compile(r"[A-Za-z0-9_.()+\-*/^ ]{3,200}")

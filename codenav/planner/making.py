@@ -27,6 +27,8 @@ from codenav.planner.writing import Value, beside, fit
 TRIES, EACH, MORE = 60, 14, 6
 """Calls that are made for a clause in one go; for one callable of it, those for its parameters included; and then on
 what came out."""
+ALL = 200
+"""For the whole request."""
 ON = 4
 """Ways to call a member of a result."""
 SECONDS = 60.0
@@ -61,6 +63,8 @@ class Maker:
     def spent(self, goal: Goal) -> bool:
         """Whether enough was tried: for the clause, or for the callable of it that is tried."""
         count = self._caller.count
+        if count >= ALL:
+            return True
         each = EACH + MORE * goal.extending
         return count - goal.tries >= TRIES or count - goal.item_tries >= each or time.monotonic() - goal.began > SECONDS
 

@@ -37,8 +37,8 @@ _ARRAY = re.compile(
 )
 """What lists of numbers are not."""
 _DATE = re.compile(
-    r"\bdate|isoformat|strftime|year|tzinfo|timetuple|weekday|timedelta|attribute '(?:month|day|hour|toordinal|timestamp"
-    r"|utcoffset|astimezone)'|unsupported type"
+    r"\bdate|isoformat|strftime|year|tzinfo|timetuple|weekday|timedelta|attribute '(?:month|day|hour|toordinal"
+    r"|timestamp|utcoffset|astimezone)'|unsupported type"
 )
 _OPENED = re.compile(
     r"No such file|must be str, not bytes|bytes-like object is required|attribute '(?:write|flush)'|not writable"

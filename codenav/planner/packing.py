@@ -34,6 +34,10 @@ def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Fil
         # `with the keyword case 'upper'`: all words back to one that joins; else the one after it: `2 days`.
         count = next((place for place, word in enumerate(near) if word in language().stop), 0)
         told = ["_".join(reversed(near[:count]))] if count and near[count] in _INTRODUCING else []
+        alone = len(near) == 1 or (len(near) == 2 and near[1] in _INTRODUCING)
+        if alone and not told and filled.given and near[0] not in language().verbs:
+            # `with id 42, page 3 and per 20`
+            told = [near[0]]
         after = value.literal.after if value.literal is not None else ""
         if value.literal is not None and value.literal.keyword:
             told = [value.literal.keyword]
@@ -135,7 +139,7 @@ def by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Fill
     dates = [value for value in values if value.literal is not None and value.literal.kind is Kind.DATE]
     if not dates or not {"year", "month", "day"} <= named.keys():
         return []
-    told = [int(piece) for piece in re.findall(r"\d+", dates[0].literal.text if dates[0].literal else "")]
+    told = [int(piece) for piece in re.findall(r"\d+", dates[0].code)]
     pieces = zip(("year", "month", "day", "hour", "minute", "second"), told, strict=False)
     given = tuple((named[name], str(number)) for name, number in pieces if name in named)
     others = [one for one in free if one.required and one.name not in {taken.name for taken, _ in given}]
@@ -154,7 +158,13 @@ def in_star(filled: Filled, item: Callable_, values: Sequence[Value]) -> list[Fi
         # One alone: the rest may be meant for what is done with the result.
         real.sort(key=lambda value: value.literal is None or value.literal.kind is not Kind.COLLECTION)
         ways += [[value] for value in real[:2]]
-    return [
+    dates = [value for value in real if value.literal is not None and value.literal.kind is Kind.DATE]
+    found = []
+    if dates and not filled.given:
+        # `Epoch(1957, 10, 4)`
+        pieces = tuple((star, str(int(piece))) for piece in re.findall(r"\d+", dates[0].code)[:3])
+        found = [replace(filled, given=pieces, used=(*filled.used, dates[0]), score=filled.score + USED)]
+    return found + [
         replace(
             filled,
             given=(*filled.given, *((star, value.code) for value in more)),

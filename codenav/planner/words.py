@@ -46,6 +46,8 @@ class Language:
     """`count`, `most`, `least`: the words that ask it of a collection."""
     families: tuple[frozenset[str], ...]
     """Words of programs that mean nearly the same, as stems."""
+    months: tuple[str, ...]
+    """Their names, in order."""
     spellings: Mapping[str, int | str]
     """Numbers and characters that are spelled out."""
     patterns: Mapping[str, str]
@@ -125,6 +127,7 @@ def language(name: str = "english") -> Language:
         weak=frozenset(data["weak"]),
         asked={kind: tuple(phrases) for kind, phrases in data["asks"].items()},
         families=tuple(frozenset(map(stem, family)) for family in data["families"]),
+        months=tuple(data["months"]),
         spellings=data["spellings"],
         patterns=data["patterns"],
     )

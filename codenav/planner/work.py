@@ -16,7 +16,7 @@ from codenav.planner.evidence import is_moment, is_tally, makes_files
 from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
-from codenav.planner.judging import ENOUGH, GOOD, ILLUSTRATED, SURE, certainty, doubt, ranked, room_for
+from codenav.planner.judging import ENOUGH, FORM, GOOD, ILLUSTRATED, SURE, certainty, chooses, doubt, ranked, room_for
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
@@ -365,6 +365,7 @@ class Work:
             score = meaning.score(item) + room_for(item, literals) + ILLUSTRATED * (bool(item.shown) + item.shown)
             # An object has few members: what else is in their names matters less.
             score += UNASKED / 2 * meaning.unasked(Described.item(item))
+            score += FORM * chooses(item, goal.values)
             score += LITERALLY * (meaning.literally(item) or item.name == "__call__")
             score += TALLY * (counts and is_tally(item))
             score -= CHANGES * any(part in CHANGING and not goal.meaning.nearest(part) for part in parts(item.name))

@@ -128,6 +128,9 @@ def way(value: Value, parameter: Parameter) -> Way:
             worth = 0.0
         # What came before is what a clause goes on with.
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
+    if value.is_loose and value.literal.text not in choices(parameter) and _is_proper(value, parameter):
+        # `a Haar wavelet`
+        return Way(value.code, WORD)
     if value.is_loose and (value.literal.text not in choices(parameter) or value.code == parameter.default):
         return Way(value.code, 0.0)
     if value.literal.kind is Kind.SPELLED and not (beside(value, parameter) or value.is_spelled_number):
@@ -151,6 +154,13 @@ def way(value: Value, parameter: Parameter) -> Way:
     return Way(best.code, worth, best.imports)
 
 
+def _is_proper(value: Value, parameter: Parameter) -> bool:
+    """Whether a word is a name, and the one beside it what a parameter that must be given is called."""
+    word = value.literal.text if value.literal is not None else ""
+    named = parameter.required and word[:1].isupper() and bool(value.literal and value.literal.before)
+    return named and by_words("str", parameter) >= UNTYPED and beside(value, parameter) == 1.0
+
+
 def fit(value: Value, parameter: Parameter) -> float:
     """How well a value goes with a parameter; 0 where it cannot."""
     return way(value, parameter).worth
@@ -158,6 +168,8 @@ def fit(value: Value, parameter: Parameter) -> float:
 
 def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> Iterator[Way]:
     yield Way(value.code, by_words(value.type, parameter))
+    if value.type == "str" and by_words("list", parameter) >= DECLARED and not by_words("str", parameter):
+        yield Way(f"[{value.code}]", AS_TEXT)
     if literal.kind is Kind.NUMBER and by_words("str", parameter) >= DECLARED:
         yield Way(repr(literal.text), AS_TEXT)
     if value.type == "str" and by_words("int", parameter) >= DECLARED and not by_words("str", parameter):
@@ -187,7 +199,7 @@ def choices(parameter: Parameter) -> frozenset[str]:
 
 def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
     """A date as an object."""
-    if datetime or len(literal.text) > 10:
+    if datetime or len(literal.code) > len("'2024-07-04'"):
         yield Way(f"datetime.fromisoformat({literal.code})", EXACT, ("from datetime import datetime",))
     else:
         yield Way(f"date.fromisoformat({literal.code})", EXACT, ("from datetime import date",))
@@ -213,9 +225,7 @@ def is_text(parameter: Parameter) -> bool:
     return bool(_TEXT.search(parameter.name))
 
 
-_WRITTEN = re.compile(
-    r"(?:^|_)out(?:put|file|path|fn|name)?(?:_|$)|^dest|_dest|^save_|(?:^|_)dst(?:_|$)", re.IGNORECASE
-)
+_WRITTEN = re.compile(r"(?:^|_)(?:out(?:put|file|path|fn|name)?|dst)(?:_|$)|(?:^|_)dest|^save_", re.IGNORECASE)
 """Names of parameters for files that are to be made."""
 _PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
 
@@ -359,7 +369,7 @@ def beside(value: Value, parameter: Parameter) -> float:
     said = any(
         worth >= NEXT and word not in known.verbs and known.likeness(word, other) == 1.0
         for word, worth in near
-        if word
+        if len(word) > 1
         for other in told
     )
     return max(named, TOLD * said)

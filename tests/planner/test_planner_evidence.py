@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_up import function, meaning, needs, values
 
 from codenav.planner.calls import Result
-from codenav.planner.evidence import direction, head_noun, makes_files, names_file, unused
+from codenav.planner.evidence import direction, head_noun, makes_files, meets_criterion, names_file, unused
 from codenav.planner.goals import Goal, Seen
 from codenav.planner.making import spoils
 from codenav.planner.reading import read
 from codenav.planner.survey import Callable_
+from codenav.planner.words import language
 from codenav.planner.writing import Value
 
 
@@ -70,6 +73,25 @@ def test_the_same_call_with_less_is_no_rival() -> None:
     assert not Seen.of(result(other_name(), asked, "np.float64(0.5)")).is_rival(best)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("-3", "np.float64(-3.0)"), ("'a\\nb'", "b'a\\nb'"), ("'+--+\\n|  |'", "+--+\n|  |")],
+)
+def test_what_shows_the_same_is_no_rival(one: str, other: str) -> None:
+    asked = goal("Rate [1, 2]")
+    text = replace(result(other_name(), asked, one), type="str" if one.startswith("'") else "int")
+    kind = "bytes" if other.startswith("b") else "float" if other.startswith("np") else "Table"
+    assert not Seen.of(replace(result(function("rate"), asked, other), type=kind)).is_rival(Seen.of(text))
+
+
+def test_how_many_of_a_unit_asks_for_a_measure() -> None:
+    asked = goal("How many seconds long is 'a.wav'?")
+    measure, other = function("duration", needs("path")), function("get", needs("path"))
+    known = language()
+    assert meets_criterion(replace(result(measure, asked, "0.375"), type="float"), asked, known) == 0
+    assert meets_criterion(replace(result(other, asked, "'long'"), type="str"), asked, known) == -1
+
+
 def other_name() -> Callable_:
     return function("weigh", needs("data"))
 
@@ -97,6 +119,7 @@ def test_a_file_that_was_to_be_made() -> None:
         ("save", "Show the size of a.txt", True),
         ("save", "Save a.txt", False),
         ("size", "Show the size of a.txt", False),
+        ("Writer", "Show the size of a.txt", True),
         ("register_size", "Show the size of 3", True),
         ("register_size", "Register the size 3", False),
     ],

@@ -58,6 +58,27 @@ def test_keywords_of_any_name_are_named_by_the_words_before_a_literal() -> None:
     assert first(shown, "Format 'select 1' of Kim 'upper'") in ("'select 1'", "'upper'")
 
 
+def test_keywords_one_after_the_other() -> None:
+    expand = function("expand", needs("uri", "str"), Parameter("given", "VAR_KEYWORD", False))
+    assert first(expand, "Expand 'a{id}' with id 42, page 3 and per 20") == "'a{id}', id=42, page=3, per=20"
+
+
+def test_a_name_beside_what_a_parameter_is_called_is_a_value() -> None:
+    dwt = function("dwt", needs("data", "list"), needs("wavelet"))
+    for request, arguments in (
+        ("Do a Haar wavelet transform of [3, 7]", "[3, 7], 'Haar'"),
+        ("Do a plain wavelet transform of [3, 7]", "[3, 7], x"),
+    ):
+        (clause,) = read(request)
+        given = [Value.of(literal) for literal in (*clause.literals, *clause.loose)]
+        assert fillings(dwt, given)[0].arguments({"wavelet": "x"}) == arguments
+
+
+def test_one_text_may_be_a_list_of_one() -> None:
+    convert = function("convert", needs("text", "str"), takes("extras", "None", "list[str]"))
+    assert first(convert, "Convert 'a' with the extra 'tables'") == "'a', extras=['tables']"
+
+
 def test_values_are_written_as_the_parameter_takes_them() -> None:
     assert first(function("parse", needs("number", "str")), "parse +442083661177") == "'+442083661177'"
     assert first(function("check", needs("number", "int")), "check '7894'") == "7894"
@@ -79,6 +100,8 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
         ("digest of '12'", "TypeError: '<' not supported between instances of 'str' and 'int'", "12"),
         ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'strftime'",
          "date.fromisoformat('2024-01-02')"),
+        ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'timetuple'",
+         "datetime.fromisoformat('2024-01-02')"),
         ("digest of a.csv", "AttributeError: 'str' object has no attribute 'read'", "Path('a.csv').open()"),
         ("digest of [1, 2]", "AttributeError: 'list' object has no attribute 'shape'", "np.array([1, 2])"),
         ("digest of 'a,b'", "AttributeError: 'str' object has no attribute 'read'", "StringIO('a,b')"),
@@ -212,6 +235,37 @@ def test_characters_and_numbers_that_are_spelled_out() -> None:
     assert fillings(slug, [*told, *loose])[0].arguments() == "'a b', separator='_', length=8"
 
 
+def test_a_spelled_number_goes_where_a_number_may_be_left_out() -> None:
+    chunk = function("chunk", needs("array", "list"), takes("size", "1", "int"))
+    for request, tried in (
+        ("Split [1, 2, 3] into groups of two", ["[1, 2, 3], size=2", "[1, 2, 3]"]),
+        ("Split the two in [1, 2]", ["[1, 2]"]),
+    ):
+        (clause,) = read(request)
+        given = [Value.of(literal) for literal in (*clause.literals, *clause.loose)]
+        assert [one.arguments() for one in fillings(chunk, given) if not one.missing] == tried
+
+
+def test_units_in_brackets_and_bounds_name_a_parameter() -> None:
+    water = function(
+        "water",
+        Parameter("h", "KEYWORD_ONLY", False, "float", "0.0", "Enthalpy, [kJ/kg]"),
+        Parameter("P", "KEYWORD_ONLY", False, "float", "0.0", "Pressure, [MPa]"),
+        Parameter("T", "KEYWORD_ONLY", False, "float", "0.0", "Temperature, [K]"),
+    )
+    assert first(water, "What is the density of water at 300 K and 3 MPa?") in ("P=3, T=300", "T=300, P=3")
+    ids = function("ids", needs("numbers", "list"), takes("alphabet", "''", "str"), takes("min_length", "0", "int"))
+    assert first(ids, "Make an id of [4, 8] of at least 12 characters") == "[4, 8], min_length=12"
+
+
+def test_what_is_there_is_not_written_over() -> None:
+    convert = function("convert", takes("output_file", "None", "str"), takes("input_file", "None", "str"))
+    assert first(convert, "Convert app.conf", "app.conf") == "input_file='app.conf'"
+    told = [one.arguments() for one in fillings(convert, values("Convert app.conf", "app.conf"))]
+    assert not any("output_file" in one for one in told)
+    assert "output_file='new.json'" in first(convert, "Convert app.conf to new.json", "app.conf")
+
+
 @pytest.mark.parametrize(
     ("request_", "flags"),
     [
@@ -234,6 +288,10 @@ def test_what_a_clause_says_of_what_is_true_or_false(request_: str, flags: list[
 def test_a_date_goes_where_year_month_and_day_are_asked_for() -> None:
     date = function("date", needs("year", "int"), needs("month", "int"), needs("day", "int"))
     assert first(date, "Convert 1399-12-30") == "1399, 12, 30"
+    assert first(date, "Convert 4 October 1957") == "1957, 10, 4"
+    epoch = function("epoch", Parameter("args", "VAR_POSITIONAL", False))
+    ways = [one.arguments() for one in fillings(epoch, values("The epoch of 4 October 1957"))]
+    assert {"1957, 10, 4", "'1957-10-04'"} <= set(ways)
 
 
 def test_that_something_has_to_be_made_is_never_left_out() -> None:

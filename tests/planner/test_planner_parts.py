@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
+import sys
 import xml.etree.ElementTree
+from pathlib import Path
 
 import pytest
 from made_up import function, meaning, needs
@@ -23,7 +26,7 @@ from codenav.planner.words import abbreviates, language, likeness, parts, segmen
         ("encode", "encoding", 1.0), ("pluralize", "plural", 1.0), ("cities", "city", 1.0), ("box", "boxes", 1.0),
         ("distance", "dist", 0.7), ("area", "arena", 0.0), ("is", "island", 0.0), ("describe", "description", 0.6),
         ("internal", "international", 0.6), ("position", "possible", 0.0), ("payment", "pmt", 0.7),
-        ("fmt", "format", 0.7), ("cnt", "can", 0.0),
+        ("fmt", "format", 0.7), ("cnt", "can", 0.0), ("setting", "set", 0.0), ("settings", "setting", 1.0),
     ],
 )  # fmt: skip
 def test_words_that_mean_the_same(one: str, other: str, expected: float) -> None:
@@ -51,6 +54,12 @@ def test_words_of_one_family() -> None:
     assert known.likeness("load", "read") == known.likeness("wide", "width") == 0.8
     assert known.likeness("load", "width") == 0.0
     assert known.likeness("reading", "read") == 1.0
+
+
+def test_a_part_of_a_name_that_begins_or_ends_with_a_word() -> None:
+    known = language()
+    assert known.within("filled", "fillchar") == known.within("format", "tablefmt") == 0.7
+    assert known.within("fill", "file") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -126,7 +135,8 @@ def ask(**question: object) -> Answers:
 def printed(**question: object) -> str:
     out = io.StringIO()
     space = {"tree": xml.etree.ElementTree.ElementTree(), "numbers": iter([1, 2]),
-             "nested": {"a.b": 1, 2: 3, "inner": {"deep": 4}}}  # fmt: skip
+             "nested": {"a.b": 1, 2: 3, "inner": {"deep": 4}}, "one": [{"city": "Oslo"}], "two": [{}, {}],
+             "half": functools.partial(int, base=2), "plain": len}  # fmt: skip
     with contextlib.redirect_stdout(out):
         exec(asking(question, first=True), space)
     return out.getvalue()
@@ -176,6 +186,36 @@ def test_what_a_dict_offers_are_its_keys_and_those_of_the_dicts_in_it() -> None:
         ("inner", "value", "nested", "nested['inner']"),
         ("deep", "value", "nested", "nested['inner']['deep']"),
     ]
+
+
+def test_what_a_list_offers_is_what_the_one_thing_in_it_does() -> None:
+    (city,) = ask(members="one").items
+    assert (city.name, city.kind, city.owner, city.expression) == ("city", "value", "one", "one[0]['city']")
+    assert ask(members="two").items == (), "of two nobody says which"
+
+
+def test_an_object_that_is_called_itself() -> None:
+    called, *_ = ask(members="half").items
+    assert (called.kind, called.owner, called.expression) == ("member", "half", "half.__call__")
+    (plain,) = ask(members="plain").items
+    assert plain.expression == "plain.__call__"
+    assert Described.item(called).name == "", "its name says nothing"
+
+
+def test_a_module_that_is_loaded_takes_no_name_from_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "juicer"
+    package.mkdir()
+    (package / "__init__.py").write_text("def juicer(fruit):\n    return fruit[0]\n")
+    (package / "juicer.py").write_text("def press(fruit):\n    return fruit\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = "from juicer import juicer"
+    ask(items=[("from juicer.juicer import press", "press")])
+    (item,) = ask(items=[(line, "juicer")]).items
+    assert item.kind == "function"
+    for name in [name for name in sys.modules if name.startswith("juicer")]:
+        del sys.modules[name]
 
 
 def test_what_else_makes_the_objects_of_a_class() -> None:

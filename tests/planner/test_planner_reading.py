@@ -107,9 +107,29 @@ def test_where_a_request_is_cut(request_: str, clauses: int) -> None:
     assert len(read(request_)) == clauses
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("4 October 1957", "'1957-10-04'"),
+        ("October 4, 1957", "'1957-10-04'"),
+        ("the 3rd of Feb. 2021", "'2021-02-03'"),
+        ("31 February 2020", None),
+        ("May 2020", None),
+    ],
+)
+def test_dates_in_words(text: str, code: str | None) -> None:
+    found = [literal for clause in read(f"What day was {text}?") for literal in clause.literals]
+    assert [literal.code for literal in found if literal.kind is Kind.DATE] == ([code] if code else [])
+
+
 def test_what_is_there_and_what_is_to_come_out() -> None:
     (clause,) = read("Change 'a' from camel case to the snake case with care")
     assert clause.aims == (frozenset({"camel", "case"}), frozenset({"snake"}))
+
+
+def test_what_is_turned_into_something_else_is_there() -> None:
+    (clause,) = read("Convert day 15 of month 8 of the lunar year 2024 to an ordinary date")
+    assert clause.aims == (frozenset(("day", "month", "lunar", "year")), frozenset(("ordinary", "date")))
 
 
 def test_clauses_that_belong_together() -> None:

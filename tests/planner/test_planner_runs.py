@@ -11,6 +11,7 @@ from PIL import Image
 
 import codenav as api
 from codenav.errors import SandboxUnavailable
+from codenav.planner import making
 from codenav.sandboxes import bubblewrap
 
 SHOP = '''
@@ -117,6 +118,19 @@ def write_bill(path: str, total: float) -> None:
     """Write the bill with its total to a file."""
     with open(path, "w") as file:
         file.write(f"{total:.2f}")
+
+
+class Scales:
+    """Scales for fruits."""
+
+    def __call__(self, fruits: int) -> float:
+        """The weight of some fruits in kg."""
+        return fruits * 0.25
+
+
+def find_customer(name: str) -> list:
+    """Find the customers of a name."""
+    return [{"name": name, "street": f"{name} Street"}]
 
 
 class Ledger:
@@ -232,6 +246,8 @@ def test_plain_requests_on_real_packages(request_: str) -> None:
         ("Is the receipt 'seven' in order?", "False"),
         ("What is the weight of the order '4 figs'?", "10.0"),
         ("How many slices does a cake of '1/8' have?", "8"),
+        ("What is the weight of 8 fruits on the scales?", "2.0"),
+        ("On which street does the customer 'Ann' live?", "Ann Street"),
         ("What is the checksum of 'abc' and is 'banana' ripe?", "38\nTrue"),
     ],
 )
@@ -341,6 +357,12 @@ def test_it_does_not_run_without_isolation_unless_that_is_asked_for(
             run("Is 'banana' ripe?", shop, confirm=lambda question: True)
     finally:
         bubblewrap.trouble.cache_clear()
+
+
+def test_a_bound_on_calls_ends_with_the_reason(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "ALL", 0)
+    result = run("Compute the checksum of 'abc'", shop)
+    assert (result.status, result.exit_code) == ("failed", 1) and "checksum(data)" in result.reason
 
 
 def test_a_bound_on_steps_ends_it(shop: Path) -> None:
