@@ -10,7 +10,8 @@ from pathlib import Path
 
 from codenav.actions import Action, Done, Step, Turn
 from codenav.limits import Limits
-from codenav.planner.work import GAVE_UP, Steps, Work
+from codenav.planner.answers import GAVE_UP, Steps
+from codenav.planner.work import Work
 from codenav.protocols import Environment
 
 NAME = "planner"

@@ -6,12 +6,13 @@ Everything is a generator of actions that is sent their observations, so that it
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator
 from dataclasses import replace
 
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
-from codenav.planner.calls import CHANGING, OPAQUE, Caller, Making, Result, changed_in, reason
+from codenav.planner.answers import GAVE_UP, Steps, ended
+from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
 from codenav.planner.evidence import is_moment, is_tally, makes_files
 from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
@@ -23,10 +24,6 @@ from codenav.planner.reading import Clause, asked_for, code_in, read
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, language, parts
 from codenav.planner.writing import OPENING, Value
-
-GAVE_UP = "FAILED: "
-"""What an answer begins with that is none."""
-Steps = Generator[Action, Observation, None]
 
 TARGETS, WIDE, DEEP = 10, 30, 10
 """Callables that are tried for a clause, of how many that may be as they are, and those for which others are called."""
@@ -118,30 +115,7 @@ class Work:
             else:
                 self._results.append(result)
                 before = goal
-        yield from self._done(failed)
-
-    def _done(self, failed: list[Goal]) -> Steps:
-        """The answers, or why there are none."""
-        if not self._results:
-            why = "\n".join(goal.told() for goal in failed)
-            yield Done(GAVE_UP + (why or "the request says nothing that could be looked for"))
-            return
-        shown: list[Result] = []
-        answers: list[str] = []
-        for one in self._finals():
-            if one.as_text:
-                one = yield from self._told(one)
-            told = yield from self._answer(one)
-            if told:
-                shown.append(one)
-                answers.append(told)
-        if not shown or shown[-1] is not self._results[-1]:
-            yield Done(f"{GAVE_UP}what came out says nothing of itself: {self._results[-1].repr}")
-            return
-        answer = "\n".join(answers)
-        yield CodeSummary(self._script(shown))
-        undone = "\n".join(goal.told() for goal in failed)
-        yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
+        yield from ended(self._caller, self._results, failed)
 
     def _saved(self, goal: Goal) -> Making:
         """A text or bytes from before, written to the file that is named; None where something else is asked for."""
@@ -208,43 +182,6 @@ class Work:
             last=clause.end >= self.clauses[-1].end,
             began=self._began,
         )
-
-    def _finals(self) -> list[Result]:
-        """The last result, and those before it that nothing went on with: `its title and its year`."""
-        *before, last = self._results
-        lines = [set(one.lines) for one in self._results]
-        told = [one for one in before if not (one.nothing or one.opaque)]
-        return [*(one for one in told if sum(one.lines[-1] in later for later in lines) == 1), last]
-
-    def _told(self, result: Result) -> Generator[Action, Observation, Result]:
-        """The text of an object: a value that a replay can be compared with."""
-        code = f"str({result.name})"
-        made, name, _ = yield from self._caller.assign(code, [])
-        if made is None:
-            return result
-        place = next(number for number, one in enumerate(self._results) if one is result)
-        lines = (*result.lines, f"{name} = {code}")
-        self._results[place] = replace(result, name=name, type="str", repr=made.repr, lines=lines)
-        return self._results[place]
-
-    def _answer(self, last: Result) -> Generator[Action, Observation, str]:
-        """What the last result says; empty where that is nothing."""
-        if last.printed and last.repr == "None":
-            return last.printed
-        shown = yield Code(f"print({last.name})")
-        answer = last.repr
-        if isinstance(shown, CodeObservation) and shown.execution.ok and shown.execution.stdout.strip():
-            answer = shown.execution.stdout.strip()
-        if last.files:
-            told = "" if last.nothing or last.repr == "None" or last.opaque else f"\n{answer}"
-            return f"wrote {', '.join(last.files)}{told}"
-        return "" if OPAQUE.fullmatch(answer) else answer
-
-    def _script(self, finals: Sequence[Result]) -> str:
-        lines = list(dict.fromkeys(line for result in self._results for line in result.lines))
-        imports = sorted(line for line in lines if line.startswith(("from ", "import ")))
-        shown = [f"print({one.name})" for one in finals if not (one.printed and one.repr == "None")]
-        return "\n".join([*imports, *(line for line in lines if line not in imports), *shown])
 
     def _clause(self, goal: Goal) -> Making:
         """The best result for a clause; None where nothing fits well enough."""
