@@ -7,8 +7,8 @@ Takes the development half and the tuning requests of `planner.py`, never the ha
 each request and tries far more than it does for a user; every result that it judges is a row: the evidence, and whether
 the answer's pattern accepts it. Two models are fitted. The first ranks: a softmax over the results of a request
 (Cao et al. 2007, Learning to rank, ListNet's top-one loss) and, weighed by it, a logistic loss, so that its value is a
-chance as well. The second says whether the best is claimed: a logistic model over its log odds, its lead over all
-results that read otherwise, and how many there are. The table is cross-validated in ten folds by package.
+chance as well. The second says whether the best is claimed: a logistic model over its log odds, its share among
+all that read otherwise (`judging.crowd`), and how many there are. The table is cross-validated in ten folds by package.
 """
 
 from __future__ import annotations
@@ -163,20 +163,19 @@ def ranking(asked: Sequence[Asked]) -> np.ndarray:
     return descend(slope, rows.shape[1])
 
 
-def lead(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
+def best(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
     """What the second model sees of a request, and whether the best result is right."""
-    from codenav.planner.judging import FARTHEST, MANY, UNRIVALLED
+    from codenav.planner.judging import MANY, crowd
 
     scores = one.evidence @ weights
-    best = int(scores.argmax())
-    others = [score for score, seen in zip(scores, one.seen, strict=True) if seen.is_rival(one.seen[best])]
-    gap = min(FARTHEST, scores[best] - max(others)) if others else UNRIVALLED
-    return np.array([scores[best], gap, len({seen.shown for seen in one.seen}) / MANY, 1.0]), one.right[best]
+    first = int(scores.argmax())
+    rivals = crowd(one.seen[first], scores[first], zip(one.seen, scores, strict=True))
+    return np.array([scores[first], rivals, len({seen.shown for seen in one.seen}) / MANY, 1.0]), one.right[first]
 
 
 def claiming(asked: Sequence[Asked]) -> np.ndarray:
     """The second model, from rankings that were fitted without the package that is asked."""
-    seen = [(*lead(weights, one), one.weight) for weights, held in folds(asked, INNER) for one in held]
+    seen = [(*best(weights, one), one.weight) for weights, held in folds(asked, INNER) for one in held]
     table, right, weight = (np.array(column) for column in zip(*seen, strict=True))
 
     def slope(weights: np.ndarray) -> np.ndarray:
@@ -205,7 +204,7 @@ def report(asked: Sequence[Asked]) -> None:
         first, second = ranking(known), claiming(known)
         for one in asked:
             if one.package in held:
-                row, right = lead(first, one)
+                row, right = best(first, one)
                 seen.append((1 / (1 + np.exp(-row @ second)), right, one.weight))
     real = [(chance, right) for chance, right, weight in seen if weight == 1.0]
     print(f"{len(real)} requests, {sum(one.right.any() for one in asked)} with a right result, the best one right in "
@@ -233,7 +232,7 @@ def main() -> None:
             "evidence": {name: round(float(value), 2) for name, value in zip([*names, "bias"], first, strict=True)},
             "claim": {
                 name: round(float(value), 2)
-                for name, value in zip(("worth", "gap", "tried", "bias"), second, strict=True)
+                for name, value in zip(("worth", "crowd", "tried", "bias"), second, strict=True)
             },
         }
         WEIGHTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")

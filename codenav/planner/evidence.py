@@ -30,7 +30,6 @@ _DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
 """In a name, of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
 _NAN = re.compile(r"\bnan\b")
 _CONTAINERS = ("list", "tuple", "dict", "set", "frozenset", "OrderedDict", "defaultdict", "Counter")
-_STANDARD = sys.stdlib_module_names
 LONG = 300
 """Characters of what is more than one would ask for."""
 _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
@@ -38,8 +37,18 @@ _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
 
 def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     """By name; nearly all between 0 and 1."""
+    return {
+        **_of_words(result, goal),
+        **_of_literals(result, goal),
+        **_of_calls(result, goal, known),
+        **_of_value(result, goal),
+        **_of_question(result, goal, known),
+    }
+
+
+def _of_words(result: Result, goal: Goal) -> dict[str, float]:
+    """How much of the clause the names and docstrings of the calls stand for, the last one's above all."""
     meaning, last = goal.meaning, result.calls[-1]
-    described = Described.item(last)
     met = met_beside(result)
     if not result.builtin:
         # `Which date is Easter?` is answered by a date.
@@ -48,99 +57,124 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
             word: max(met.get(word, 0.0), TYPE) for word in meaning.words for kind in kinds if likeness(word, kind) == 1
         }
     weights = meaning.weights
-    total = sum(weights.values()) or 1.0
     named = [meaning.in_name(call) for call in result.calls]
     stands = {word: max(met.get(word, 0.0), max(one[word] for one in named)) for word in meaning.words}
     head = next((word for word in meaning.words if weights[word] >= 0.5), "")
-    own = meaning.in_name(last)
-    best = max((meaning.score(call) for call in result.calls), default=0.0)
-    literals = len(goal.wanted)
-    left_out = len(unused(result, goal))
     noun = head_noun(goal.clause)
-    # A file has to be opened first.
-    opens = any(value.literal is not None and value.literal.there for value in result.used)
-    whether, is_bool = goal.clause.asks_whether, result.type in ("bool", "bool_")
-    counts = known.asks(goal.clause.bare) == "count"
-    asks_when = "when" in meaning.words[:1]
-    asks_amount = bool(re.match(known.patterns["amount"], goal.clause.bare, re.IGNORECASE))
-    number = is_number(result)
-    makes = bool(known.making & set(goal.meaning.words[:1]))
-    nothing = result.nothing
-    unasked = meaning.unasked(described)
-    wanted = [value for value in result.used if value in goal.wanted]
-    made_before = {call.expression for before in goal.earlier for call in before.calls}
-    other_number = _is_other_number(last, meaning.words)
-    keyed = last.expression.endswith("]")
+    own = named[-1]
+    owned = max(own.values(), default=0.0)
+    best = max((meaning.score(call) for call in result.calls), default=0.0)
+    unasked = meaning.unasked(Described.item(last))
     digits = set(_DIGITS.findall(last.name)) - set(re.findall(r"\d+", goal.clause.text))
-    heading = direction(last.name, wanted, goal.clause)
     given, got = goal.clause.aims
     returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
     reached = sum(max(own[word], returned[word]) for word in got) / len(got) if got else 0.5
     return {
         "share": meaning.share(result.calls, met),
-        "in_names": sum(weights[word] * stands[word] for word in meaning.words) / total,
+        "in_names": sum(weights[word] * stands[word] for word in meaning.words) / (sum(weights.values()) or 1.0),
         "head": max(stands.get(head, 0.0), 0.0) if head else 1.0,
-        "own": max(own.values(), default=0.0),
+        "own": owned,
         "gap": max(0.0, goal.top - best),
         "score": best,
         "unasked": min(unasked, 4),
         "digits": float(bool(digits)),
-        "exact": float(not unasked and max(own.values(), default=0.0) >= 0.8 and not other_number),
-        "unused": left_out,
-        "all_used": float(bool(literals) and not left_out),
+        "exact": float(not unasked and owned >= 0.8 and not _is_other_number(last, meaning.words)),
         "noun": own.get(noun, 0.0) if noun else 0.5,
         "no_noun": float(bool(noun) and stands.get(noun, 1.0) < MET),
-        "forward": float(heading > 0),
-        "backward": float(heading < 0),
         "target": reached,
         "source": max((own[word] for word in given), default=0.0) * (1 - reached),
-        "named_file": float(names_file(result)),
-        "main": float(is_main(last)),
-        "of_main": float(any(is_main(call) or _is_of_main(call) for call in result.calls)),
+    }
+
+
+def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
+    """Whether all that the clause gives went in, and each where it fits."""
+    left_out = len(unused(result, goal))
+    wanted = [value for value in result.used if value in goal.wanted]
+    heading = direction(result.calls[-1].name, wanted, goal.clause)
+    return {
+        "unused": left_out,
+        "all_used": float(bool(goal.wanted) and not left_out),
+        "forward": float(heading > 0),
+        "backward": float(heading < 0),
         "words": min(2, sum(value.is_word and not value.is_spelled_number for value in result.used)),
-        "container": float(result.type in _CONTAINERS),
-        "object": float(not result.builtin and not number),
-        "contains": float(_contains(result)),
-        "zero": float(number and result.repr.strip("'") in ("0", "0.0", "-1", "nan", "-1.0")),
-        "nan": float(bool(_NAN.search(result.repr[:LONG]))),
-        "long": float(len(result.repr) > LONG),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
-        "calls": max(0, len({call.expression for call in result.calls[:-1]} - made_before) - opens),
-        "prior": meaning.prior(described),
-        "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
-        "silent": float(result.opaque and goal.last and not result.files and not counts),
-        "counted": float(counts and result.type in ("int", "float")),
-        "measured": float(counts and number and not is_tally(last) and max(own.values(), default=0.0) < MET),
-        "same": float(result.same),
         "swapped": min(result.swapped, 2),
         "worst": result.worst,
         "packed": float(result.packed),
+        "elsewhere": float(bool(goal.earlier) and not result.linked and goal.clause.refers_back),
+        "unlinked": float(bool(goal.earlier) and not result.linked and not goal.clause.refers_back),
+    }
+
+
+def _of_calls(result: Result, goal: Goal, known: Language) -> dict[str, float]:
+    """What was called: whether it is what the package is for, or something that nobody asks for."""
+    last = result.calls[-1]
+    makes = bool(known.making & set(goal.meaning.words[:1]))
+    is_class = goal.last and last.kind == "class" and not makes
+    keyed = last.expression.endswith("]")
+    offered = last.kind in ("member", "value") and not keyed
+    # A file has to be opened first.
+    opens = any(value.literal is not None and value.literal.there for value in result.used)
+    made_before = {call.expression for before in goal.earlier for call in before.calls}
+    return {
+        "main": float(is_main(last)),
+        "of_main": float(any(is_main(call) or _is_of_main(call) for call in result.calls)),
+        "calls": max(0, len({call.expression for call in result.calls[:-1]} - made_before) - opens),
+        "prior": goal.meaning.prior(Described.item(last)),
+        "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
+        "holds": float(is_class and not tells(result)),
+        "class": float(is_class),
+        "inherited": float(offered and last.module.partition(".")[0] in sys.stdlib_module_names),
+        "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),
+        "private": float(any(re.match(r"_(?!_)", call.name) for call in result.calls)),
+        "shown": float(last.shown > 0),
+        "often_shown": max(call.shown for call in result.calls),
+        "key": float(last.kind == "value" and keyed),
+        "attribute": float(last.kind in ("value", "property") and not keyed),
+    }
+
+
+def _of_value(result: Result, goal: Goal) -> dict[str, float]:
+    """What came out: something new, of which kind, how long."""
+    nothing = result.nothing
+    return {
+        "named_file": float(names_file(result)),
+        "container": float(result.type in _CONTAINERS),
+        "object": float(not result.builtin and not is_number(result)),
+        "plain": float(result.type in _PLAIN),
+        "file": float(bool(result.files)),
+        "contains": float(_contains(result)),
+        "zero": float(is_number(result) and result.repr.strip("'") in ("0", "0.0", "-1", "-1.0", "nan")),
+        "nan": float(bool(_NAN.search(result.repr[:LONG]))),
+        "long": float(len(result.repr) > LONG),
+        "same": float(result.same),
         "none": float(nothing and result.repr == "None"),
         "empty": float(nothing and result.repr != "None"),
         "echo": float(result.echo or any(result.repr == before.repr for before in goal.earlier)),
-        "holds": float(goal.last and last.kind == "class" and not makes and not tells(result)),
-        "class": float(goal.last and last.kind == "class" and not makes),
-        "inherited": float(
-            last.kind in ("member", "value") and last.module.partition(".")[0] in _STANDARD and not keyed
-        ),
-        "generic": float(all(part in known.making for part in parts(last.name)) and last.kind != "class"),
-        "private": float(any(re.match(r"_(?!_)", call.name) for call in result.calls)),
+    }
+
+
+def _of_question(result: Result, goal: Goal, known: Language) -> dict[str, float]:
+    """Whether it is an answer of the kind that was asked for: yes or no, a number, a moment."""
+    clause = goal.clause
+    whether, is_bool = clause.asks_whether, result.type in ("bool", "bool_")
+    counts = known.asks(clause.bare) == "count"
+    when = "when" in goal.meaning.words[:1]
+    amount = bool(re.match(known.patterns["amount"], clause.bare, re.IGNORECASE))
+    number, last = is_number(result), result.calls[-1]
+    unnamed = max(goal.meaning.in_name(last).values(), default=0.0) < MET
+    return {
+        "silent": float(result.opaque and goal.last and not result.files and not counts),
+        "counted": float(counts and result.type in ("int", "float")),
+        "measured": float(counts and number and not is_tally(last) and unnamed),
+        "no_number": float(counts and result.type in ("bool", "str")),
         "not_asked_whether": float(is_bool and not whether),
         "no_yes_or_no": float(whether and not is_bool),
-        "no_number": float(counts and result.type in ("bool", "str")),
-        "elsewhere": float(bool(goal.earlier) and not result.linked and goal.clause.refers_back),
-        "unlinked": float(bool(goal.earlier) and not result.linked and not goal.clause.refers_back),
-        "shown": float(last.shown > 0),
-        "often_shown": max(call.shown for call in result.calls),
-        "plain": float(result.type in _PLAIN),
-        "file": float(bool(result.files)),
-        "key": float(last.kind == "value" and keyed),
-        "attribute": float(last.kind in ("value", "property") and not keyed),
-        "moment": float(asks_when and is_moment(result)),
-        "no_moment": float(asks_when and not is_moment(result)),
-        "amount": float(asks_amount and number),
-        "no_amount": float(asks_amount and not number),
+        "moment": float(when and is_moment(result)),
+        "no_moment": float(when and not is_moment(result)),
+        "amount": float(amount and number),
+        "no_amount": float(amount and not number),
     }
 
 

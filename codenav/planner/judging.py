@@ -36,8 +36,8 @@ LEAST = 0.2
 """How likely the best result has to be right by itself, however far it is ahead."""
 EXPLAINED = 0.3
 """The part of a clause that has to be explained."""
-FARTHEST, UNRIVALLED, MANY = 6.0, 3.0, 20
-"""How far ahead of the next one a result counts at most, and where there is no other; results that are many."""
+MANY = 20
+"""Results that are many."""
 MADE = 4.0
 """Added to the log odds of a result that made the file which was to be made, and taken off one that did not."""
 UNLIKELY = -0.3
@@ -125,19 +125,28 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
 
 
 def certainty(result: Result, worth: float, goal: Goal) -> float:
-    """How likely the best result is right, 0 to 1, seen beside the others: whether it is far ahead, and of how many."""
+    """How likely the best result is right, 0 to 1, seen beside the others: how many are as likely, and how many there
+    are."""
     share = goal.meaning.share(result.calls, met_beside(result))
     unexplained = share < EXPLAINED and not any(map(is_main, result.calls))
     if worth < LEAST or unused(result, goal) or makes_files(result, goal) < 0 or unexplained:
         # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
         return 0.0
     weights = _weights()["claim"]
-    best = Seen.of(result)
-    others = [_log_odds(other) for seen, other in goal.worths.items() if seen.is_rival(best)]
     own = _log_odds(worth)
-    gap = min(FARTHEST, own - max(others)) if others else UNRIVALLED
+    rivals = crowd(Seen.of(result), own, ((seen, _log_odds(other)) for seen, other in goal.worths.items()))
     tried = len({seen.shown for seen in goal.worths}) / MANY
-    return _logistic(weights["bias"] + weights["worth"] * own + weights["gap"] * gap + weights["tried"] * tried)
+    return _logistic(weights["bias"] + weights["worth"] * own + weights["crowd"] * rivals + weights["tried"] * tried)
+
+
+def crowd(best: Seen, own: float, others: Iterable[tuple[Seen, float]]) -> float:
+    """How many different answers are as likely as the best, 0 for none: minus the logarithm of its share in a softmax
+    of the log odds, in which what shows the same is one."""
+    odds = {best.shown: own}
+    for seen, other in others:
+        if seen.is_rival(best):
+            odds[seen.shown] = max(other, odds.get(seen.shown, other))
+    return math.log(sum(math.exp(other - own) for other in odds.values()))
 
 
 def _logistic(score: float) -> float:

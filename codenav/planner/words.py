@@ -176,11 +176,16 @@ def _cut(part: str, word: str, words: Collection[str]) -> list[str] | None:
         if part == word or len(form) < 3:
             return None
         first, last = part[len(form) :], part[: -len(form)]
-        if part.startswith(form) and (first in _GLUE or stem(first) in stems or _begins(first, words)):
+        if part.startswith(form) and (_is_piece(first, stems) or _begins(first, words)):
             return [word, first]
-        if part.endswith(form) and (last in _GLUE or stem(last) in stems or _begins(last, words)):
+        if part.endswith(form) and (_is_piece(last, stems) or _begins(last, words)):
             return [last, word]
     return None
+
+
+def _is_piece(piece: str, stems: Collection[str]) -> bool:
+    """Whether names are made of it: `to`, a word of the clause, or one that programs use: the digest of `hexdigest`."""
+    return piece in _GLUE or stem(piece) in stems or (len(stem(piece)) > 3 and stem(piece) in language().related)
 
 
 def _begins(piece: str, words: Collection[str]) -> bool:

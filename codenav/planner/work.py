@@ -164,6 +164,8 @@ class Work:
         """Whether a clause that nothing was found for only asks to see what is there: `and give its score`."""
         last = self._results[-1]
         shows = any(word in self._known.empty_verbs for word in goal.meaning.words)
+        # `print it as JSON` asks for something else.
+        shows = shows and not goal.clause.aims[1]
         return shows and not goal.wanted and goal.clause.refers_back and last.type in ("tuple", "dict", "list")
 
     def _goal(self, clause: Clause) -> Goal:
