@@ -113,7 +113,8 @@ def _of_calls(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     makes = bool(known.making & set(goal.meaning.words[:1]))
     is_class = goal.last and last.kind == "class" and not makes
     keyed = last.expression.endswith("]")
-    offered = last.kind in ("member", "value") and not keyed
+    # `and give the year` asks a date for just that.
+    offered = last.kind in ("member", "value") and not keyed and not goal.meaning.literally(last)
     # A file has to be opened first.
     opens = any(value.literal is not None and value.literal.there for value in result.used)
     made_before = {call.expression for before in goal.earlier for call in before.calls}

@@ -14,7 +14,7 @@ from codenav.planner.survey import Parameter
 from codenav.planner.writing import OPENING, Value, dates, is_target, opened
 
 _ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
-_BYTES = re.compile(r"bytes|UnicodeEncodeError|buffer protocol|before hashing|str to ")
+_BYTES = re.compile(r"bytes|PyBytes|UnicodeEncodeError|buffer protocol|before hashing|str to ")
 _TEXT = re.compile(
     rf"{_ASKS}\b(?:str|string|text)\b|(?:not|got) (?:an? )?'?(?:int|float)\b"
     r"|'(?:int|float)' (?:object )?(?:has no|is not (?:iterable|subscriptable))"

@@ -106,7 +106,9 @@ def with_flags(filled: Filled, flags: Sequence[tuple[Parameter, Value]]) -> list
 
 def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Filled]:
     """Tuples whose members are just what is required: a box from (0, 0) to (2, 3)."""
+    # Of literals in a row each goes to a parameter anyhow.
     held = [value for value in values if value.literal is not None and value.type in ("tuple", "list")]
+    held = [value for value in held if not value.members]
     members = [repr(member) for value in held for member in ast.literal_eval(value.code)]
     if len(required) < 2 or len(members) != len(required):
         return []

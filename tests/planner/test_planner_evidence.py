@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from made_up import function, meaning, needs, values
 from codenav.planner.calls import Result
 from codenav.planner.evidence import direction, head_noun, makes_files, meets_criterion, names_file, unused
 from codenav.planner.goals import Goal, Seen
+from codenav.planner.judging import crowd
 from codenav.planner.making import spoils
 from codenav.planner.reading import read
 from codenav.planner.survey import Callable_
@@ -71,6 +73,15 @@ def test_the_same_call_with_less_is_no_rival() -> None:
     other = Seen.of(result(function("weigh", needs("data")), asked, "0.7", one))
     assert not less.is_rival(best) and other.is_rival(best)
     assert not Seen.of(result(other_name(), asked, "np.float64(0.5)")).is_rival(best)
+
+
+def test_what_is_as_likely_speaks_against_the_best() -> None:
+    asked = goal("Rate [1, 2]")
+    best = Seen.of(result(function("rate"), asked, "1"))
+    same, other = (Seen.of(result(other_name(), asked, shown)) for shown in ("1.0", "2"))
+    assert crowd(best, 0.5, [(best, 0.5), (same, 0.5)]) == 0.0, "what shows the same is one"
+    assert crowd(best, 0.5, [(other, 0.5)]) == pytest.approx(math.log(2))
+    assert 0 < crowd(best, 0.5, [(other, -3.0)]) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,8 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
     ("call", "error", "other"),
     [
         ("digest of 'abc'", "TypeError: a bytes-like object is required, not 'str'", "'abc'.encode()"),
+        ("digest of 'abc'", "TypeError: argument 'password': 'str' object cannot be converted to 'PyBytes'",
+         "'abc'.encode()"),
         ("digest of 12", "TypeError: expected string or bytes-like object, got 'int'", "'12'"),
         ("digest of '12'", "TypeError: '<' not supported between instances of 'str' and 'int'", "12"),
         ("digest of 2024-01-02", "AttributeError: 'str' object has no attribute 'strftime'",
@@ -200,6 +202,12 @@ def test_literals_in_a_row_may_be_one_list() -> None:
     )
     told = "Make a slug of 'The way to go' and leave out the words 'the' and 'to'"
     assert first(slug, told) == "'The way to go', stopwords=['the', 'to']"
+
+
+def test_numbers_in_a_row_go_in_one_by_one() -> None:
+    rgb = function("rgb", needs("r"), needs("g"), needs("b"))
+    best = fillings(rgb, values("Which colour do the values 255, 136 and 0 give?"))[0]
+    assert (best.arguments(), len(best.used), best.packed) == ("255, 136, 0", 3, False)
 
 
 def test_two_pairs_may_be_two_lists() -> None:

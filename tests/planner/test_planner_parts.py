@@ -69,6 +69,8 @@ def test_a_part_of_a_name_that_begins_or_ends_with_a_word() -> None:
         ("xl_rowcol_to_cell", ["row", "column"], ["xl", "row", "col", "to", "cell"]),
         ("mergeoverlaps", ["merge", "overlap"], ["merge", "overlaps"]),
         ("category", ["cat"], ["category"]),
+        ("hexdigest", ["hash", "hex"], ["hex", "digest"]),
+        ("formation", ["form"], ["formation"]),
     ],
 )
 def test_names_written_as_one_word_are_cut_where_the_request_has_the_pieces(
