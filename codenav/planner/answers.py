@@ -32,7 +32,8 @@ def ended(caller: Caller, results: Sequence[Result], failed: Sequence[Goal]) -> 
             shown.append(kept[place])
             answers.append(told)
     if not shown or shown[-1] is not kept[-1]:
-        yield Done(f"{GAVE_UP}what came out says nothing of itself: {kept[-1].repr}")
+        silent = f"what came out says nothing of itself: {kept[-1].repr}"
+        yield Done(GAVE_UP + "\n".join(filter(None, [undone, silent])))
         return
     answer = "\n".join(answers)
     yield CodeSummary(script(kept, shown))

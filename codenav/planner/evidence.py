@@ -302,7 +302,11 @@ def tells(result: Result) -> bool:
     return any(piece.strip("'") not in given for piece in shown)
 
 
-def meets_criterion(result: Result, goal: Goal, known: Language) -> int:
+UNNAMED = -0.25
+"""How well a number that no name says to be a count answers how many there are."""
+
+
+def meets_criterion(result: Result, goal: Goal, known: Language) -> float:
     """1 where a call is named for what is to be highest or lowest, -1 where none is, or for what is to be counted."""
     wanted = criterion(goal.clause, known)
     if not wanted or wanted not in goal.meaning.words or wanted in met_beside(result):
@@ -310,7 +314,9 @@ def meets_criterion(result: Result, goal: Goal, known: Language) -> int:
     counts = known.asks(goal.clause.bare) == "count"
     if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
         # `How many seconds long is it?` asks for a measure; names of calls need not say the unit.
-        return 0 if counts and is_number(result) and result.calls[-1].module != "builtins" else -1
+        last = result.calls[-1]
+        measures = counts and is_number(result) and last.module != "builtins"
+        return 0 if measures and is_tally(last) else UNNAMED if measures else -1
     return int(not counts)
 
 

@@ -16,6 +16,7 @@ from codenav.planner.packing import (
     packed,
     spread,
     with_contents,
+    with_ending,
     with_flags,
     with_json,
     with_keywords,
@@ -83,6 +84,7 @@ def fillings(
     found += [*spread(required, values), *packed(item, values), *dates]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
     found = [way for one in found for way in (*with_contents(one), *with_json(one), one)]
+    found = [way for one in found for way in (one, *with_ending(one, item))]
     found = [way for one in found for way in (*with_flags(one, flags), one)]
     for one in sorted(found, key=lambda one: -one.score):
         kept.setdefault(tuple((parameter.name, code) for parameter, code in one.given), replace(one, signature=names))

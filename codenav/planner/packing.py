@@ -11,7 +11,7 @@ from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language
-from codenav.planner.writing import DECLARED, OPENING, UNTYPED, Value, by_words, content, is_text
+from codenav.planner.writing import DECLARED, OPENING, SENTINEL, UNTYPED, Value, by_words, content, is_text
 
 USED = 0.7
 """What it counts that a literal of the request is used."""
@@ -87,6 +87,21 @@ def with_json(filled: Filled) -> list[Filled]:
         return []
     imports = (*filled.imports, *OPENING, "import json")
     return [replace(filled, given=tuple(given), imports=imports, score=filled.score - 2 * CONTENTS)]
+
+
+_FORMAT = re.compile(r"(?:file_?|out_?)?(?:format|fmt|ext|extension|suffix|file_?type)|\w+_format")
+
+
+def with_ending(filled: Filled, item: Callable_) -> list[Filled]:
+    """The same with the ending of a new file as its format: `export('a.wav', format='wav')`."""
+    new = [value.literal for value in filled.used if value.literal and value.literal.kind is Kind.FILE]
+    free = [one for one in item.parameters if all(one.name != taken.name for taken, _ in filled.given)]
+    form = next((one for one in free if _FORMAT.fullmatch(one.name)), None)
+    if form is None or len(new) != 1 or new[0].there or by_words("str", form) < SENTINEL:
+        return []
+    code = repr(new[0].text.rpartition(".")[2].lower())
+    missing = tuple(one for one in filled.missing if one.name != form.name)
+    return [replace(filled, given=(*filled.given, (form, code)), missing=missing, score=filled.score - CONTENTS)]
 
 
 def with_flags(filled: Filled, flags: Sequence[tuple[Parameter, Value]]) -> list[Filled]:

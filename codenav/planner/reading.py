@@ -228,6 +228,9 @@ def _cuts(text: str, literals: list[Literal], known: Language) -> list[tuple[int
         at = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
         following = WORD.match(text, at)
         asks = re.match(known.patterns["question_after"], text[at:], re.IGNORECASE)
+        if asks and not any(starts[-1] <= begin < match.start() for begin, _ in covered):
+            # `Which amount and which currency are in 'EUR 3'?`
+            asks = None
         verb = following is not None and _is_verb(following, text, known)
         if match.group().strip() == ",":
             # That alone may stand within a question: `Which place, in degrees, does it name?`

@@ -154,6 +154,11 @@ def way(value: Value, parameter: Parameter) -> Way:
     return Way(best.code, worth, best.imports)
 
 
+_AMOUNT = re.compile(
+    r"indent|width|height|count|size|length|depth|level|limit|digits|decimals|^n$|^n_|^num_|^max_|^min_"
+)
+
+
 def _is_proper(value: Value, parameter: Parameter) -> bool:
     """Whether a word is a name, and the one beside it what a parameter that must be given is called."""
     word = value.literal.text if value.literal is not None else ""
@@ -171,7 +176,8 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
     if value.type == "str" and by_words("list", parameter) >= DECLARED and not by_words("str", parameter):
         yield Way(f"[{value.code}]", AS_TEXT)
     if literal.kind is Kind.NUMBER and by_words("str", parameter) >= DECLARED:
-        yield Way(repr(literal.text), AS_TEXT)
+        # A docstring may tell of one of two types: `indent`.
+        yield Way(repr(literal.text), AS_TEXT) if not _AMOUNT.search(parameter.name) else Way(value.code, AS_TEXT)
     if value.type == "str" and by_words("int", parameter) >= DECLARED and not by_words("str", parameter):
         inside = ast.literal_eval(value.code)
         if re.fullmatch(r"-?\d+(?:\.\d+)?", inside):

@@ -74,6 +74,19 @@ def test_a_name_beside_what_a_parameter_is_called_is_a_value() -> None:
         assert fillings(dwt, given)[0].arguments({"wavelet": "x"}) == arguments
 
 
+def test_the_ending_of_a_new_file_may_be_its_format() -> None:
+    export = function("export", takes("out_f", "None", "str"), takes("format", "'mp3'", "str"))
+    ways = [one.arguments() for one in fillings(export, values("Export it as back.wav"))]
+    assert "out_f='back.wav', format='wav'" in ways
+    there = [one.arguments() for one in fillings(export, values("Export back.wav", "back.wav"))]
+    assert not any("'wav'" in one for one in there), "nothing is to be made"
+
+
+def test_a_number_is_a_number_where_the_name_says_so() -> None:
+    dumps = function("dumps", needs("data", "dict"), takes("indent", "None", "string"))
+    assert first(dumps, "Dump {'a': 1} with an indent of 4") == "{'a': 1}, indent=4"
+
+
 def test_one_text_may_be_a_list_of_one() -> None:
     convert = function("convert", needs("text", "str"), takes("extras", "None", "list[str]"))
     assert first(convert, "Convert 'a' with the extra 'tables'") == "'a', extras=['tables']"

@@ -101,6 +101,7 @@ def test_what_only_asks_to_keep_what_came_before(request_: str, file: str | None
         ("Read 'a', sort it, and print it", 3),
         ("What is the title of 'a' and how many words has it?", 2),
         ("What is the sum of 'a' and is 'b' ripe?", 2),
+        ("Which amount and which currency are in 'EUR 3'?", 1),
     ],
 )
 def test_where_a_request_is_cut(request_: str, clauses: int) -> None:
