@@ -22,6 +22,8 @@ from guest_state import State
 
 IDLE_CHECK_SECONDS = 0.5
 """How often memory is summed between steps, where threads of the user may go on."""
+REMOVAL_SECONDS = 2.0
+"""For the folder of a session to be gone."""
 
 
 class Supervisor:
@@ -140,7 +142,12 @@ class Supervisor:
                 import shutil
 
                 for path in self._config["remove"]:
+                    until = time.monotonic() + REMOVAL_SECONDS
                     shutil.rmtree(path, ignore_errors=True)
+                    while os.path.exists(path) and time.monotonic() < until:
+                        # What was killed may have written on until it was gone.
+                        time.sleep(0.02)
+                        shutil.rmtree(path, ignore_errors=True)
         finally:
             os._exit(0)
 
