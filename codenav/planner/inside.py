@@ -105,9 +105,11 @@ def _unshadowed(module: str) -> Iterator[None]:
             importlib.import_module(package)
     holder = sys.modules.get(package)
     held = vars(holder).get(name) if holder is not None else None
-    yield
-    if held is not None and not inspect.ismodule(held):
-        setattr(holder, name, held)
+    try:
+        yield
+    finally:
+        if held is not None and not inspect.ismodule(held):
+            setattr(holder, name, held)
 
 
 def _items(items: list[list[str]]) -> Iterator[Answer]:
@@ -144,7 +146,7 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
         with contextlib.suppress(Exception):
             told = _told(value if inspect.isroutine(value) else value.__call__, value, "__call__", room)
             yield "", f"{expression}.__call__", {**told, "kind": "member"}
-        if not hasattr(type(value), "__dict__") or inspect.isroutine(value):
+        if inspect.isroutine(value):
             return
     for name in names:
         try:

@@ -56,7 +56,8 @@ class Language:
     `only_spoken` (where there is no literal) are a preposition and a word that may be a value; `saving` and `saved` are
     the words of a request to keep something, `target` stands before the name of what is to be written, `joining`
     between the members of a list, `reaching` between the two of a pair that `away` begins, `without` before what is not
-    wanted; `towards`, `away` and `aside` are prepositions before what is to come out, what is there, and anything else;
+    wanted; `towards`, `away` and `aside` are prepositions before what is to come out, what is there, and anything else,
+    and after `turning` comes what is there;
     `question_after` begins a question that is joined to something; `where` asks for the place of a definition,
     `question` are the words of such a question."""
 

@@ -111,3 +111,26 @@ def test_a_file_whose_copy_was_not_finished_comes_again(tmp_path):
     command = [sys.executable, "-c", TAKE_TWICE]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "[('f', 1)] (b'x', True) [] [('f', 1)]\n"
+
+
+KILLED = """
+import mmap, os, time
+import guest_linux
+pid = os.fork()
+if pid == 0:
+    held = mmap.mmap(-1, 512 << 20)
+    for at in range(0, len(held), 4096):
+        held[at] = 1
+    os.write(write, b"1")
+    time.sleep(600)
+os.read(read, 1)
+guest_linux.kill_all(set())
+print(os.path.exists(f"/proc/{pid}/statm") and open(f"/proc/{pid}/statm").read().split()[1])
+"""
+
+
+def test_what_is_killed_has_given_its_memory_back():
+    script = "import os; read, write = os.pipe()\n" + KILLED
+    command = [sys.executable, "-c", script]
+    told = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(GUEST)}, capture_output=True, text=True)
+    assert told.stdout.strip() in ("0", "False"), told.stderr

@@ -6,6 +6,7 @@ import ctypes
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
@@ -13,6 +14,8 @@ _IPC_RMID = 0
 _PAGE = resource.getpagesize()
 _INODE_BYTES = 1024
 """Of the kernel's memory, for each file of a tmpfs however small (Linux 5.10: 720 the inode, 192 its name)."""
+BUSY_ROUNDS, GONE_SECONDS = 100, 5.0
+"""Of killing without a pause, so that no process forks faster than it is found; for what is killed to be gone."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -97,16 +100,22 @@ def _children(pid: int) -> list[int]:
 def kill_all(spared: set[int]) -> None:
     """Kill every process inside but the spared ones, also those that fork while this runs.
 
-    They are stopped first, so that none can fork; a round that finds nothing new ends it.
+    They are stopped first, so that none can fork. It waits until they are gone, `GONE_SECONDS` at most: to give 1 GiB
+    back takes a process a tenth of a second, and until then it counts against the memory limit.
     """
-    for _ in range(100):
-        alive = [pid for pid in processes_inside() if pid not in spared and not _ended(pid)]
-        if not alive:
-            return
+    until = time.monotonic() + GONE_SECONDS
+    rounds = 0
+    while alive := [pid for pid in processes_inside() if pid not in spared and not _ended(pid)]:
         for signum in (signal.SIGSTOP, signal.SIGKILL):
             for pid in alive:
                 _signal(pid, signum)
         reap()
+        rounds += 1
+        if rounds > BUSY_ROUNDS:
+            # What could fork is stopped by now.
+            if time.monotonic() > until:
+                return
+            time.sleep(0.001)
 
 
 def remove_shared_memory() -> None:
