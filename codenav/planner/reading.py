@@ -77,7 +77,9 @@ class Clause:
                 found.append(Literal(Kind.WORD, word, repr(word), self.start + at))
         around = [replace(literal, start=literal.start - self.start) for literal in found]
         near = [one for literal in around for one in with_neighbours([literal], self.text)]
-        return tuple(replace(literal, start=literal.start + self.start) for literal in near)
+        # What a long text says again and again is one value.
+        once = {(one.text, one.before, one.after): one for one in reversed(near)}
+        return tuple(replace(one, start=one.start + self.start) for one in reversed(once.values()))
 
     @property
     def groups(self) -> tuple[tuple[Literal, ...], ...]:

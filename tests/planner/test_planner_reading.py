@@ -133,6 +133,13 @@ def test_what_is_turned_into_something_else_is_there() -> None:
     assert clause.aims == (frozenset(("day", "month", "lunar", "year")), frozenset(("ordinary", "date")))
 
 
+def test_a_word_that_is_said_again_and_again_is_one_value() -> None:
+    (clause,) = read("What is this about graphs " * 500)
+    assert len(clause.loose) < 10
+    (clause,) = read("Split it into two parts and two halves")
+    assert [literal.text for literal in clause.loose if literal.kind is Kind.SPELLED] == ["two", "two"]
+
+
 def test_clauses_that_belong_together() -> None:
     first, between, last = clauses = read("How good is 'fine'? Sort [2, 1]. Give the score")
     assert between.is_right_before(last, clauses) and not first.is_right_before(last, clauses)
