@@ -13,6 +13,7 @@ from typing import Any
 from codenav.actions import Action, Code, CodeObservation, Observation
 from codenav.execution import Execution, Outcome, Variable
 from codenav.planner.giving import BUILTIN
+from codenav.planner.guard import Guard
 from codenav.planner.survey import Answers, Callable_, answers, asking
 from codenav.planner.whether import attempt, complaint
 from codenav.planner.words import parts
@@ -24,6 +25,8 @@ OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re
 """What says nothing of itself."""
 _BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
 """What cannot even be shown was made of the wrong things."""
+LOST = "state lost"
+"""How the notice of a step begins, before which the sandbox was started again."""
 CHANGING = frozenset(
     ("add", "append", "clear", "create", "delete", "discard", "drop", "extend", "insert", "new", "pop", "push", "put",
      "read", "remove", "rename", "replace", "reset", "reverse", "set", "shuffle", "sort", "update", "write")
@@ -48,6 +51,8 @@ class Result:
     lines: tuple[str, ...]
     """Imports and calls that lead to it."""
     files: tuple[str, ...] = ()
+    overwrote: tuple[str, ...] = ()
+    """Files that were there, and that the last call has changed or removed; they are put back until it is chosen."""
     printed: str = ""
     """What the last call wrote to its standard output."""
     named: int = 0
@@ -121,9 +126,12 @@ Making = Generator[Action, Observation, Result | None]
 class Caller:
     """Runs calls in the sandbox, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard) -> None:
         self.count = 0
         """Calls that were made."""
+        self.undone = 0
+        """Those whose changes to files were taken back."""
+        self._guard = guard
         self._asked = False
         self._numbers = 0
         self._made: dict[str, tuple[Result | None, Execution | None]] = {}
@@ -139,8 +147,17 @@ class Caller:
         if not isinstance(observed, CodeObservation):
             return Answers()
         execution = observed.execution
-        self._asked = execution.ok or (self._asked and not execution.notice.startswith("state lost"))
+        self._notice(execution)
+        self._asked = execution.ok or self._asked
         return answers(execution.stdout) if execution.ok else Answers(failures=(reason(execution),))
+
+    def _notice(self, execution: Execution) -> None:
+        """Forget what the sandbox no longer has, where it had to be started again before a step."""
+        if execution.notice.startswith(LOST):
+            self._asked = False
+            self._made.clear()
+            self._members.clear()
+            self._guard.lost()
 
     def members(self, result: Result) -> Generator[Action, Observation, Answers]:
         """What an object offers."""
@@ -174,7 +191,10 @@ class Caller:
             # Another call has changed what this one is made on.
             yield Code("\n".join(call.lines))
             self._state[call.receiver] = call.lines
+        yield from self._guard.begin()
         made, name, execution = yield from self.assign(call.code, call.imports)
+        overwrote = yield from self._guard.after(call.item.name, execution)
+        self.undone += bool(overwrote)
         if execution is not None and execution.outcome is Outcome.TIMEOUT:
             # Once is enough.
             self._endless.add(call.item.expression)
@@ -183,7 +203,7 @@ class Caller:
         lines = tuple(dict.fromkeys((*call.lines, *call.imports, f"{name} = {call.code}")))
         done = Result(
             name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
-            tuple(execution.files), execution.stdout.strip(), call.named, call.guessed,
+            tuple(execution.files), overwrote, execution.stdout.strip(), call.named, call.guessed,
             same=bool(call.receiver) and made.repr == self._shown.get(call.receiver),
             swapped=call.swapped, worst=call.worst, packed=call.packed,
         )  # fmt: skip
@@ -257,6 +277,7 @@ class Caller:
         observed = yield Code("\n".join([*dict.fromkeys(imports), f"{name} = {expression}"]))
         if not isinstance(observed, CodeObservation):
             return None, name, None
+        self._notice(observed.execution)
         return changed_in(observed.execution, name), name, observed.execution
 
 

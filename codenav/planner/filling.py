@@ -30,8 +30,10 @@ from codenav.planner.writing import (
     Way,
     beside,
     by_words,
+    coded,
     fit,
     is_in_name,
+    is_name,
     way,
 )
 
@@ -134,14 +136,16 @@ def _placed(
         score, guess = written.worth, False
         if not parameter.required:
             counts = value.is_spelled_number and by_words("int", parameter) >= DECLARED
-            if value.is_word and not (value.imports or near or counts or is_asked_for(value, parameter)):
+            said = bool(value.imports or coded(value, parameter))
+            named = place == 0 and parameter.default == "None" and is_name(value)
+            if value.is_word and not (said or near or counts or named or is_asked_for(value, parameter)):
                 # It may be no value at all.
                 continue
             if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
                 continue
-            guess = not (near or value.imports or place == 0 or value.is_spelled_number)
+            guess = not (near or said or place == 0 or value.is_spelled_number)
             score += EXAMPLE * parameter.shown + FIRST * (place == 0)
-            score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not value.imports)
+            score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not said)
             score -= APART * (guess and any(value in group.members for group in values))
         here = (place, value.literal.start) if value.literal is not None and near < 1.0 else state.last
         swapped = (here[0] < state.last[0]) != (here[1] < state.last[1])
@@ -221,7 +225,7 @@ def _says(value: Value, item: Callable_) -> bool:
 
 def _last_resort(value: Value, parameter: Parameter, values: Sequence[Value], taken: Sequence[Value | None]) -> bool:
     """Whether a word of the request, if it is one, may be a value here: no literal that is left fits as well."""
-    if not value.is_word:
+    if not value.is_word or coded(value, parameter):
         return True
     return not any(
         other.literal is not None and not other.is_word and other not in taken and fit(other, parameter) >= UNTYPED

@@ -48,6 +48,8 @@ _ASIDE = re.compile(
     r"(?:^|[./])(?:tests?|testing|conftest|_vendor|vendor(?:ed)?|examples?|benchmarks?)(?:[./]|$)|(?:^|[./])test_"
 )
 _KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
+_OBJECTS = re.compile(r"_?[A-Za-z]\w*")
+"""Names of objects that a module holds."""
 _HELPERS = frozenset(
     ("to", "from", "get", "is", "of", "by", "as", "the", "a", "for", "with", "in", "make", "calc", "do")
 )
@@ -71,6 +73,8 @@ def queries(words: Sequence[str], known: Language) -> list[str]:
         # Names that are written as one word: `getpixel`.
         inside = " OR ".join(f"name: *{stem(word)}*" for word in nouns[:3] if len(stem(word)) > 3)
         told.append(f"(type: ({kinds})) AND ({inside or f'name: {nouns[-1]}*'} OR {files})")
+        # An object of a module may be called as well.
+        told.append(f"(type: {BlockKind.ASSIGNMENT.value}) AND name: ({' OR '.join(nouns)})")
     return list(dict.fromkeys(told)) if chosen else []
 
 
@@ -281,7 +285,12 @@ def candidates(blocks: Iterable[CodeBlock], meaning: Meaning, *, limit: int) -> 
     """The blocks that can be called, those first that explain most; one for each name that is imported."""
     found: dict[tuple[str, str], tuple[float, CodeBlock]] = {}
     for block in blocks:
-        if block.kind not in _KINDS or not block.import_line or _ASIDE.search(f"{block.path}.{module_of(block)}"):
+        is_object = block.kind is BlockKind.ASSIGNMENT and bool(_OBJECTS.fullmatch(block.qualname))
+        if (
+            not (block.kind in _KINDS or is_object)
+            or not block.import_line
+            or _ASIDE.search(f"{block.path}.{module_of(block)}")
+        ):
             continue
         if block.name.startswith("__") and block.name != "__call__":
             continue

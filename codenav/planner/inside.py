@@ -242,10 +242,11 @@ def _module(found: list[Found], seen: set[Any], module: str) -> None:
             loaded = importlib.import_module(module)
     except BaseException:
         return
-    public = getattr(loaded, "__all__", None)
-    for name in list(public if public is not None else dir(loaded))[:MOST_NAMES]:
-        if isinstance(name, str) and not name.startswith("_"):
-            _public(found, seen, module, name, getattr(loaded, name, None), public is not None)
+    # Some list the values instead of their names.
+    public = [name for name in getattr(loaded, "__all__", ()) if isinstance(name, str)]
+    for name in (public or dir(loaded))[:MOST_NAMES]:
+        if not name.startswith("_"):
+            _public(found, seen, module, name, getattr(loaded, name, None), bool(public))
 
 
 def _compiled(packages: list[str]) -> list[str]:

@@ -293,7 +293,9 @@ def with_neighbours(literals: list[Literal], text: str) -> Iterator[Literal]:
         before = [match.group().lower() for match in WORD.finditer(text[begin : literal.start])]
         ended = literal.start + len(literal.text)
         end = literal.start + len(literal.text)
-        after = WORD.match(text[end : end + 40].lstrip())
+        rest = text[end : end + 40].lstrip()
+        # `[70, 85] weighted by [1, 2]` says what the second one is.
+        after = None if re.match(language().patterns["passing"], rest, re.IGNORECASE) else WORD.match(rest)
         yield Literal(
             literal.kind,
             literal.text,

@@ -15,7 +15,9 @@ from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags, type_words
 from codenav.planner.goals import Goal, shape
+from codenav.planner.guard import SPOILING
 from codenav.planner.judging import SURE, judged
+from codenav.planner.literals import Kind
 from codenav.planner.makers import MAKERS, makers
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
@@ -36,11 +38,6 @@ SECONDS = 60.0
 
 LOADERS = frozenset(("parse", "load", "read", "open", "from", "import", "feed", "add", "set", "update", "fit", "loads"))
 """Words in the names of methods that fill an empty object."""
-SPOILING = frozenset(
-    ("save", "write", "dump", "export", "store", "remove", "delete", "unlink", "truncate", "overwrite", "rename", "set",
-     "unset", "create", "clear", "touch", "move")
-)  # fmt: skip
-"""Words in the names of what may write to a file or remove it."""
 _SPOILERS = re.compile(r"writer|saver|dumper|exporter|remover|deleter|\w+writer")
 """Names of classes that do."""
 SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete", "clear", "reset", "install", "patch"))
@@ -99,7 +96,7 @@ class Maker:
         """A member of a result."""
         if item.kind == "value":
             call = Call(item, item.expression, (), owner.lines, owner.calls, self._used(owner, goal), owner.name)
-            done, _ = yield from self._caller.run(call)
+            done, _ = yield from self._run(call, goal)
             return done
         best: Result | None = None
         without = [value for value in values if value.code != owner.name]
@@ -193,20 +190,25 @@ class Maker:
             worst,
             packed,
         )
-        done, execution = yield from self._caller.run(call)
+        done, execution = yield from self._run(call, goal)
         if checks(item, goal.clause) and (said := (yield from self._caller.whether(call, done, execution))) is not None:
             return said
         if done is not None or execution is None or execution.error is None:
             return done
         goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
-        done = None if given else (yield from self._mended(call, head, filled, execution))
+        done = None if given else (yield from self._mended(call, head, filled, execution, goal))
         return done or (yield from self._lifted(item, filled, goal, values, depth, owner, execution))
 
-    def _mended(self, call: Call, head: str, filled: Filled, execution: Execution) -> Making:
+    def _run(self, call: Call, goal: Goal) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
+        """A call, unless it changes a file that is there though nobody asked for that."""
+        done, execution = yield from self._caller.run(call)
+        return (None if done is not None and done.overwrote and not overwrites(goal) else done), execution
+
+    def _mended(self, call: Call, head: str, filled: Filled, execution: Execution, goal: Goal) -> Making:
         """The call with its arguments written as the message asks for them."""
         for other in mended(filled, execution):
             again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
-            done, _ = yield from self._caller.run(again)
+            done, _ = yield from self._run(again, goal)
             if done is not None:
                 return done
         return None
@@ -378,6 +380,14 @@ def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
         return False
     spoiling = [part for part in name if part in SPOILING or _SPOILERS.fullmatch(part)]
     return bool(spoiling) and not any(map(goal.meaning.nearest, spoiling))
+
+
+def overwrites(goal: Goal) -> bool:
+    """Whether a clause asks for a change of what is there: it says that something is to be written, and names no new
+    file for that."""
+    literals = [value.literal for value in goal.wanted if value.literal is not None]
+    new = any(literal.kind is Kind.FILE and not literal.there for literal in literals)
+    return not new and any(map(goal.meaning.nearest, SPOILING))
 
 
 def _is_a(result: Result, parameter: Parameter) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from codenav.blocks import CodeBlock
 from codenav.planner.calls import Caller, Result
 from codenav.planner.examples import Examples, illustrated
 from codenav.planner.finding import Meaning, candidates, module_of, queries
+from codenav.planner.giving import BUILTIN
 from codenav.planner.goals import Goal
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, parts, stem
@@ -28,6 +30,8 @@ MOST_FOREIGN = 10
 """Callables of other packages that are asked about, because examples use them."""
 SEARCHES = 6
 """That are made for a clause."""
+ALIKE = 3
+"""Constants of which each begins with the same word."""
 EVERYTHING = "type: (FUNCTION OR CLASS)"
 
 
@@ -163,31 +167,35 @@ class Pool:
         return frozenset(item.name.lower() for item in self.surveys.values() if item.kind == "class")
 
     def constants(self, goal: Goal) -> Iterable[Value]:
-        """Members of enumerations, and constants of classes, that a word of the clause names."""
+        """Members of enumerations, constants of classes and of modules, that a word of the clause names."""
+        heads = Counter(parts(item.name)[0] for item in self.surveys.values() if _is_constant(item))
         for item in self.surveys.values():
             owner = item.expression.rpartition(".")[0]
-            if item.kind != "object" or not owner:
+            if item.kind != "object" or not (owner or _is_constant(item)):
                 continue
             class_ = next((one for key, one in self.surveys.items() if key[1] == owner), None)
-            if item.returns != owner.rpartition(".")[2] and (class_ is None or class_.parameters):
+            if owner and item.returns != owner.rpartition(".")[2] and (class_ is None or class_.parameters):
                 # A class that holds nothing but constants, or an enumeration.
                 continue
-            named = [
-                word
-                for part in parts(item.name)
-                for word in goal.meaning.words
-                if self.known.likeness(word, part) >= 0.8
-            ]
+            own = parts(item.name)
+            if not owner and heads[own[0]] >= ALIKE and len(own) > 1:
+                # `OPT_SORT_KEYS`, `OPT_INDENT_2`
+                del own[0]
+            each = [[word for word in goal.meaning.words if self.known.likeness(word, part) >= 0.8] for part in own]
+            whole = [word for word in goal.meaning.words if word == item.name.lower()]
+            named = [word for words in each for word in words] if owner or all(each) else whole * len(own)
             literal = next(
                 (
                     value.literal
                     for value in goal.values
-                    if value.is_word and value.literal is not None and value.literal.text == item.name
+                    if value.is_word and value.literal is not None and value.literal.text.lower() == item.name.lower()
                 ),
                 None,
             )
-            if named and len(named) >= len(parts(item.name)):
-                yield Value(item.expression, owner, literal, (item.import_line,), frozenset(named))
+            if named and len(named) >= len(own):
+                # `OPT_SORT_KEYS` goes where options go, a module's object where its class is asked for.
+                type_ = owner or (parts(item.name)[0] if item.returns in BUILTIN else item.returns)
+                yield Value(item.expression, type_, literal, (item.import_line,), frozenset(named))
 
     def constructors(self, class_: str) -> Generator[Action, Observation, None]:
         """Ask a class for all that makes its objects."""
@@ -206,6 +214,12 @@ class Pool:
             if item.kind == "object" and item.returns == class_:
                 return Result(item.expression, class_, "", (item,), frozenset(), (item.import_line,))
         return None
+
+
+def _is_constant(item: Callable_) -> bool:
+    """Whether it is a module's, in capitals or of a class that is not Python's own."""
+    alone = item.kind == "object" and "." not in item.expression and bool(parts(item.name))
+    return alone and (item.name.isupper() or item.returns not in BUILTIN)
 
 
 def _outer(module: str) -> str:

@@ -50,6 +50,8 @@ class Language:
     """Their names, in order."""
     spellings: Mapping[str, int | str]
     """Numbers and characters that are spelled out."""
+    codes: Mapping[re.Pattern[str], Mapping[str, str]]
+    """Of parameters whose names a pattern finds: the codes that words stand for, `fr` for French."""
     patterns: Mapping[str, str]
     """Regular expressions, read without regard to case: `whether` begins what is answered with yes or no, `when` a
     question for a time, `amount` one for a number, `back` speaks of what came before, `result` names it; `spoken` and
@@ -57,7 +59,7 @@ class Language:
     the words of a request to keep something, `target` stands before the name of what is to be written, `joining`
     between the members of a list, `reaching` between the two of a pair that `away` begins, `without` before what is not
     wanted; `towards`, `away` and `aside` are prepositions before what is to come out, what is there, and anything else,
-    and after `turning` comes what is there;
+    and after `turning` comes what is there; `passing` are words that belong to the literal after them;
     `question_after` begins a question that is joined to something; `where` asks for the place of a definition,
     `question` are the words of such a question."""
 
@@ -130,6 +132,7 @@ def language(name: str = "english") -> Language:
         families=tuple(frozenset(map(stem, family)) for family in data["families"]),
         months=tuple(data["months"]),
         spellings=data["spellings"],
+        codes={re.compile(names, re.IGNORECASE): codes for names, codes in data["codes"].items()},
         patterns=data["patterns"],
     )
 

@@ -13,11 +13,13 @@ from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Ob
 from codenav.blocks import BlockKind
 from codenav.planner.answers import GAVE_UP, Steps, ended
 from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
-from codenav.planner.evidence import is_moment, is_tally, makes_files
+from codenav.planner.evidence import is_moment, is_tally, makes_files, unused
 from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
+from codenav.planner.guard import Guard
 from codenav.planner.judging import ENOUGH, FORM, GOOD, ILLUSTRATED, SURE, certainty, chooses, doubt, ranked, room_for
+from codenav.planner.literals import TEXTS, Kind, Literal
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
@@ -62,7 +64,7 @@ class Work:
         self._known = known or language()
         self._request = request
         self.clauses = read(request, files=files, lists=self._known)
-        self._caller = Caller()
+        self._caller = Caller(Guard(files))
         self._pool = Pool(self._caller, self._known, packages)
         self._maker = Maker(self._caller, self._pool)
         self._results: list[Result] = []
@@ -100,12 +102,14 @@ class Work:
         before: Goal | None = None
         for clause in self.clauses:
             goal = self._goal(clause)
+            follows = bool(failed) and failed[-1].clause.is_right_before(clause, self.clauses)
             result = yield from self._saved(goal)
-            if result is None:
+            if result is None and not (follows and clause.refers_back):
                 result = yield from self._clause(goal)
             if result is None and before is not None:
                 result = yield from self._otherwise(before, goal)
-            if result is None and failed and failed[-1].clause.is_right_before(clause, self.clauses):
+            if result is None and follows:
+                # `it` is what is not there yet.
                 goal, result = yield from self._with(failed[-1], goal)
                 if result is not None:
                     failed.pop()
@@ -123,12 +127,27 @@ class Work:
         target = goal.clause.saved_to
         if before is None or target is None or before.type not in ("str", "bytes"):
             return None
-        method = "write_text" if before.type == "str" else "write_bytes"
-        lines = (*OPENING, f"Path({target.code}).{method}({before.name})")
+        return (yield from self._put(before, target))
+
+    def _put(self, result: Result, file: Literal) -> Making:
+        """A text or bytes, written to a file."""
+        method = "write_text" if result.type == "str" else "write_bytes"
+        lines = (*OPENING, f"Path({file.code}).{method}({result.name})")
         observed = yield Code("\n".join(lines))
         if not isinstance(observed, CodeObservation) or not observed.execution.ok:
             return None
-        return replace(before, lines=(*before.lines, *lines), files=tuple(observed.execution.files))
+        return replace(result, lines=(*result.lines, *lines), files=tuple(observed.execution.files))
+
+    def _written(self, result: Result, goal: Goal) -> Making:
+        """A result that is just what the new file is to hold which the clause names: with that file; else None."""
+        left = unused(result, goal)
+        file = next((value.literal for value in left if value.literal and value.literal.kind is Kind.FILE), None)
+        if len(left) != 1 or file is None or file.there or result.nothing or result.echo:
+            return None
+        if result.type == "bytes" or (result.type == "str" and file.text.rpartition(".")[2].lower() in TEXTS):
+            made = yield from self._put(result, file)
+            return None if made is None else replace(made, used=made.used | left)
+        return None
 
     def _otherwise(self, before: Goal, goal: Goal) -> Making:
         """The clause again, with something else for the one before it; then both as one."""
@@ -240,8 +259,9 @@ class Work:
         return (yield from self._finished(result, goal))
 
     def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
-        """The result, made anew where more `calls` were made than its own: they may have changed objects and files."""
-        if calls <= len(result.calls):
+        """The result, made anew where more `calls` were made than its own: they may have changed objects; or where what
+        a call has written was taken back."""
+        if calls <= len(result.calls) and not self._caller.undone:
             return result
         observed = yield Code("\n".join(result.lines))
         if not isinstance(observed, CodeObservation) or not observed.execution.ok:

@@ -16,6 +16,8 @@ GOES_ON = 0.4
 """Added for the result of an earlier clause."""
 AS_TEXT = 0.6
 """What a number is worth as a text, and a text as a number."""
+CODED = 0.8
+"""What a code is worth that a word stands for."""
 WORD = 0.4
 """Factor where the value may as well be a word of the request."""
 AS_PATH = 0.2
@@ -96,7 +98,7 @@ class Value:
         if literal.kind is Kind.DATE:
             return cls(literal.code, "date", literal)
         words = frozenset(word_parts(literal)) if literal.kind is Kind.CODE else frozenset[str]()
-        if literal.kind is Kind.SPELLED:
+        if literal.kind in (Kind.SPELLED, Kind.WORD):
             words = frozenset((literal.text.lower(),))
         return cls(literal.code, type(ast.literal_eval(literal.code)).__name__, literal, (), words)
 
@@ -123,11 +125,15 @@ def way(value: Value, parameter: Parameter) -> Way:
     if value.literal is None or value.imports:
         worth = EXACT if re.search(rf"\b{re.escape(value.type)}\b", wanted) else by_words(value.type, parameter)
         named = _of_name(value, parameter) + BESIDE * (beside(value, parameter) == 1.0)
+        if named and value.imports:
+            worth = max(worth, UNTYPED)
         if value.words and worth < EXACT and not named:
             # A constant goes where its class is asked for.
             worth = 0.0
         # What came before is what a clause goes on with.
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
+    if code := coded(value, parameter):
+        return Way(repr(code), CODED)
     if value.is_loose and value.literal.text not in choices(parameter) and _is_proper(value, parameter):
         # `a Haar wavelet`
         return Way(value.code, WORD)
@@ -157,6 +163,23 @@ def way(value: Value, parameter: Parameter) -> Way:
 _AMOUNT = re.compile(
     r"indent|width|height|count|size|length|depth|level|limit|digits|decimals|^n$|^n_|^num_|^max_|^min_"
 )
+
+
+@lru_cache(maxsize=10_000)
+def coded(value: Value, parameter: Parameter) -> str:
+    """The code that a word stands for where a parameter takes such codes: `fr` for French, `EUR` for euros."""
+    if not value.is_word or value.literal is None or by_words("str", parameter) < SENTINEL:
+        return ""
+    if value.literal.text in choices(parameter):
+        return ""
+    word = value.literal.text.lower()
+    found = (codes[word] for names, codes in language().codes.items() if word in codes and names.search(parameter.name))
+    return next(found, "")
+
+
+def is_name(value: Value) -> bool:
+    """Whether a word that may be a value is a name: `of Mongolia`."""
+    return value.is_word and value.literal is not None and bool(re.fullmatch(r"[A-Z][a-z]+", value.literal.text))
 
 
 def _is_proper(value: Value, parameter: Parameter) -> bool:
@@ -256,7 +279,8 @@ def content(value: Value, parameter: Parameter) -> str:
     ending = literal.text.rpartition(".")[2]
     if not _CONTENT.search(parameter.name) and parameter.name not in ("args", "arg", ending):
         return ""
-    binary = "bytes" in parameter.type or literal.text.rpartition(".")[2].lower() not in TEXTS
+    plain = ending.lower() in TEXTS or bool(re.search(r"\bstr\b", parameter.type))
+    binary = "bytes" in parameter.type or not plain
     return f"Path({literal.code}).read_{'bytes' if binary else 'text'}()"
 
 
@@ -292,8 +316,14 @@ def _is_open_file(parameter: Parameter) -> bool:
 
 def _of_name(value: Value, parameter: Parameter) -> float:
     """Whether the class of a result names the parameter: a `Basket` for `basket`."""
+    own = parts(value.type)[-1:]
     return BESIDE * max(
-        (likeness(one, other) for one in parts(value.type)[-1:] for other in parts(parameter.name)), default=0.0
+        (
+            1.0 if len(one) > 2 and other.startswith(one) else likeness(one, other)
+            for one in own
+            for other in parts(parameter.name)
+        ),
+        default=0.0,
     )
 
 
