@@ -25,6 +25,8 @@ _COUNTING = frozenset(("count", "size", "len", "length", "total", "num", "number
 """Words in the names of what counts whatever its object holds."""
 _MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
 """Types of what answers when something is."""
+_DATED = re.compile(r"'\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?'")
+"""A text that says so."""
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
 _DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
 """In a name, of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
@@ -211,7 +213,8 @@ _DIRECTED = (
     re.compile(r"(?P<given>\w+?)(?:_?to_|2|_2_|To(?=[A-Z]))(?P<got>\w+)"),
     re.compile(r"(?P<got>\w+?)(?:_from_|From(?=[A-Z]))(?P<given>\w+)"),
     re.compile(r"(?:from_?)(?P<given>\w+)(?P<got>)", re.IGNORECASE),
-    re.compile(r"(?:to_?|as_)(?P<got>\w+)(?P<given>)", re.IGNORECASE),
+    # `to_json`, `toJSON`, `tojson`, and not `top_names`.
+    re.compile(r"(?:[Tt]o_|[Tt]o(?=[A-Z\d]|[a-z]+$)|[Aa]s_)(?P<got>\w+)(?P<given>)"),
 )
 
 
@@ -277,7 +280,7 @@ def _is_other_number(item: Callable_, words: Sequence[str]) -> bool:
 
 def is_moment(result: Result) -> bool:
     """Whether it says when something is."""
-    return bool(_MOMENT.fullmatch(result.type))
+    return bool(_MOMENT.fullmatch(result.type)) or bool(_DATED.fullmatch(result.repr))
 
 
 def is_number(result: Result) -> bool:

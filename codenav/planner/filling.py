@@ -20,6 +20,7 @@ from codenav.planner.packing import (
     with_flags,
     with_json,
     with_keywords,
+    with_names,
 )
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import parts
@@ -81,7 +82,8 @@ def fillings(
         if all(_last_resort(value, one, values, state.used) for one, value, _ in state.pairs):
             plain = _filled(state, free, values, classes)
             left = [one for one in values if one not in plain.used and not one.members]
-            found += [with_keywords(plain, item, left), plain, *in_star(plain, item, left)]
+            found += [with_keywords(plain, item, left), plain]
+            found += [*in_star(plain, item, left), *with_names(plain, item, left)]
     required = [one for one in free if one.required]
     found += [*spread(required, values), *packed(item, values), *dates]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
@@ -168,7 +170,7 @@ def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], c
     return Filled(
         tuple((parameter, written.code) for parameter, _, written in state.pairs),
         missing,
-        tuple(one for value in state.used for one in (value.members or (value,))),
+        tuple(one for parameter, value, _ in state.pairs for one in _as_used(value, parameter)),
         score,
         tuple(line for _, _, written in state.pairs for line in written.imports),
         sum(_is_named(value, parameter) for parameter, value, _ in state.pairs),
@@ -176,6 +178,13 @@ def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], c
         pairs=tuple((parameter, value) for parameter, value, _ in state.pairs),
         packed=any(value.members and by_words("list", parameter) < DECLARED for parameter, value, _ in state.pairs),
     )
+
+
+def _as_used(value: Value, parameter: Parameter) -> Sequence[Value]:
+    """What has gone in: of a list its members, and the code that a word stands for."""
+    if code := coded(value, parameter):
+        return (Value(repr(code), "str", words=value.words),)
+    return value.members or (value,)
 
 
 def is_asked_for(value: Value, parameter: Parameter) -> bool:

@@ -364,6 +364,9 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
         answers = list(_items(question["items"]))
     elif "constructors" in question:
         answers = list(_constructors(*question["constructors"]))
+    elif "forget" in question:
+        for name in [name for name in sys.modules if name.partition(".")[0] in question["forget"]]:
+            del sys.modules[name]
     elif "members" in question:
         answers = list(_members(space[question["members"]], question["members"]))
     else:

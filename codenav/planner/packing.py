@@ -53,6 +53,31 @@ def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Fil
     return filled
 
 
+_NAMED_VALUES = re.compile(
+    r"(?:\w*_)?(?:dict|vars|variables|context|ctx|names|namespace|env|environ|locals|scope|values|mapping|params|bindings|data)"
+)
+
+
+def with_names(filled: Filled, item: Callable_, left: Sequence[Value]) -> list[Filled]:
+    """The same with a dict of the values that have names: `for a = 3 and b = 16`."""
+    named = [value for value in left if value.literal is not None and value.literal.keyword]
+    free = [one for one in item.parameters if all(one.name != taken.name for taken, _ in filled.given)]
+    takes = [one for one in free if _NAMED_VALUES.fullmatch(one.name) and by_words("dict", one)]
+    takes += [one for one in free if one not in takes and by_words("dict", one) >= DECLARED]
+    if not named or not takes or any(one is not takes[0] for one in filled.missing):
+        return []
+    code = ", ".join(f"{value.literal.keyword!r}: {value.code}" for value in named if value.literal is not None)
+    return [
+        replace(
+            filled,
+            given=(*filled.given, (takes[0], f"{{{code}}}")),
+            missing=tuple(one for one in filled.missing if one is not takes[0]),
+            used=(*filled.used, *named),
+            score=filled.score + (1 + USED) * len(named),
+        )
+    ]
+
+
 _INTRODUCING = frozenset(("with", "the", "a", "an", "and", "using"))
 
 

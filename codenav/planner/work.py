@@ -5,12 +5,15 @@ Everything is a generator of actions that is sent their observations, so that it
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections.abc import Collection, Generator
 from dataclasses import replace
 
 from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
 from codenav.blocks import BlockKind
+from codenav.execution import Variable
 from codenav.planner.answers import GAVE_UP, Steps, ended
 from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
 from codenav.planner.evidence import is_moment, is_tally, makes_files, unused
@@ -46,6 +49,7 @@ SHOWN = 10
 """Places that are named of what was asked for by name."""
 HOLDING = ("dict", "list", "tuple")
 """Types of Python's own that may hold what offers more."""
+_NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
 DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
 
 
@@ -263,11 +267,19 @@ class Work:
         a call has written was taken back."""
         if calls <= len(result.calls) and not self._caller.undone:
             return result
+        made = yield from self._again(result)
+        if made is not None and made.repr != result.repr and not (result.opaque or result.as_text):
+            tops = {call.module.partition(".")[0] for call in result.calls} - set(sys.stdlib_module_names)
+            yield from self._caller.ask({"forget": sorted(tops)}, "Calls have changed the package: load it anew.")
+            made = yield from self._again(result)
+        return result if made is None else replace(result, repr=made.repr)
+
+    def _again(self, result: Result) -> Generator[Action, Observation, Variable | None]:
+        """What comes out when all that leads to a result is run again."""
         observed = yield Code("\n".join(result.lines))
         if not isinstance(observed, CodeObservation) or not observed.execution.ok:
-            return result
-        made = changed_in(observed.execution, result.name)
-        return result if made is None else replace(result, repr=made.repr)
+            return None
+        return changed_in(observed.execution, result.name)
 
     def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:
         """Call something, and then what its result offers for what is left of the clause."""
@@ -290,7 +302,7 @@ class Work:
         best = found[0]
         # What something was guessed for may have its right place in a member of what comes out without it.
         certain = [one for one in found[1:] if not one.builtin and one.guessed < best.guessed] or [
-            one for one in found[1:] if not one.builtin and not one.used
+            one for one in found[1:] if not one.builtin and one.used < best.used
         ]
         goal.extending = True
         certain.sort(key=lambda one: (one.guessed, -len(one.used)))
@@ -352,6 +364,13 @@ class Work:
         """What the clause asks of a collection: how many there are, or which is highest or lowest."""
         kind = self._known.asks(goal.clause.bare)
         if not kind or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
+            return result
+        if kind == "count" and result.type == "tuple" and _NUMBERS.fullmatch(result.repr):
+            # `How many rows and columns?` are these.
+            return result
+        several = (literal for literal in goal.clause.literals if literal.kind is Kind.NUMBER)
+        if kind != "count" and any(literal.after in self._known.asking for literal in several):
+            # `the 3 most common`
             return result
         asked = [word for phrase in self._known.asked[kind] for word in phrase.split() if word in goal.meaning.words]
         if kind != "count" and any(
