@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 
@@ -30,8 +29,6 @@ MOST_FOREIGN = 10
 """Callables of other packages that are asked about, because examples use them."""
 SEARCHES = 6
 """That are made for a clause."""
-ALIKE = 3
-"""Constants of which each begins with the same word."""
 EVERYTHING = "type: (FUNCTION OR CLASS)"
 
 
@@ -168,7 +165,7 @@ class Pool:
 
     def constants(self, goal: Goal) -> Iterable[Value]:
         """Members of enumerations, constants of classes and of modules, that a word of the clause names."""
-        heads = Counter(parts(item.name)[0] for item in self.surveys.values() if _is_constant(item))
+        taken = {one.name.lower() for item in self.surveys.values() for one in item.parameters}
         for item in self.surveys.values():
             owner = item.expression.rpartition(".")[0]
             if item.kind != "object" or not (owner or _is_constant(item)):
@@ -178,8 +175,8 @@ class Pool:
                 # A class that holds nothing but constants, or an enumeration.
                 continue
             own = parts(item.name)
-            if not owner and heads[own[0]] >= ALIKE and len(own) > 1:
-                # `OPT_SORT_KEYS`, `OPT_INDENT_2`
+            if not owner and len(own) > 1 and any(name.startswith(own[0]) for name in taken):
+                # `OPT_SORT_KEYS` where there is an `option`
                 del own[0]
             each = [[word for word in goal.meaning.words if self.known.likeness(word, part) >= 0.8] for part in own]
             whole = [word for word in goal.meaning.words if word == item.name.lower()]

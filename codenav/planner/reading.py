@@ -171,9 +171,9 @@ def read(request: str, *, files: Collection[str] = (), lists: Language | None = 
         inside = [literal for literal in literals if start <= literal.start < end]
         inside = list(with_neighbours(inside, text))
         words = tuple(_words(text[start:end], start, inside, known))
-        if re.match(known.patterns["when"], text[start:end], re.IGNORECASE):
-            # `When does it expire?` asks for a date.
-            words = ("when", *words)
+        if asked := re.match(known.patterns["when"], text[start:end], re.IGNORECASE):
+            # `When does it expire?`, `On which day …` ask for a date.
+            words = ("when", *words[len(_words(asked.group(), start, [], known)) :])
         if words or inside:
             piece = text[start:end]
             before = start + len(piece) - len(piece.lstrip())

@@ -16,19 +16,20 @@ from codenav.blocks import BlockKind
 from codenav.execution import Variable
 from codenav.planner.answers import GAVE_UP, Steps, ended
 from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
-from codenav.planner.evidence import is_moment, is_tally, makes_files, unused
+from codenav.planner.evidence import is_moment, is_tally, makes_files
 from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
 from codenav.planner.guard import Guard
 from codenav.planner.judging import ENOUGH, FORM, GOOD, ILLUSTRATED, SURE, certainty, chooses, doubt, ranked, room_for
-from codenav.planner.literals import TEXTS, Kind, Literal
+from codenav.planner.literals import Kind
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
+from codenav.planner.saving import saved, written
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, language, parts
-from codenav.planner.writing import OPENING, Value
+from codenav.planner.writing import Value
 
 TARGETS, WIDE, DEEP = 10, 30, 10
 """Callables that are tried for a clause, of how many that may be as they are, and those for which others are called."""
@@ -107,7 +108,7 @@ class Work:
         for clause in self.clauses:
             goal = self._goal(clause)
             follows = bool(failed) and failed[-1].clause.is_right_before(clause, self.clauses)
-            result = yield from self._saved(goal)
+            result = yield from saved(goal)
             if result is None and not (follows and clause.refers_back):
                 result = yield from self._clause(goal)
             if result is None and before is not None:
@@ -124,34 +125,6 @@ class Work:
                 self._results.append(result)
                 before = goal
         yield from ended(self._caller, self._results, failed)
-
-    def _saved(self, goal: Goal) -> Making:
-        """A text or bytes from before, written to the file that is named; None where something else is asked for."""
-        before = goal.earlier[0] if goal.earlier else None
-        target = goal.clause.saved_to
-        if before is None or target is None or before.type not in ("str", "bytes"):
-            return None
-        return (yield from self._put(before, target))
-
-    def _put(self, result: Result, file: Literal) -> Making:
-        """A text or bytes, written to a file."""
-        method = "write_text" if result.type == "str" else "write_bytes"
-        lines = (*OPENING, f"Path({file.code}).{method}({result.name})")
-        observed = yield Code("\n".join(lines))
-        if not isinstance(observed, CodeObservation) or not observed.execution.ok:
-            return None
-        return replace(result, lines=(*result.lines, *lines), files=tuple(observed.execution.files))
-
-    def _written(self, result: Result, goal: Goal) -> Making:
-        """A result that is just what the new file is to hold which the clause names: with that file; else None."""
-        left = unused(result, goal)
-        file = next((value.literal for value in left if value.literal and value.literal.kind is Kind.FILE), None)
-        if len(left) != 1 or file is None or file.there or result.nothing or result.echo:
-            return None
-        if result.type == "bytes" or (result.type == "str" and file.text.rpartition(".")[2].lower() in TEXTS):
-            made = yield from self._put(result, file)
-            return None if made is None else replace(made, used=made.used | left)
-        return None
 
     def _otherwise(self, before: Goal, goal: Goal) -> Making:
         """The clause again, with something else for the one before it; then both as one."""
@@ -253,6 +226,8 @@ class Work:
                 break
         if best is None:
             return None
+        if (made := (yield from written(goal))) is not None:
+            best = max(best, (self._maker.judged(made, goal), made), key=lambda pair: pair[0])
         if certainty(best[1], best[0], goal) < ENOUGH:
             goal.fails(doubt(best[1], goal))
             return None
