@@ -22,8 +22,8 @@ MARK = "codenav-survey:"
 """Before the answers, so that what an import prints is not read as one."""
 DOC, SHORT = 3_000, 600
 """Characters of a docstring: of what was asked for by name, and of what comes with it."""
-TOTAL = 50_000
-"""Of all docstrings in one answer: 64 KiB of output are kept."""
+TOTAL, MOST = 50_000, 60_000
+"""Of all docstrings in one answer, and of the answer: 64 KiB of output are kept."""
 Told = Dict[str, Any]
 Answer = Tuple[str, str, Told]
 """Import line, dotted name, and what there is to tell."""
@@ -189,8 +189,9 @@ def _constructors(line: str, dotted: str) -> Iterator[Answer]:
             yield line, f"{dotted}.{name}", _told(getattr(class_, name), class_, name, SHORT)
 
 
-def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], dict[str, int]]:
-    """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is.
+def _package(names: list[str], words: dict[str, float], used: list[str]) -> tuple[list[Answer], dict[str, int]]:
+    """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is, and
+    what examples have `used`.
 
     Words count less the more names they are in. Also: in how many each is, and for the empty word how many there are.
     """
@@ -215,23 +216,25 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
         if score:
             told.append((score - 0.01 * len(near), where))
     told.sort(key=lambda item: -item[0])
-    told = told[:MOST_TOLD]
+    shown = [(0.0, where) for _, _, *where in found if where[3] is None and where[1] in used]
+    first = told[:MOST_TOLD]
+    told = [*first, *(one for one in shown if all(one[1][1] != where[1] for _, where in first))]
     if len(told) < FEW:
         # Where no word says anything: what there is.
         kept = {where[1] for _, where in told}
         rest = [where for _, _, *where in found if where[3] is None and callable(where[2]) and where[1] not in kept]
         told += [(0.0, where) for where in rest[: FEW - len(told)]]
-    shown = {where[1] for _, where in told}
+    offered = {where[1] for _, where in told}
     for _, (line, dotted, _, owner, _) in list(told):
-        if owner is not None and dotted.rpartition(".")[0] not in shown:
+        if owner is not None and dotted.rpartition(".")[0] not in offered:
             # What its methods are called on.
-            shown.add(dotted.rpartition(".")[0])
+            offered.add(dotted.rpartition(".")[0])
             told.append((0.0, [line, dotted.rpartition(".")[0], owner, None, ""]))
     room = min(SHORT, TOTAL // max(len(told), 1))
-    items = [
-        (line, dotted, _told(value, owner, dotted.rpartition(".")[2], room))
-        for _, (line, dotted, value, owner, _) in told
-    ]
+    items = []
+    for _, (line, dotted, value, owner, _) in told:
+        with contextlib.suppress(Exception):
+            items.append((line, dotted, _told(value, owner, dotted.rpartition(".")[2], room)))
     return items, {**counts, "": len(found)}
 
 
@@ -245,8 +248,10 @@ def _module(found: list[Found], seen: set[Any], module: str) -> None:
     # Some list the values instead of their names.
     public = [name for name in getattr(loaded, "__all__", ()) if isinstance(name, str)]
     for name in (public or dir(loaded))[:MOST_NAMES]:
-        if not name.startswith("_"):
-            _public(found, seen, module, name, getattr(loaded, name, None), bool(public))
+        # What is deprecated may raise whatever it is asked.
+        with contextlib.suppress(Exception):
+            if not name.startswith("_"):
+                _public(found, seen, module, name, getattr(loaded, name, None), bool(public))
 
 
 def _compiled(packages: list[str]) -> list[str]:
@@ -370,7 +375,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     elif "members" in question:
         answers = list(_members(space[question["members"]], question["members"]))
     else:
-        answers, counts = _package(question["package"], question["words"])
+        answers, counts = _package(question["package"], question["words"], question.get("used", []))
         more["counts"] = counts
     told = {"answers": answers, **more}
     if "members" in question:
@@ -378,8 +383,8 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
         # Others may be gone through as well, and offer more than that.
         plain = type(value).__module__ in ("builtins", "itertools", "collections", "_collections_abc")
         told["iterator"] = hasattr(type(value), "__next__") and plain
-        if "__str__" in {name for base in type(value).__mro__[:-1] for name in vars(base)}:
-            with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):
+            if any("__str__" in vars(base) for base in type(value).__mro__[:-1]):
                 told["shown"] = str(value)[:SHOWN]
     sys.stdout.flush()
     # First what a reader of the record sees.
@@ -387,7 +392,22 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     rest = f" and {len(names) - READ} more" if len(names) > READ else ""
     letters = sum(map(len, told.get("texts", ())))
     print("\n" + (", ".join(names[:READ]) + rest or f"{letters:,} characters of documentation"))
-    print(MARK + json.dumps(told))
+    print(MARK + _fitting(told))
+
+
+def _fitting(told: dict[str, Any]) -> str:
+    """As JSON that is not cut off: with shorter docstrings, then with fewer answers, where it is too long."""
+    line = json.dumps(told)
+    for room in (SHORT // 2, SHORT // 6, 0):
+        if len(line) <= MOST:
+            break
+        for *_, item in told["answers"]:
+            item["doc"] = str(item.get("doc", ""))[:room]
+        line = json.dumps(told)
+    while len(line) > MOST and told["answers"]:
+        told["answers"] = told["answers"][: len(told["answers"]) * 9 // 10]
+        line = json.dumps(told)
+    return line
 
 
 def _shape(item: Told) -> str:

@@ -108,9 +108,8 @@ class Pool:
         if not modules or not words or (asked := f"{modules} {sorted(words)}") in self._looked:
             return
         self._looked.add(asked)
-        found = yield from self.caller.ask(
-            {"package": modules, "words": words}, f"What does {modules[0]} itself offer?"
-        )
+        question = {"package": modules, "words": words, "used": self.examples.names[:TOLD_NAMES]}
+        found = yield from self.caller.ask(question, f"What does {modules[0]} itself offer?")
         self._take(found.items)
         self._counts.update(found.counts)
 

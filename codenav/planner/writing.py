@@ -154,6 +154,9 @@ def way(value: Value, parameter: Parameter) -> Way:
     if not is_path and _PATH.search(f"{parameter.name} {wanted}"):
         best = Way(best.code, min(best.worth, AS_PATH), best.imports)
     near = beside(value, parameter)
+    if not is_path and near < 1.0 and _PATH.search(parameter.name):
+        # `with name 'Ann'` is no `filename`.
+        near = 0.0
     if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
         return best
     worth = (best.worth or SENTINEL) * (WORD if value.is_word and not value.is_spelled_number else 1.0) + BESIDE * near
@@ -351,20 +354,26 @@ def by_words(type_: str, parameter: Parameter) -> float:
             return UNTYPED
         if type_ in ("int", "float", "complex") and re.search(r"array[- _]?like", wanted, re.IGNORECASE):
             return UNTYPED
+        if _of_default(type_, names, parameter) == DECLARED:
+            # A docstring may tell of one of two types: `headers`.
+            return UNTYPED
         known = any(re.search(pattern, wanted, re.IGNORECASE) for pattern in _WORDS_OF.values())
         if known or re.search(r"\bgraph\b|frame|matrix|image|model|geometry", wanted):
             return 0.0
         # A class of the package, or another name for a plain type: `UnparsedVersion`.
         return ALIAS if re.search(r"[A-Z]", wanted) else 0.2
-    if parameter.default not in ("", "None"):
-        try:
-            default = type(ast.literal_eval(parameter.default)).__name__
-        except (ValueError, SyntaxError):
-            return 0.2
-        if default in names or (default == "float" and type_ == "int"):
-            return DECLARED
-        return 0.0 if default == "bool" else SENTINEL
-    return UNTYPED
+    return UNTYPED if parameter.default in ("", "None") else _of_default(type_, names, parameter)
+
+
+def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float:
+    """How well a type, by its `names`, goes with the default of a parameter."""
+    try:
+        default = type(ast.literal_eval(parameter.default)).__name__
+    except (ValueError, SyntaxError):
+        return 0.2
+    if default in names or (default == "float" and type_ == "int") or {default, type_} == {"list", "tuple"}:
+        return DECLARED
+    return 0.0 if default == "bool" else SENTINEL
 
 
 def is_in_name(value: Value, item: Callable_) -> bool:
