@@ -67,6 +67,8 @@ class Result:
     """How well the literal goes with its parameter that goes least well."""
     packed: bool = False
     """Whether literals were put together into a list, or one was taken apart."""
+    kept: bool = False
+    """Whether it was written to its file afterwards, by no call of its own."""
     as_text: bool = False
     """Whether `repr` is its text, because its repr says nothing."""
 

@@ -45,7 +45,7 @@ QUERY_WORDS = 8
 DOC_READ = 800
 """Characters of a docstring that are compared with the clause."""
 _ASIDE = re.compile(
-    r"(?:^|[./])(?:tests?|testing|conftest|_vendor|vendor(?:ed)?|examples?|benchmarks?)(?:[./]|$)|(?:^|[./])test_"
+    r"(?:^|[./])(?:tests?|testing|conftest|_vendor|vendor(?:ed)?|examples?|benchmarks?)(?:[./]|$)|(?:^|[./])test_|_tests?(?:\.|$)"
 )
 _KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
 _OBJECTS = re.compile(r"_?[A-Za-z]\w*")

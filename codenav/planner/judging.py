@@ -118,7 +118,9 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
     weights = _weights()["evidence"]
     found = evidence(result, goal, known)
     score = weights["bias"] + sum(weights[name] * value for name, value in found.items() if name in weights)
-    worth = _logistic(score + CRITERION * meets_criterion(result, goal, known) + MADE * makes_files(result, goal))
+    # That a file is there says nothing for a call which has not made it.
+    made = 0 if result.kept else makes_files(result, goal)
+    worth = _logistic(score + CRITERION * meets_criterion(result, goal, known) + MADE * made)
     seen = Seen.of(result)
     goal.worths[seen] = max(worth, goal.worths.get(seen, 0.0))
     return worth

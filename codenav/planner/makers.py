@@ -14,12 +14,19 @@ from codenav.planner.writing import Value, fit
 
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""
+CHANGES = ("add", "append", "insert", "remove", "delete", "discard", "clear", "set", "update", "write")
+"""First words in the names of methods that give nothing."""
 HAS = 2.0
 """What it counts that something takes what an object was asked for."""
 READS = 0.4
 """Added for a maker that is named for what such a literal looks like, taken off for another form."""
 MADE_SO = 4.0
 """What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
+
+
+def _only_changes(item: Callable_) -> bool:
+    """Whether a method changes its object and gives nothing: `add_nodes_from`."""
+    return item.kind == "method" and item.returns in ("", "None") and item.name.split("_")[0] in CHANGES
 
 
 def makers(
@@ -48,6 +55,8 @@ def makers(
         if item.name in made_so or item in foreign:
             gives = max(gives, MADE_SO)
         if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
+            continue
+        if (item.kind == "function" and item.name.startswith("_")) or _only_changes(item):
             continue
         # Nobody has to ask for what another call needs.
         score = max(0.0, meaning.score(item)) if meaning.words else 0.0

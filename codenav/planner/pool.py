@@ -153,9 +153,11 @@ class Pool:
             if key is None:
                 self.surveys[item.import_line, item.expression] = item
             elif item.kind != "object" and len(item.import_line) < len(self.surveys[key].import_line):
-                # From where its users import it.
-                # There it may be bound to something, and take less.
-                self.surveys[key] = replace(self.surveys[key], import_line=item.import_line, parameters=item.parameters)
+                # From where its users import it. There it may be bound to something, and take less; what the whole
+                # docstring says of a parameter is kept.
+                told = {parameter.name: parameter for parameter in self.surveys[key].parameters}
+                taken = tuple(replace(told.get(one.name, one), kind=one.kind) for one in item.parameters)
+                self.surveys[key] = replace(self.surveys[key], import_line=item.import_line, parameters=taken)
 
     @property
     def classes(self) -> frozenset[str]:
@@ -215,7 +217,7 @@ class Pool:
 def _is_constant(item: Callable_) -> bool:
     """Whether it is a module's, in capitals or of a class that is not Python's own."""
     alone = item.kind == "object" and "." not in item.expression and bool(parts(item.name))
-    return alone and (item.name.isupper() or item.returns not in BUILTIN)
+    return alone and (item.returns not in BUILTIN or (item.name.isupper() and item.returns in ("int", "str", "float")))
 
 
 def _outer(module: str) -> str:

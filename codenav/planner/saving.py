@@ -36,7 +36,7 @@ def written(goal: Goal) -> Making:
     if not fit:
         return None
     made = yield from _put(max(fit, key=lambda pair: pair[0])[1], file)
-    return None if made is None else replace(made, used=made.used | new)
+    return None if made is None else replace(made, used=made.used | new, kept=True)
 
 
 def _put(result: Result, file: Literal) -> Making:

@@ -226,7 +226,7 @@ class Work:
                 break
         if best is None:
             return None
-        if (made := (yield from written(goal))) is not None:
+        if makes_files(best[1], goal) < 0 and (made := (yield from written(goal))) is not None:
             best = max(best, (self._maker.judged(made, goal), made), key=lambda pair: pair[0])
         if certainty(best[1], best[0], goal) < ENOUGH:
             goal.fails(doubt(best[1], goal))
@@ -277,7 +277,9 @@ class Work:
         best = found[0]
         # What something was guessed for may have its right place in a member of what comes out without it.
         certain = [one for one in found[1:] if not one.builtin and one.guessed < best.guessed] or [
-            one for one in found[1:] if not one.builtin and one.used < best.used
+            one
+            for one in found[1:]
+            if not one.builtin and one.used < best.used and all(value.literal is None for value in one.used)
         ]
         goal.extending = True
         certain.sort(key=lambda one: (one.guessed, -len(one.used)))

@@ -127,6 +127,9 @@ def way(value: Value, parameter: Parameter) -> Way:
         named = _of_name(value, parameter) + BESIDE * (beside(value, parameter) == 1.0)
         if named and value.imports:
             worth = max(worth, UNTYPED)
+        if parameter.required and value.code.isupper() and value.type.islower():
+            # A mere number or text is one of several options.
+            worth = 0.0
         if value.words and worth < EXACT and not named:
             # A constant goes where its class is asked for.
             worth = 0.0
