@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import xml.etree.ElementTree
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,58 @@ def test_what_a_package_offers_for_words_and_how_common_they_are() -> None:
     names = [item.expression for item in told.items]
     assert names[0] == "get_close_matches" and "SequenceMatcher.find_longest_match" in names
     assert told.counts["close"] == 1 < told.counts["diff"]
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A module of 300 functions with long docstrings, and things that raise whatever they are asked."""
+    lines = [
+        "__all__ = [len, 'worn_out'] + [f'plough_{number}' for number in range(300)] + ['Broken', 'broken', 'rake']",
+        "class Meta(type):",
+        "    def __getattribute__(self, name):",
+        "        raise RuntimeError('gone')",
+        "class Broken(metaclass=Meta): pass",
+        "class Odd:",
+        "    def __getattribute__(self, name):",
+        "        raise RuntimeError('gone')",
+        "broken = Odd()",
+        *(f"def plough_{number}(field):\n    {'Plough a field. ' * 60!r}" for number in range(300)),
+        "def rake(leaves):\n    'Put leaves on a heap.'",
+    ]
+    (tmp_path / "large_farm.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "large_farm"
+    sys.modules.pop("large_farm", None)
+
+
+def test_the_answer_for_a_large_package_is_whole(large: str) -> None:
+    text = printed(package=[large], words={"plough": 1.0})
+    assert 10_000 < len(text) < 64 * 1024, "what is longer is cut off by the sandbox"
+    told = answers(text)
+    assert len(told.items) >= 50 and told.counts["plough"] == 300
+    names = [f"plough_{number}" for number in range(300)]
+    line = f"from {large} import "
+    text = printed(items=[(line + name, name) for name in names])
+    assert len(text) < 64 * 1024 and len(answers(text).items) >= 100, "docstrings are cut before answers are left out"
+
+
+def test_what_raises_hides_nothing_else_of_its_package(large: str) -> None:
+    names = {item.name for item in ask(package=[large], words={"leaves": 1.0}).items}
+    assert "rake" in names
+    assert not ask(items=[(f"from {large} import broken", "broken")]).items
+
+
+def test_what_examples_use_is_always_told(large: str) -> None:
+    asked = {"package": [large], "words": {"plough": 1.0}}
+    assert "rake" not in {item.name for item in ask(**asked).items}, "sixty others are named for the word"
+    assert "rake" in {item.name for item in ask(**asked, used=["rake"]).items}
+
+
+def test_a_package_is_forgotten_so_that_it_is_loaded_anew(large: str) -> None:
+    ask(package=[large], words={"rake": 1.0})
+    assert large in sys.modules
+    ask(forget=[large])
+    assert large not in sys.modules and "textwrap" in sys.modules
 
 
 def test_what_an_import_prints_is_no_answer() -> None:
