@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from codenav.planner.survey import Parameter
-from codenav.planner.writing import EXACT, UNTYPED, Value, beside, fit
+from codenav.planner.typed import EXACT, UNTYPED
+from codenav.planner.writing import Value, beside, fit
 
 
 @dataclass(frozen=True)

@@ -23,20 +23,9 @@ from codenav.planner.packing import (
     with_names,
 )
 from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.typed import DECLARED, UNTYPED, by_words
 from codenav.planner.words import parts
-from codenav.planner.writing import (
-    DECLARED,
-    UNTYPED,
-    Value,
-    Way,
-    beside,
-    by_words,
-    coded,
-    fit,
-    is_in_name,
-    is_name,
-    way,
-)
+from codenav.planner.writing import Value, Way, beside, coded, fit, is_in_name, is_name, way
 
 WAYS, WORSE, BEAM = 7, 2.5, 60
 """Ways to fill that are tried, how much less than the best one's a score may be, and ways that are followed up."""

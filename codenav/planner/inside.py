@@ -11,12 +11,15 @@ import importlib
 import inspect
 import json
 import math
-import os
 import pkgutil
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, Dict, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Tuple
+
+if TYPE_CHECKING:
+    # In the sandbox its text was run before this one.
+    from codenav.planner.inside_texts import modules_of, texts_of
 
 MARK = "codenav-survey:"
 """Before the answers, so that what an import prints is not read as one."""
@@ -29,8 +32,6 @@ Answer = Tuple[str, str, Told]
 """Import line, dotted name, and what there is to tell."""
 Found = Tuple[str, str, str, str, Any, Any, str]
 """Name and docstring in lower case, import line, dotted name, value, owner, and `instance` for a ready object."""
-TEXTS = 48_000
-"""Characters of what packages say of themselves."""
 MOST_NAMES = 4_000
 MOST_INNER = 20
 """Modules in a package that are looked into where it offers little itself."""
@@ -305,66 +306,15 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
     found.append((name.lower(), far, line, dotted, value, owner, "instance" if instance else ""))
 
 
-def _texts(modules: list[str]) -> Iterator[str]:
-    """Docstrings of modules, and the README that the metadata of their distributions hold."""
-    room = TEXTS
-    for module in modules:
-        try:
-            doc = inspect.getdoc(importlib.import_module(module)) or ""
-        except BaseException:
-            continue
-        yield doc[: room // 4]
-        room -= len(doc[: room // 4])
-    for top in dict.fromkeys(module.partition(".")[0] for module in modules):
-        loaded = sys.modules.get(top)
-        folders = [os.path.dirname(folder) for folder in getattr(loaded, "__path__", ())]
-        folders += [os.path.dirname(getattr(loaded, "__file__", None) or "")]
-        for folder in dict.fromkeys(filter(None, folders)):
-            text = _readme(folder, top)
-            yield text[:room]
-            room -= len(text[:room])
-
-
-def _modules(distributions: list[str]) -> Iterator[str]:
-    """What distributions install that can be imported."""
-    from importlib import metadata
-
-    for name in distributions:
-        try:
-            files = metadata.distribution(name).files or []
-        except metadata.PackageNotFoundError:
-            continue
-        tops = dict.fromkeys(file.parts[0].split(".")[0] for file in files if file.suffix in (".py", ".so"))
-        yield from (top for top in tops if top.isidentifier() and not top.startswith("_"))
-
-
-def _readme(folder: str, top: str) -> str:
-    """The description in the metadata of the distribution that has put a module into a folder."""
-    try:
-        infos = [name for name in os.listdir(folder) if name.endswith(".dist-info")]
-    except OSError:
-        return ""
-    for name in sorted(infos):
-        try:
-            with open(os.path.join(folder, name, "RECORD"), encoding="utf-8", errors="replace") as file:
-                owns = re.search(rf"^{re.escape(top)}(?:/__init__\.|\.)", file.read(), re.MULTILINE)
-            if owns:
-                with open(os.path.join(folder, name, "METADATA"), encoding="utf-8", errors="replace") as file:
-                    return file.read().partition("\n\n")[2]
-        except OSError:
-            continue
-    return ""
-
-
 def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     """Print the answers to one question, after the mark."""
     more: dict[str, Any] = {}
     answers: list[Answer] = []
     names = []
     if "distributions" in question:
-        names = more["texts"] = list(_modules(question["distributions"]))
+        names = more["texts"] = list(modules_of(question["distributions"]))
     elif "texts" in question:
-        more["texts"] = list(_texts(question["texts"]))
+        more["texts"] = list(texts_of(question["texts"]))
     elif "items" in question:
         answers = list(_items(question["items"]))
     elif "constructors" in question:

@@ -10,8 +10,9 @@ from dataclasses import replace
 from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.typed import DECLARED, SENTINEL, UNTYPED, by_words
 from codenav.planner.words import language
-from codenav.planner.writing import DECLARED, OPENING, SENTINEL, UNTYPED, Value, by_words, content, is_text
+from codenav.planner.writing import OPENING, Value, content, is_text
 
 USED = 0.7
 """What it counts that a literal of the request is used."""

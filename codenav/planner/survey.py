@@ -72,16 +72,18 @@ class Callable_:
 
 
 @cache
-def _script() -> str:
-    return resources.files("codenav.planner").joinpath("inside.py").read_text(encoding="utf-8")
+def _scripts() -> tuple[str, ...]:
+    folder = resources.files("codenav.planner")
+    return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in ("inside_texts.py", "inside.py"))
 
 
 def asking(question: Mapping[str, Any], *, first: bool) -> str:
     """The step that asks; see `inside.survey`. `first`: the asker is not there yet."""
     call = f"_codenav['survey']({json.dumps(question)}, globals())"
-    return (
-        f"_codenav = {{'__name__': 'codenav.planner.inside'}}\nexec({_script()!r}, _codenav)\n{call}" if first else call
-    )
+    if not first:
+        return call
+    loaded = "\n".join(f"exec({script!r}, _codenav)" for script in _scripts())
+    return f"_codenav = {{'__name__': 'codenav.planner.inside'}}\n{loaded}\n{call}"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from codenav.planner.literals import TEXTS, Kind, Literal, word_parts
 from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.typed import DECLARED, EXACT, SENTINEL, UNTYPED, by_words, is_open_file
 from codenav.planner.words import language, likeness, parts
 
 GOES_ON = 0.4
@@ -22,29 +23,8 @@ WORD = 0.4
 """Factor where the value may as well be a word of the request."""
 AS_PATH = 0.2
 """What a text that looks like none is worth as a path."""
-UNTYPED, DECLARED, EXACT = 0.5, 1.0, 1.3
-"""What a fit is worth where a parameter says nothing of its type, where it says that of the value, and where the value
-is of the very class."""
-ALIAS = 0.1
-"""The same where it names a type that may stand for a plain one."""
-SENTINEL = 0.15
-"""The same where its default is of another type, which may only say that nothing was given."""
 BESIDE = 0.8
 """Added where a word beside the value is the parameter's name."""
-_WORDS_OF = {
-    "str": r"\bstr\b|string|\btext\b|AnyStr|bytes|\bname\b|\burl\b|regex|pattern",
-    "path": r"path|file|\bfp\b|stream|\bIO\b",
-    "int": r"\bint\b|integer|\bnumber\b|numeric|scalar|index",
-    "float": r"float|\breal\b|\bnumber\b|numeric|scalar|double|Decimal|complex",
-    "bool": r"\bbool",
-    "list": r"\blist\b|sequence|iterable|array|collection|\bset\b|vector|Iterator",
-    "tuple": r"tuple|pair|sequence|iterable|array|coordinate|point",
-    "dict": r"\bdict\b|\bmap|\bitems\b",
-    "set": r"\bset\b|iterable|collection",
-    "date": r"date|time",
-}
-_ANY_SEQUENCE = re.compile(r"\b(?:Sequence|Iterable|Collection)\[(?:typing\.)?(?:Hashable|Any|object|_?[A-Z]+)\]")
-_ANYTHING = re.compile(r"\bany\b|\bobject\b|\bT\b|_T\b|typing\.Any|hashable|\bnodes?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -213,7 +193,7 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
             yield Way(inside, AS_TEXT)
     if literal.kind is Kind.DATE and re.search(r"\b(?:date|datetime)\b", wanted, re.IGNORECASE):
         yield from dates(literal, datetime=bool(re.search(r"\bdatetime\b(?!\.)", wanted)))
-    if literal.kind is Kind.FILE and _is_open_file(parameter):
+    if literal.kind is Kind.FILE and is_open_file(parameter):
         yield Way(opened(literal, parameter), EXACT, OPENING)
     if literal.kind is Kind.FILE and re.fullmatch(r"(?:pathlib\.)?Path", wanted):
         yield Way(f"Path({literal.code})", EXACT, ("from pathlib import Path",))
@@ -267,7 +247,7 @@ _PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
 
 def _may_be_file(parameter: Parameter) -> bool:
     """Whether a parameter that may be left out may take a file, by its name, its type and its default."""
-    return _is_open_file(parameter) or bool(
+    return is_open_file(parameter) or bool(
         _FILES.search(f"{parameter.name} {parameter.name.replace('_', ' ')} {parameter.type} {parameter.default}")
     )
 
@@ -275,7 +255,7 @@ def _may_be_file(parameter: Parameter) -> bool:
 def content(value: Value, parameter: Parameter) -> str:
     """What a file holds, with `OPENING`; empty where the parameter takes the file itself, or there is none."""
     literal = value.literal
-    if literal is None or literal.kind is not Kind.FILE or not literal.there or _is_open_file(parameter):
+    if literal is None or literal.kind is not Kind.FILE or not literal.there or is_open_file(parameter):
         return ""
     told = re.sub(r"file[- ](?:like|object)", "", f"{parameter.name} {parameter.type}")
     if re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE) or not (
@@ -309,17 +289,6 @@ def is_target(literal: Literal) -> bool:
     return not literal.there and bool(re.fullmatch(language().patterns["target"], told))
 
 
-def _is_open_file(parameter: Parameter) -> bool:
-    if re.search(r"[Pp]ath|\bstr\b(?!\])|file ?name", parameter.type) or re.search(
-        r"file ?name|\bpath\b", parameter.text
-    ):
-        return False
-    return bool(
-        re.search(r"\b\w*IO\b|file[- ](?:object|like)|stream", f"{parameter.type} {parameter.text}")
-        or re.fullmatch(r"f|fp|fh|fd|fileobj|file_?object|stream|handle", parameter.name)
-    )
-
-
 def _of_name(value: Value, parameter: Parameter) -> float:
     """Whether the class of a result names the parameter: a `Basket` for `basket`."""
     own = parts(value.type)[-1:]
@@ -331,52 +300,6 @@ def _of_name(value: Value, parameter: Parameter) -> float:
         ),
         default=0.0,
     )
-
-
-_MEMBERS = re.compile(r"\b(tuple|list|set|\w*sequence|\w*iterable|\w*collection|iterator)\[[^\[\]]*\]", re.IGNORECASE)
-"""What a container holds is not what it is."""
-
-
-def by_words(type_: str, parameter: Parameter) -> float:
-    """How well a type goes with what a parameter says of its own; 0 where it cannot."""
-    # An alias tells by its parts: `NumberOrString`.
-    told = parameter.type if type_ in ("list", "tuple", "set", "dict") else _MEMBERS.sub(r"\1", parameter.type)
-    wanted = " ".join([told, *parts(told)]) if told else ""
-    names = {"path": ("path", "str"), "date": ("date", "str"), "int": ("int", "float")}.get(type_, (type_,))
-    if (
-        type_ == "path"
-        and parameter.default not in ("True", "False")
-        and not _is_open_file(parameter)
-        and re.search(r"path|file|\bio\b", f"{parameter.type} {parameter.name}", re.IGNORECASE)
-    ):
-        return EXACT
-    if wanted:
-        if any(re.search(_WORDS_OF.get(name, rf"\b{re.escape(name)}\b"), wanted, re.IGNORECASE) for name in names):
-            return DECLARED
-        if _ANYTHING.search(wanted) or (type_ == "str" and _ANY_SEQUENCE.search(parameter.type)):
-            return UNTYPED
-        if type_ in ("int", "float", "complex") and re.search(r"array[- _]?like", wanted, re.IGNORECASE):
-            return UNTYPED
-        if _of_default(type_, names, parameter) == DECLARED:
-            # A docstring may tell of one of two types: `headers`.
-            return UNTYPED
-        known = any(re.search(pattern, wanted, re.IGNORECASE) for pattern in _WORDS_OF.values())
-        if known or re.search(r"\bgraph\b|frame|matrix|image|model|geometry", wanted):
-            return 0.0
-        # A class of the package, or another name for a plain type: `UnparsedVersion`.
-        return ALIAS if re.search(r"[A-Z]", wanted) else 0.2
-    return UNTYPED if parameter.default in ("", "None") else _of_default(type_, names, parameter)
-
-
-def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float:
-    """How well a type, by its `names`, goes with the default of a parameter."""
-    try:
-        default = type(ast.literal_eval(parameter.default)).__name__
-    except (ValueError, SyntaxError):
-        return 0.2
-    if default in names or (default == "float" and type_ == "int") or {default, type_} == {"list", "tuple"}:
-        return DECLARED
-    return 0.0 if default == "bool" else SENTINEL
 
 
 def is_in_name(value: Value, item: Callable_) -> bool:
