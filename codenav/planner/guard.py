@@ -9,7 +9,7 @@ from importlib import resources
 
 from codenav.actions import Action, Code, CodeObservation, Observation
 from codenav.execution import Execution
-from codenav.planner import keeping
+from codenav.planner.keeping import MARK
 from codenav.planner.words import parts
 
 SPOILING = frozenset(
@@ -48,8 +48,8 @@ class Guard:
         observed = yield Code("_codenav_files['put_back']()", thought="Put back what the call has changed.")
         stdout = observed.execution.stdout if isinstance(observed, CodeObservation) else ""
         for line in stdout.splitlines():
-            if line.startswith(keeping.MARK):
-                return tuple(json.loads(line.removeprefix(keeping.MARK)))
+            if line.startswith(MARK):
+                return tuple(json.loads(line.removeprefix(MARK)))
         return ()
 
 

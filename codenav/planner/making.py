@@ -15,13 +15,12 @@ from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags, type_words
 from codenav.planner.goals import Goal, shape
-from codenav.planner.guard import SPOILING
 from codenav.planner.judging import SURE, judged
-from codenav.planner.literals import Kind
 from codenav.planner.makers import MAKERS, makers
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
 from codenav.planner.survey import Callable_, Parameter
+from codenav.planner.unasked import overwrites, spoils
 from codenav.planner.whether import checks
 from codenav.planner.words import parts, stem
 from codenav.planner.writing import Value, beside, fit
@@ -38,10 +37,6 @@ SECONDS = 60.0
 
 LOADERS = frozenset(("parse", "load", "read", "open", "from", "import", "feed", "add", "set", "update", "fit", "loads"))
 """Words in the names of methods that fill an empty object."""
-_SPOILERS = re.compile(r"writer|saver|dumper|exporter|remover|deleter|\w+writer")
-"""Names of classes that do."""
-SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete", "clear", "reset", "install", "patch"))
-"""First words in the names of functions that change what others of the package do."""
 
 
 class Maker:
@@ -375,25 +370,6 @@ def _named_by(item: Callable_, values: Collection[Value]) -> set[Value]:
 def _is_guess(value: Value, parameter: Parameter) -> bool:
     """Whether nothing but its type speaks for a value of a parameter that may be left out."""
     return not parameter.required and value.literal is not None and not beside(value, parameter)
-
-
-def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
-    """Whether a call may spoil a file that is there or change the package itself, though nobody asked for that."""
-    name = parts(item.name)
-    if item.kind == "function" and name[:1] and name[0] in SETTING:
-        return not goal.meaning.nearest(name[0])
-    if not any(value.literal is not None and value.literal.there for value in used):
-        return False
-    spoiling = [part for part in name if part in SPOILING or _SPOILERS.fullmatch(part)]
-    return bool(spoiling) and not any(map(goal.meaning.nearest, spoiling))
-
-
-def overwrites(goal: Goal) -> bool:
-    """Whether a clause asks for a change of what is there: it says that something is to be written, and names no new
-    file for that."""
-    literals = [value.literal for value in goal.wanted if value.literal is not None]
-    new = any(literal.kind is Kind.FILE and not literal.there for literal in literals)
-    return not new and any(map(goal.meaning.nearest, SPOILING))
 
 
 def _is_a(result: Result, parameter: Parameter) -> bool:

@@ -12,9 +12,9 @@ from codenav.planner.calls import Result
 from codenav.planner.evidence import direction, head_noun, makes_files, meets_criterion, names_file, unused
 from codenav.planner.goals import Goal, Seen
 from codenav.planner.judging import crowd
-from codenav.planner.making import spoils
 from codenav.planner.reading import read
 from codenav.planner.survey import Callable_
+from codenav.planner.unasked import spoils
 from codenav.planner.words import language
 from codenav.planner.writing import Value
 
