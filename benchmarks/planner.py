@@ -1,4 +1,4 @@
-"""The offline planner: 744 plain requests on 365 packages of different kinds, through the real command line.
+"""The offline planner: 874 plain requests on 427 packages of different kinds, through the real command line.
 
     python benchmarks/planner.py                              # the development half
     python benchmarks/planner.py --half put-away              # its totals, and nothing else of it
