@@ -33,7 +33,8 @@ CHANGING = frozenset(
 )  # fmt: skip
 """Words in the names of methods that may change what they are called on."""
 _NOTHING = re.compile(
-    r"None|(?:[\w.]+\()?(?:\[\]|\(\)|\{\})(?:, dtype=\w+)?\)?|(?:set|frozenset|\w*Dict|Counter)\(\)|b?''"
+    r"None|\((?:None, ?)+(?:None)?\)"
+    r"|(?:[\w.]+\()?(?:\[\]|\(\)|\{\})(?:, dtype=\w+)?\)?|(?:set|frozenset|\w*Dict|Counter)\(\)|b?''"
 )
 
 

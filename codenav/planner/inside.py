@@ -6,6 +6,7 @@ or a dataclass makes of a signature; `inspect` can.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
 import inspect
@@ -276,6 +277,9 @@ def _public(found: list[Found], seen: set[Any], module: str, name: str, value: A
     """One public name, and of a class those in it; `listed` where the module says itself that it is public."""
     top = module.partition(".")[0]
     own = str(getattr(value, "__module__", None) or module).partition(".")[0].lstrip("_")
+    if own == "builtins" and not hasattr(builtins, name):
+        # What is compiled need not say where it is from.
+        own = top
     if inspect.ismodule(value) or (own != top and not listed):
         return
     if inspect.isclass(value) and (inspect.isabstract(value) or issubclass(value, BaseException)):

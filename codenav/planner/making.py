@@ -347,7 +347,10 @@ class Maker:
         for before in goal.earlier:
             if _is_a(before, parameter) and any(value.code == before.name for value in values):
                 return before
-        return self._pool.instance(parameter.type) if parameter.name == "self" else None
+        if parameter.name != "self":
+            return None
+        said = {value.literal.text for value in goal.wanted if value.literal is not None}
+        return self._pool.instance(parameter.type, {*goal.meaning.words, *said})
 
     def _plausible(self, result: Result, parameter: Parameter) -> bool:
         """Whether a result can be what a method is called on, or a parameter's class."""

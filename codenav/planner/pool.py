@@ -41,6 +41,7 @@ class Pool:
         self._seen: dict[str, CodeBlock] = {}
         self.modules: list[str] = []
         self._looked: set[str] = set()
+        self._glanced = False
         self._studied: set[str] = set()
         self._illustrated: dict[str, Callable_] = {}
         self._counts: dict[str, int] = {}
@@ -80,8 +81,9 @@ class Pool:
                 goal.fails(why)
 
     def glance(self) -> Generator[Action, Observation, None]:
-        """Where no word is found: what the code base is called."""
-        if self._packages:
+        """What distributions install, which may be compiled; where no word is found, what the code base is called."""
+        if self._packages and not self._glanced:
+            self._glanced = True
             found = yield from self.caller.ask({"distributions": sorted(self._packages)}, "What can be imported?")
             self.modules += found.texts
         if self.modules:
@@ -206,12 +208,13 @@ class Pool:
         )
         self._take(found.items)
 
-    def instance(self, class_: str) -> Result | None:
-        """An object of a class that a module holds ready."""
-        for item in self.surveys.values():
-            if item.kind == "object" and item.returns == class_:
-                return Result(item.expression, class_, "", (item,), frozenset(), (item.import_line,))
-        return None
+    def instance(self, class_: str, said: Collection[str] = ()) -> Result | None:
+        """An object of a class that a module holds ready, the one with most of what is `said` in its name: `base62`."""
+        ready = [item for item in self.surveys.values() if item.kind == "object" and item.returns == class_]
+        if not ready:
+            return None
+        item = max(ready, key=lambda one: len(set(said).intersection(parts(one.name))))
+        return Result(item.expression, class_, "", (item,), frozenset(), (item.import_line,))
 
 
 def _is_constant(item: Callable_) -> bool:

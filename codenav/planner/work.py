@@ -185,8 +185,7 @@ class Work:
         """The best result for a clause; None where nothing fits well enough."""
         types = [part for result in goal.earlier if not result.builtin for part in parts(result.type)]
         yield from self._pool.look(goal.meaning, types[:2], goal)
-        if not self._pool.modules:
-            yield from self._pool.glance()
+        yield from self._pool.glance()
         yield from self._pool.study()
         yield from self._pool.offer(goal)
         goal.constants = tuple(self._pool.constants(goal))

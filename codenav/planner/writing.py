@@ -263,7 +263,8 @@ def content(value: Value, parameter: Parameter) -> str:
     ):
         return ""
     ending = literal.text.rpartition(".")[2]
-    if not _CONTENT.search(parameter.name) and parameter.name not in ("args", "arg", ending):
+    readable = ending.lower() in TEXTS and not re.search(r"path|file|url", parameter.text, re.IGNORECASE)
+    if not (readable or _CONTENT.search(parameter.name) or parameter.name in ("args", "arg", ending)):
         return ""
     plain = ending.lower() in TEXTS or bool(re.search(r"\bstr\b", parameter.type))
     binary = "bytes" in parameter.type or not plain
