@@ -48,8 +48,6 @@ _ASIDE = re.compile(
     r"(?:^|[./])(?:tests?|testing|conftest|_vendor|vendor(?:ed)?|examples?|benchmarks?)(?:[./]|$)|(?:^|[./])test_|_tests?(?:\.|$)"
 )
 _KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
-_OBJECTS = re.compile(r"_?[A-Za-z]\w*")
-"""Names of objects that a module holds."""
 _HELPERS = frozenset(
     ("to", "from", "get", "is", "of", "by", "as", "the", "a", "for", "with", "in", "make", "calc", "do")
 )
@@ -285,7 +283,7 @@ def candidates(blocks: Iterable[CodeBlock], meaning: Meaning, *, limit: int) -> 
     """The blocks that can be called, those first that explain most; one for each name that is imported."""
     found: dict[tuple[str, str], tuple[float, CodeBlock]] = {}
     for block in blocks:
-        is_object = block.kind is BlockKind.ASSIGNMENT and bool(_OBJECTS.fullmatch(block.qualname))
+        is_object = block.kind is BlockKind.ASSIGNMENT and block.qualname.isidentifier()
         if (
             not (block.kind in _KINDS or is_object)
             or not block.import_line

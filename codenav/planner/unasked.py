@@ -9,11 +9,13 @@ from codenav.planner.goals import Goal
 from codenav.planner.guard import SPOILING
 from codenav.planner.literals import Kind
 from codenav.planner.survey import Callable_
-from codenav.planner.words import parts
+from codenav.planner.words import likeness, parts
 from codenav.planner.writing import Value
 
 _SPOILERS = re.compile(r"writer|saver|dumper|exporter|remover|deleter|\w+writer")
-"""Names of classes that do."""
+"""Names of classes that write to files or remove them."""
+IN_PLACE = (SPOILING - {"create", "touch", "dump", "export"}) | {"change", "update", "edit", "modify"}
+"""Words of a clause that ask for a file to be changed: `Change DB_PORT in the file app.env`, but not `Make a …`."""
 SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete", "clear", "reset", "install", "patch"))
 """First words in the names of functions that change what others of the package do."""
 
@@ -30,8 +32,8 @@ def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
 
 
 def overwrites(goal: Goal) -> bool:
-    """Whether a clause asks for a change of what is there: it says that something is to be written, and names no new
-    file for that."""
+    """Whether a clause asks for a change of what is there: it says so in one of its own words, and names no new file
+    for that."""
     literals = [value.literal for value in goal.wanted if value.literal is not None]
     new = any(literal.kind is Kind.FILE and not literal.there for literal in literals)
-    return not new and any(map(goal.meaning.nearest, SPOILING))
+    return not new and any(likeness(word, asked) == 1.0 for word in goal.meaning.words for asked in IN_PLACE)

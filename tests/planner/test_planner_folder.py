@@ -31,6 +31,15 @@ def sort_pages(file: str) -> str:
     return pages[0]
 
 
+def first_page(file: str, words: str = "") -> str:
+    """The first page of a diary; with other words it is written anew."""
+    with open(file) as diary:
+        pages = diary.read().splitlines()
+    with open(file, "w") as diary:
+        diary.write("\\n".join([words or "blank", *pages[1:]]))
+    return pages[0]
+
+
 class Diary:
     """A diary in a file."""
 
@@ -101,6 +110,13 @@ def test_a_change_that_is_asked_for_is_made(diary: Path, work: Path) -> None:
     assert (work / "may.txt").read_text() == "rain\nsun", result.reason
     assert result.status == "done"
     assert (work / "june.txt").read_text() == "hail\n"
+
+
+def test_a_change_is_asked_for_by_a_word_of_the_clause(diary: Path, work: Path) -> None:
+    run("Make a copy of the first page of may.txt", diary, work)
+    assert (work / "may.txt").read_text() == "sun\nrain\n", "to make something is not to write over something"
+    result = run("Change the first page of may.txt to 'fog'", diary, work)
+    assert (work / "may.txt").read_text() == "fog\nrain", result.reason
 
 
 def test_a_package_that_tries_have_changed_is_loaded_anew(diary: Path, work: Path) -> None:
