@@ -210,7 +210,7 @@ def head_noun(clause: Clause) -> str:
 
 
 _DIRECTED = (
-    re.compile(r"(?P<given>\w+?)(?:_?to_|2|_2_|To(?=[A-Z]))(?P<got>\w+)"),
+    re.compile(r"(?P<given>\w+?)(?:_?to_|(?<=[A-Za-z])2(?=[A-Za-z])|_2_|To(?=[A-Z]))(?P<got>\w+)"),
     re.compile(r"(?P<got>\w+?)(?:_from_|From(?=[A-Z]))(?P<given>\w+)"),
     re.compile(r"(?:from_?)(?P<given>\w+)(?P<got>)", re.IGNORECASE),
     # `to_json`, `toJSON`, `tojson`, and not `top_names`.

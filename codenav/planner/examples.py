@@ -45,6 +45,8 @@ class Shown:
     prose: str = ""
     makers: tuple[tuple[str, str], ...] = ()
     """What other calls made its arguments: the line that imports them, and the dotted names."""
+    made_by: tuple[str, ...] = ()
+    """The last names of all calls that made its arguments."""
 
 
 class Examples:
@@ -65,8 +67,9 @@ class Examples:
             if text in self._read:
                 continue
             self._read.add(text)
+            reader = None
             for code, prose in pieces(text):
-                reader = _Reader(code, prose)
+                reader = _Reader(code, prose, reader)
                 self._modules |= reader.modules
                 for one in reader.shown():
                     if not one.on and hasattr(builtins, one.name):
@@ -92,6 +95,10 @@ class Examples:
         """What makes the arguments of the calls of a name, or of all: `Image.open`, imported from another package."""
         uses = self._by_name.get(name, []) if name else [one for many in self._by_name.values() for one in many]
         return list(dict.fromkeys(maker for one in uses for maker in one.makers))
+
+    def arguments_made_by(self, name: str) -> set[str]:
+        """Names of calls that make the arguments of the calls of a name."""
+        return {maker for one in self._by_name.get(name, []) for maker in one.made_by}
 
     @property
     def names(self) -> list[str]:
@@ -141,13 +148,14 @@ def _prose(before: str) -> str:
 
 
 class _Reader:
-    """Follows through one piece of code what is called on what."""
+    """Follows through one piece of code what is called on what; names that the piece before has bound are known."""
 
-    def __init__(self, code: str, prose: str) -> None:
+    def __init__(self, code: str, prose: str, before: _Reader | None = None) -> None:
         self._code, self._prose = code, prose
-        self._made: dict[str, str] = {}
-        self._makers: dict[str, tuple[str, str]] = {}
-        self._lines: dict[str, str] = {}
+        self._made: dict[str, str] = {**before._made} if before else {}
+        self._calls: dict[str, str] = {**before._calls} if before else {}
+        self._makers: dict[str, tuple[str, str]] = {**before._makers} if before else {}
+        self._lines: dict[str, str] = {**before._lines} if before else {}
         self.modules: set[str] = set()
         self._trees = list(_statements(code))
         for tree in self._trees:
@@ -177,8 +185,11 @@ class _Reader:
                 if isinstance(node, ast.Call) and (name := _last(node.func)):
                     keywords = {one.arg: _type(one.value) for one in node.keywords if one.arg}
                     arguments = tuple(_type(one) for one in node.args)
-                    makers = tuple(filter(None, map(self._maker, [*node.args, *(one.value for one in node.keywords)])))
-                    yield Shown(name, self._on(node.func), True, keywords, arguments, comment or self._prose, makers)
+                    given = [*node.args, *(one.value for one in node.keywords)]
+                    makers = tuple(filter(None, map(self._maker, given)))
+                    made_by = tuple(filter(None, map(self._made_by, given)))
+                    said = comment or self._prose
+                    yield Shown(name, self._on(node.func), True, keywords, arguments, said, makers, made_by)
                 elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and id(node) not in called:
                     yield Shown(node.attr, self._on(node), False, prose=comment or self._prose)
             for node in ast.walk(tree):
@@ -195,6 +206,7 @@ class _Reader:
         for target, value in pairs:
             if isinstance(target, ast.Name):
                 self._made[target.id] = _last(value.func) if isinstance(value, ast.Call) else _last(value)
+                self._calls[target.id] = _last(value.func) if isinstance(value, ast.Call) else ""
                 if maker := self._maker(value):
                     self._makers[target.id] = maker
 
@@ -207,6 +219,12 @@ class _Reader:
         dotted = ast.unparse(node.func)
         line = self._lines.get(dotted.partition(".")[0])
         return (line, dotted) if line and all(map(str.isidentifier, dotted.split("."))) else None
+
+    def _made_by(self, node: ast.expr) -> str:
+        """The last name of the call that has made a value; empty where none has."""
+        if isinstance(node, ast.Name):
+            return self._calls.get(node.id, "")
+        return _last(node.func) if isinstance(node, ast.Call) else ""
 
     def _on(self, func: ast.expr) -> str:
         if not isinstance(func, ast.Attribute):

@@ -46,7 +46,8 @@ def makers(
     """
     options = []
     literals = [value for value in values if value.literal is not None]
-    made_so = pool.examples.makers(target.name) if owner else []
+    told = pool.examples
+    made_so = told.makers(target.name) if owner else told.arguments_made_by(target.name)
     class_ = next((item for item in pool.surveys.values() if item.name == owner and item.kind == "class"), None)
     mentioned = set(re.findall(r"[\w.]*?(\w+)(?:\(\))?`", class_.doc)) if class_ is not None else set[str]()
     foreign = [] if owner else pool.makers(target.name)
@@ -69,9 +70,9 @@ def makers(
         if hint and any(parameter.name == hint for parameter in item.parameters):
             gives = max(gives, HAS)
         makes = any(part in MAKERS for part in parts(item.name))
-        told = item.name in mentioned
+        in_words = item.name in mentioned
         form = max((reads(item, value) for value in literals[:2]), default=0)
-        worth = 2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * told + 0.5 * item.shown
+        worth = 2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * in_words + 0.5 * item.shown
         options.append((worth + READS * form, item))
     options.sort(key=lambda option: -option[0])
     return [item for worth, item in options if worth > 0.4]

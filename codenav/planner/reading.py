@@ -110,7 +110,7 @@ class Clause:
         turned = False
         for match in WORD.finditer(self.text):
             word = match.group().lower()
-            if self._is_in_literal(match.start()):
+            if self._is_in_literal(match.start()) and not self._is_literal(match):
                 continue
             if not turned and re.fullmatch(self.known.patterns["turning"], word):
                 # `Convert the Gregorian date … to a Hebrew date`
@@ -123,11 +123,18 @@ class Clause:
                 into = given if turned and not got else None
             elif into is not None and word in self.words:
                 into.add(word)
+        if asked := re.match(self.known.patterns["asked"], self.bare, re.IGNORECASE):
+            # `Which number does "vier" mean?`
+            got.update({asked["noun"].lower()} & set(self.words))
         return frozenset(given), frozenset(got - given)
 
     def _is_in_literal(self, at: int) -> bool:
         """Whether what stands there in the clause is a literal's."""
         return any(0 <= at + self.start - one.start < len(one.text) for one in self.literals)
+
+    def _is_literal(self, match: re.Match[str]) -> bool:
+        """Whether a word is a literal as a whole: `RGB`."""
+        return any(one.start == self.start + match.start() and one.text == match.group() for one in self.literals)
 
     @property
     def refers_back(self) -> bool:
