@@ -87,7 +87,9 @@ class Result:
     def echo(self) -> bool:
         """Just what went in."""
         shown = self.repr.strip("'\"")
-        return any(shown == value.code.strip("'\"") for value in self.used) and not self.changed
+        given = [value.code for value in self.used]
+        listed = self.type == "list" and sorted(self.repr[1:-1].split(", ")) == sorted(given)
+        return (listed or any(shown == code.strip("'\"") for code in given)) and not self.changed
 
     @property
     def opaque(self) -> bool:

@@ -40,7 +40,7 @@ _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
 def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     """By name; nearly all between 0 and 1."""
     return {
-        **_of_words(result, goal),
+        **_of_words(result, goal, known),
         **_of_literals(result, goal),
         **_of_calls(result, goal, known),
         **_of_value(result, goal),
@@ -48,7 +48,7 @@ def evidence(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     }
 
 
-def _of_words(result: Result, goal: Goal) -> dict[str, float]:
+def _of_words(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     """How much of the clause the names and docstrings of the calls stand for, the last one's above all."""
     meaning, last = goal.meaning, result.calls[-1]
     met = met_beside(result)
@@ -67,6 +67,9 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
     owned = max(own.values(), default=0.0)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
     unasked = meaning.unasked(Described.item(last))
+    if not goal.last and last.kind == "class" and is_main(last) and known.making.issuperset(meaning.words):
+        # `Parse "<p>a</p>" and …` asks for the object that the package is about.
+        unasked, best = 0, goal.top
     digits = set(_DIGITS.findall(last.name)) - set(re.findall(r"\d+", goal.clause.text))
     given, got = goal.clause.aims
     returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
@@ -141,20 +144,22 @@ def _of_calls(result: Result, goal: Goal, known: Language) -> dict[str, float]:
 def _of_value(result: Result, goal: Goal) -> dict[str, float]:
     """What came out: something new, of which kind, how long."""
     nothing = result.nothing
+    # What a text was read into may show it, where a clause goes on with it.
+    final = goal.last or result.builtin
     return {
         "named_file": float(names_file(result)),
         "container": float(result.type in _CONTAINERS),
         "object": float(not result.builtin and not is_number(result)),
         "plain": float(result.type in _PLAIN),
         "file": float(bool(result.files)),
-        "contains": float(_contains(result)),
+        "contains": float(final and _contains(result)),
         "zero": float(is_number(result) and result.repr.strip("'") in ("0", "0.0", "-1", "-1.0", "nan")),
         "nan": float(bool(_NAN.search(result.repr[:LONG]))),
         "long": float(len(result.repr) > LONG),
         "same": float(result.same),
         "none": float(nothing and result.repr == "None"),
         "empty": float(nothing and result.repr != "None"),
-        "echo": float(result.echo or any(result.repr == before.repr for before in goal.earlier)),
+        "echo": float((final and result.echo) or any(result.repr == before.repr for before in goal.earlier)),
     }
 
 
@@ -315,6 +320,8 @@ def meets_criterion(result: Result, goal: Goal, known: Language) -> float:
     if not wanted or wanted not in goal.meaning.words or wanted in met_beside(result):
         return 0
     counts = known.asks(goal.clause.bare) == "count"
+    if counts and result.echo:
+        return -1
     if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
         # `How many seconds long is it?` asks for a measure; names of calls need not say the unit.
         last = result.calls[-1]

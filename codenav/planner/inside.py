@@ -32,7 +32,8 @@ Told = Dict[str, Any]
 Answer = Tuple[str, str, Told]
 """Import line, dotted name, and what there is to tell."""
 Found = Tuple[str, str, str, str, Any, Any, str]
-"""Name and docstring in lower case, import line, dotted name, value, owner, and `instance` for a ready object."""
+"""Name and docstring in lower case, import line, dotted name, value, owner, and `instance` for a ready
+object, `inherited` for a class method of another class."""
 MOST_NAMES = 4_000
 MOST_INNER = 20
 """Modules in a package that are looked into where it offers little itself."""
@@ -212,6 +213,8 @@ def _package(names: list[str], words: dict[str, float], used: list[str]) -> tupl
     told = []
     for near, far, *where in found:
         score = 0.3 * (where[-1] == "instance")
+        if where[-1] == "inherited" and not any(word in where[1].rpartition(".")[0].lower() for word in worth):
+            continue
         for word, weight in worth.items():
             there = word in near or word in far
             score += weight * ((4 if word == near else 3 if word in near else 1) if there else 0)
@@ -301,13 +304,17 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
         key: Any = (owner is None, id(function))
     else:
         key = (dotted, "" if owner else line)
-    if key in seen or (owner is not None and constant and not name.isupper()):
+    if owner is not None and constant and not name.isupper():
+        return
+    # What belongs to the class itself may be another thing in each that inherits it.
+    inherited = key in seen and inspect.isclass(getattr(value, "__self__", None)) and name not in vars(owner or object)
+    if key in seen and not inherited:
         return
     seen.add(key)
     far = "" if constant else (inspect.getdoc(value) or "")[:200].lower()
     kind = type(value).__module__.partition(".")[0]
     instance = owner is None and constant and kind not in ("builtins", "typing", "re", "collections")
-    found.append((name.lower(), far, line, dotted, value, owner, "instance" if instance else ""))
+    found.append((name.lower(), far, line, dotted, value, owner, "instance" if instance else "inherited" if inherited else ""))
 
 
 def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
@@ -336,6 +343,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
         value = space[question["members"]]
         # Others may be gone through as well, and offer more than that.
         plain = type(value).__module__ in ("builtins", "itertools", "collections", "_collections_abc")
+        plain = plain or all(name.startswith("_") or name in ("close", "send", "throw") for name in dir(value))
         told["iterator"] = hasattr(type(value), "__next__") and plain
         with contextlib.suppress(Exception):
             if any("__str__" in vars(base) for base in type(value).__mro__[:-1]):

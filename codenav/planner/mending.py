@@ -38,7 +38,7 @@ _ARRAY = re.compile(
 """What lists of numbers are not."""
 _DATE = re.compile(
     r"\bdate|isoformat|strftime|year|tzinfo|timetuple|weekday|timedelta|attribute '(?:month|day|hour|toordinal"
-    r"|timestamp|utcoffset|astimezone)'|unsupported type"
+    r"|timestamp|utcoffset|astimezone)'|unsupported type|'str'"
 )
 _OPENED = re.compile(
     r"No such file|must be str, not bytes|bytes-like object is required|attribute '(?:write|flush)'|not writable"
@@ -146,9 +146,10 @@ def _dated(filled: Filled, *, datetime: bool) -> Iterator[Filled]:
     def written(value: Value, _: Parameter) -> str:
         if value.literal is None or value.literal.kind is not Kind.DATE:
             return ""
-        way = next(dates(value.literal, datetime=datetime))
-        imports.extend(way.imports)
-        return way.code
+        held = [one.literal for one in value.members if one.literal is not None] or [value.literal]
+        ways = [next(dates(literal, datetime=datetime)) for literal in held]
+        imports.extend(line for way in ways for line in way.imports)
+        return f"[{', '.join(way.code for way in ways)}]" if value.members else ways[0].code
 
     for one in _each(filled, written):
         yield replace(one, imports=(*one.imports, *imports))

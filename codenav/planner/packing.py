@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,7 +44,7 @@ def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Fil
         if value.literal is not None and value.literal.keyword:
             told = [value.literal.keyword]
         told = told or ([after] if after and after not in language().stop and value.type in ("int", "float") else [])
-        if told and told[0].isidentifier() and all(told[0] != parameter.name for parameter, _ in filled.given):
+        if told and is_name_of_parameter(told[0]) and all(told[0] != parameter.name for parameter, _ in filled.given):
             named = Parameter(told[0], "KEYWORD_ONLY", False)
             filled = replace(
                 filled,
@@ -52,6 +53,11 @@ def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Fil
                 score=filled.score + 1 + USED,
             )
     return filled
+
+
+def is_name_of_parameter(word: str) -> bool:
+    """Whether Python takes it as one: not `with`."""
+    return word.isidentifier() and not keyword.iskeyword(word)
 
 
 _NAMED_VALUES = re.compile(

@@ -71,7 +71,9 @@ class Clause:
             word, at = match.group(), match.start()
             if self._is_in_literal(at):
                 continue
-            if (spelled := self.known.spelled(word)) is not None:
+            # `25 frames per second`
+            unit = re.search(self.known.patterns["each"], self.text[:at], re.IGNORECASE)
+            if not unit and (spelled := self.known.spelled(word)) is not None:
                 found.append(Literal(Kind.SPELLED, word, repr(spelled), self.start + at))
             elif len(word) > 2 and word.lower() not in self.known.stop:
                 found.append(Literal(Kind.WORD, word, repr(word), self.start + at))
@@ -98,7 +100,7 @@ class Clause:
                     # `the line from (0, 0) to (5, 5)`
                     pairs.append((last, literal))
             found.append([literal])
-        several = [tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER)]
+        several = [tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER, Kind.DATE)]
         return (*several, *(pair for pair in pairs if len(pairs) > 1))
 
     @cached_property

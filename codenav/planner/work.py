@@ -339,7 +339,7 @@ class Work:
     def _finished(self, result: Result, goal: Goal) -> Generator[Action, Observation, Result]:
         """What the clause asks of a collection: how many there are, or which is highest or lowest."""
         kind = self._known.asks(goal.clause.bare)
-        if not kind or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
+        if not kind or result.echo or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
             return result
         if kind == "count" and result.type == "tuple" and _NUMBERS.fullmatch(result.repr):
             # `How many rows and columns?` are these.
