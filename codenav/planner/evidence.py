@@ -30,6 +30,7 @@ _DATED = re.compile(r"'\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?'")
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
 _DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
 """In a name, of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
+_NO_LETTER = re.compile(r"[\W_]")
 _NAN = re.compile(r"\bnan\b")
 _CONTAINERS = ("list", "tuple", "dict", "set", "frozenset", "OrderedDict", "defaultdict", "Counter")
 LONG = 300
@@ -159,7 +160,9 @@ def _of_value(result: Result, goal: Goal) -> dict[str, float]:
         "same": float(result.same),
         "none": float(nothing and result.repr == "None"),
         "empty": float(nothing and result.repr != "None"),
-        "echo": float((final and result.echo) or any(result.repr == before.repr for before in goal.earlier)),
+        "echo": float(
+            (final and result.echo) or is_raw(result) or any(result.repr == before.repr for before in goal.earlier)
+        ),
     }
 
 
@@ -229,6 +232,9 @@ def direction(name: str, values: Iterable[Value], clause: Clause) -> int:
     if match is None:
         return 0
     given, got = (set(words) for words in clause.aims)
+    if asked := re.match(clause.known.patterns["asked_of"], clause.bare, re.IGNORECASE):
+        # `What is the web name of "#ff6347"?`
+        got.update(word.lower() for word in WORD.findall(asked["what"]))
     for value in values:
         if value.literal is None:
             continue
@@ -250,6 +256,16 @@ def _contains(result: Result) -> bool:
     """Whether a text that went in is in what it shows."""
     texts = [value.code.strip("'\"") for value in result.used if value.literal is not None and value.type == "str"]
     return any(len(text) > 3 and text in result.repr for text in texts)
+
+
+RAW = 5
+"""Bytes that are no text, at the beginning of what was made of a file."""
+
+
+def is_raw(result: Result) -> bool:
+    """Whether it shows the bytes of a file that it was given, and nothing that was read in them."""
+    there = any(value.literal is not None and value.literal.there for value in result.used)
+    return there and not result.files and result.repr[:LONG].count("\\x") >= RAW
 
 
 def names_file(result: Result) -> bool:
@@ -306,8 +322,11 @@ def _is_of_main(item: Callable_) -> bool:
 def tells(result: Result) -> bool:
     """Whether a value shows anything that did not go into it."""
     given = " ".join(value.code for value in result.used)
-    shown = re.findall(r"\d+(?:\.\d+)?|'[^']+'", result.repr)
-    return any(piece.strip("'") not in given for piece in shown)
+    plain = _NO_LETTER.sub("", given).lower()
+    inside = re.sub(r"^[\w.]+\(", "", result.repr)
+    shown = [piece.strip("'") for piece in re.findall(r"\d+(?:\.\d+)?|'[^']+'", inside)]
+    # `00-1B-63` is `00:1b:63`.
+    return any(piece not in given and _NO_LETTER.sub("", piece).lower() not in plain for piece in shown)
 
 
 UNNAMED = -0.25

@@ -12,6 +12,7 @@ from codenav.planner.packing import (
     GROUPED,
     USED,
     by_calendar,
+    in_language,
     in_star,
     packed,
     spread,
@@ -59,7 +60,7 @@ def fillings(
     search: each value goes to a parameter that it fits, or nowhere.
     """
     values = [value for value in values if not _names(value, item) and not _says(value, item)]
-    dates = by_calendar(item.parameters, values)
+    others = [*by_calendar(item.parameters, values), *in_language(item, values)]
     values = [value for value in values if any(fit(value, one) or one.kind == "VAR_KEYWORD" for one in item.parameters)]
     free = [one for one in item.parameters if not one.kind.startswith("VAR_")]
     states = [_State()]
@@ -74,7 +75,7 @@ def fillings(
             found += [with_keywords(plain, item, left), plain]
             found += [*in_star(plain, item, left), *with_names(plain, item, left)]
     required = [one for one in free if one.required]
-    found += [*spread(required, values), *packed(item, values), *dates]
+    found += [*spread(required, values), *packed(item, values), *others]
     kept: dict[tuple[tuple[str, str], ...], Filled] = {}
     found = [way for one in found for way in (*with_contents(one), *with_json(one), one)]
     found = [way for one in found for way in (one, *with_ending(one, item))]

@@ -211,6 +211,9 @@ class Meaning:
             elif 1 < len(run) < len(joined) <= SHORT and joined not in run and abbreviates(joined, tuple(run)):
                 # `isqrt`: the integer square root; `date` is no date of Easter.
                 found.update({word: max(found[word], ABBREVIATION) for word in run})
+            elif len(run) == 2 and len(run[1]) > 3 and run[0][0] + run[1] == joined:
+                # `dmetaphone`: double metaphone.
+                found.update(dict.fromkeys(run, NAME))
             elif len(run) > 2 and "".join(word[0] for word in run) == joined:
                 # `irr`: the internal rate of return.
                 found.update(dict.fromkeys(run, NAME))

@@ -144,6 +144,8 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             yield from _members(value[0], f"{expression}[0]")
         return
     names = [name for name in dir(value) if not name.startswith("_")][:200]
+    if hasattr(type(value), "__next__"):
+        names.insert(0, "__next__")
     room = min(SHORT, TOTAL // max(len(names), 1))
     if callable(value) and not inspect.isclass(value):
         with contextlib.suppress(Exception):
@@ -314,7 +316,9 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
     far = "" if constant else (inspect.getdoc(value) or "")[:200].lower()
     kind = type(value).__module__.partition(".")[0]
     instance = owner is None and constant and kind not in ("builtins", "typing", "re", "collections")
-    found.append((name.lower(), far, line, dotted, value, owner, "instance" if instance else "inherited" if inherited else ""))
+    found.append(
+        (name.lower(), far, line, dotted, value, owner, "instance" if instance else "inherited" if inherited else "")
+    )
 
 
 def survey(question: dict[str, Any], space: dict[str, Any]) -> None:

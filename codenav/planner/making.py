@@ -201,8 +201,11 @@ class Maker:
 
     def _mended(self, call: Call, head: str, filled: Filled, execution: Execution, goal: Goal) -> Making:
         """The call with its arguments written as the message asks for them."""
-        for other in mended(filled, execution):
-            again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
+        for other in mended(filled, execution, goal.values):
+            used = (call.used - frozenset(filled.used)) | frozenset(other.used)
+            again = replace(
+                call, used=used, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports)
+            )
             done, _ = yield from self._run(again, goal)
             if done is not None:
                 return done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from codenav.execution import Execution
@@ -53,9 +53,10 @@ def missing_names(execution: Execution) -> list[str]:
     return re.findall(r"'(\w+)'", match["names"]) if match else []
 
 
-def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
-    """Other ways to write what was given, as the message asks for them."""
+def mended(filled: Filled, execution: Execution, values: Sequence[Value] = ()) -> Iterator[Filled]:
+    """Other ways to write what was given, as the message asks for them; `values` are all that the clause has."""
     said = message(execution)
+    yield from _chosen(filled, said, values)
     if _KEYWORD.search(said) and any(parameter.kind != "POSITIONAL_ONLY" for parameter, _ in filled.given):
         # What a docstring calls by a name need not be taken by that.
         given = tuple((replace(one, kind="POSITIONAL_ONLY"), code) for one, code in filled.given)
@@ -88,6 +89,7 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
             yield from _reopened(filled, mode)
     if _UNKNOWN.search(said):
         yield from _each(filled, lambda value, _: _in_lower_case(value))
+        yield from _spelled_out(filled)
     if re.search(r"attribute '(?:read|readline|seek|close)'|file-?like|not an? (?:readable )?file", said):
         files = _each(
             filled, lambda value, one: opened(value.literal, one) if value.literal and value.type == "path" else ""
@@ -95,6 +97,31 @@ def mended(filled: Filled, execution: Execution) -> Iterator[Filled]:
         yield from (replace(one, imports=(*one.imports, *OPENING)) for one in files)
         texts = _each(filled, lambda value, _: f"StringIO({value.code})" if value.type == "str" else "")
         yield from (replace(one, imports=(*one.imports, "from io import StringIO")) for one in texts)
+
+
+_CHOICES = re.compile(r"\b(?:one of|among|available|choices?|choose|supported|valid|allowed|options?|possible)\b", re.I)
+"""What a message lists after."""
+
+
+def _chosen(filled: Filled, said: str, values: Sequence[Value]) -> Iterator[Filled]:
+    """With a word of the clause that the message names as a choice, in place of one that it does not take."""
+    start = _CHOICES.search(said)
+    if start is None:
+        return
+    listed = set(re.findall(r"\w[\w-]*", said[start.end() :]))
+    words = [value for value in values if value.literal is not None and value.is_word and value not in filled.used]
+    for word in words:
+        assert word.literal is not None
+        choice = next((one for one in listed if one.lower() == word.literal.text.lower()), None)
+        if choice is None:
+            continue
+        for number, (parameter, code) in enumerate(filled.given):
+            value = _value_of(filled, code)
+            if value is None or (code.strip("'\"") in said[: start.start()] and code.strip("'\"") not in listed):
+                given = (*filled.given[:number], (parameter, repr(choice)), *filled.given[number + 1 :])
+                chosen = Value(repr(choice), "str", words=frozenset((choice.lower(),)))
+                used = (*(one for one in filled.used if one is not value), chosen)
+                yield replace(filled, given=given, used=used, named=filled.named + 1)
 
 
 def asked_attribute(execution: Execution) -> str:
@@ -169,6 +196,14 @@ def _in_lower_case(value: Value) -> str:
     """A word of the request as programs write it: `hsl` for HSL."""
     text = value.literal.text if value.is_word and value.literal is not None else ""
     return repr(text.lower()) if text != text.lower() else ""
+
+
+def _spelled_out(filled: Filled) -> Iterator[Filled]:
+    """With the words of the request where codes were given for them: `french` for `fr`."""
+    names = {value.code: min(value.words) for value in filled.used if value.literal is None and value.words}
+    given = tuple((parameter, repr(names[code]) if code in names else code) for parameter, code in filled.given)
+    if given != filled.given:
+        yield replace(filled, given=given)
 
 
 def _is_number(value: Value) -> bool:

@@ -195,6 +195,17 @@ def by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Fill
     return [] if others else [Filled(given, (), (dates[0],), len(given) + USED)]
 
 
+def in_language(item: Callable_, values: Sequence[Value]) -> list[Filled]:
+    """A class whose parameters are not known, of the language that a clause names: `Stemmer('french')`."""
+    star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
+    if star is None or item.kind != "class" or item.required:
+        return []
+    codes = next(codes for names, codes in language().codes.items() if names.search("lang"))
+    words = [value.literal.text.lower() for value in values if value.literal is not None and value.is_word]
+    spoken = [Value(repr(word), "str", words=frozenset((word,))) for word in words if word in codes]
+    return [Filled(((star, value.code),), (), (value,), UNTYPED + USED) for value in spoken[:1]]
+
+
 def in_star(filled: Filled, item: Callable_, values: Sequence[Value]) -> list[Filled]:
     """Literals that are left into `*args`: all, and where nothing is required one alone."""
     star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)

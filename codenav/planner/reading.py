@@ -59,6 +59,8 @@ class Clause:
             at, word = match.start(2), match[2]
             # `in the network 10.0.0.0/8` says what the literal is.
             ahead = at + len(word) + len(self.text[at + len(word) :]) - len(self.text[at + len(word) :].lstrip())
+            if self.known.spelled(word) is not None:
+                continue
             if word.lower() not in self.known.stop and not (self._is_in_literal(at) or self._is_in_literal(ahead)):
                 found.append(Literal(Kind.CODE, word, repr(word), self.start + at, (match[1].lower(),)))
         return tuple(found)
@@ -67,9 +69,14 @@ class Clause:
     def loose(self) -> tuple[Literal, ...]:
         """All other words: values where a parameter names them as its choices, or where they spell out a value."""
         found = []
+        ended = 0
         for match in WORD.finditer(self.text):
             word, at = match.group(), match.start()
-            if self._is_in_literal(at):
+            if at < ended or self._is_in_literal(at):
+                continue
+            if (several := self._several(match)) is not None:
+                found.append(several)
+                ended = at + len(several.text)
                 continue
             # `25 frames per second`
             unit = re.search(self.known.patterns["each"], self.text[:at], re.IGNORECASE)
@@ -82,6 +89,15 @@ class Clause:
         # What a long text says again and again is one value.
         once = {(one.text, one.before, one.after): one for one in reversed(near)}
         return tuple(replace(one, start=one.start + self.start) for one in reversed(once.values()))
+
+    def _several(self, match: re.Match[str]) -> Literal | None:
+        """A character that is spelled out, so many times: `four spaces`."""
+        after = WORD.search(self.text, match.end())
+        count, sign = self.known.spelled(match.group()), self.known.spelled(after.group()) if after else None
+        if after is None or not isinstance(count, int) or not isinstance(sign, str) or not count:
+            return None
+        text = self.text[match.start() : after.end()]
+        return Literal(Kind.SPELLED, text, repr(sign * count), self.start + match.start())
 
     @property
     def groups(self) -> tuple[tuple[Literal, ...], ...]:
@@ -100,7 +116,9 @@ class Clause:
                     # `the line from (0, 0) to (5, 5)`
                     pairs.append((last, literal))
             found.append([literal])
-        several = [tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER, Kind.DATE)]
+        several = [
+            tuple(group) for group in found if len(group) > 1 and group[0].kind in (Kind.TEXT, Kind.NUMBER, Kind.DATE)
+        ]
         return (*several, *(pair for pair in pairs if len(pairs) > 1))
 
     @cached_property

@@ -53,6 +53,9 @@ def by_words(type_: str, parameter: Parameter) -> float:
     # An alias tells by its parts: `NumberOrString`.
     told = parameter.type if type_ in ("list", "tuple", "set", "dict") else _MEMBERS.sub(r"\1", parameter.type)
     wanted = " ".join([told, *parts(told)]) if told else ""
+    if parameter.type.startswith("~"):
+        # A type variable: what it may be is not said.
+        return UNTYPED
     names = {"path": ("path", "str"), "date": ("date", "str"), "int": ("int", "float")}.get(type_, (type_,))
     if (
         type_ == "path"

@@ -106,7 +106,9 @@ class Language:
     def spelled(self, word: str) -> int | str | None:
         """The number or character that a word spells out: `three`, `underscores`."""
         plain = word.lower()
-        return self.spellings.get(plain, self.spellings.get(plain.removesuffix("s")))
+        one = self.spellings.get(plain.removesuffix("s"))
+        # `zeros and ones` are no values.
+        return self.spellings.get(plain, one if isinstance(one, str) else None)
 
     def weight(self, word: str) -> float:
         """What a word of a clause says of what is wanted, 0 to 1."""

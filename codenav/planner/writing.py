@@ -308,7 +308,7 @@ def is_in_name(value: Value, item: Callable_) -> bool:
     if value.literal is None or value.literal.kind is not Kind.NUMBER:
         return False
     digits = re.sub(r"\W", "", value.literal.text)
-    return digits in parts(item.expression) or digits in parts(item.name)
+    return any(digits in parts(name) for name in (item.expression, item.name, item.module.rpartition(".")[2]))
 
 
 def beside(value: Value, parameter: Parameter) -> float:
@@ -323,6 +323,8 @@ def beside(value: Value, parameter: Parameter) -> float:
         return float(bool(_CHARACTER.search(parameter.name)))
     if value.literal.kind is Kind.DATE and _MOMENT.search(parameter.name):
         return DATED
+    if is_initials(parameter.name, value.literal.before):
+        return 1.0
     known = language()
     near = [*zip(value.literal.before[:2], (1.0, 0.5), strict=False), (value.literal.after, 1.0)]
     # `at a rate of 0.05`
@@ -345,6 +347,11 @@ def beside(value: Value, parameter: Parameter) -> float:
         for other in told
     )
     return max(named, TOLD * said)
+
+
+def is_initials(name: str, before: Sequence[str]) -> bool:
+    """Whether a name is made of the first letters of the words before a literal: `hrp`, the human readable part."""
+    return 2 <= len(name) <= len(before) and name == "".join(word[0] for word in reversed(before[: len(name)]))
 
 
 DATED = 0.8
