@@ -35,6 +35,7 @@ CHANGING = frozenset(
 _NOTHING = re.compile(
     r"None|\((?:None, ?)+(?:None)?\)"
     r"|(?:[\w.]+\()?(?:\[\]|\(\)|\{\})(?:, dtype=\w+)?\)?|(?:set|frozenset|\w*Dict|Counter)\(\)|b?''"
+    r"|[(\[](?:'',? ?)+[)\]]|\w*(?:Error|Exception)\(.*\)"
 )
 
 
@@ -88,7 +89,7 @@ class Result:
         """Just what went in."""
         shown = self.repr.strip("'\"")
         given = [value.code for value in self.used]
-        listed = self.type == "list" and sorted(self.repr[1:-1].split(", ")) == sorted(given)
+        listed = self.type == "list" and sorted(_bare(self.repr[1:-1].split(", "))) == sorted(_bare(given))
         return (listed or any(shown == code.strip("'\"") for code in given)) and not self.changed
 
     @property
@@ -100,6 +101,10 @@ class Result:
     def builtin(self) -> bool:
         """Of a type that Python itself has."""
         return self.type in BUILTIN
+
+
+def _bare(codes: Sequence[str]) -> list[str]:
+    return [code.strip("'\"") for code in codes]
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,18 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import MET, TYPE, Described
+from codenav.planner.finding import MET, TYPE, Described, Meaning
 from codenav.planner.goals import Goal
 from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
 from codenav.planner.survey import Callable_
 from codenav.planner.words import DERIVED, Language, likeness, parts
-from codenav.planner.writing import Value, is_in_name
+from codenav.planner.writing import Value, is_in_name, is_name
 
 MOSTLY = 0.7
 """Of the uses in examples."""
+OF_CLASS = 0.5
+"""What a word counts that nobody asked for and that is in the name of the class."""
 NEXT_TO = 0.6
 """What a word counts that stands right beside a literal which was used: `10 vertices`, `rate 0.05`."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
@@ -67,11 +69,12 @@ def _of_words(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     own = named[-1]
     owned = max(own.values(), default=0.0)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
-    unasked = meaning.unasked(Described.item(last))
+    unasked = meaning.unasked(Described.item(last)) + OF_CLASS * _unasked_of(last, meaning)
     if not goal.last and last.kind == "class" and is_main(last) and known.making.issuperset(meaning.words):
         # `Parse "<p>a</p>" and …` asks for the object that the package is about.
         unasked, best = 0, goal.top
     digits = set(_DIGITS.findall(last.name)) - set(re.findall(r"\d+", goal.clause.text))
+    finds = is_looked_up(result) and not result.nothing
     given, got = goal.clause.aims
     returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
     reached = sum(max(own[word], returned[word]) for word in got) / len(got) if got else 0.5
@@ -84,7 +87,8 @@ def _of_words(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         "score": best,
         "unasked": min(unasked, 4),
         "digits": float(bool(digits)),
-        "exact": float(not unasked and owned >= 0.8 and not _is_other_number(last, meaning.words)),
+        # What is found under a literal is what it stands for.
+        "exact": float(finds or (not unasked and owned >= 0.8 and not _is_other_number(last, meaning.words))),
         "noun": own.get(noun, 0.0) if noun else 0.5,
         "no_noun": float(bool(noun) and stands.get(noun, 1.0) < MET),
         "target": reached,
@@ -102,7 +106,7 @@ def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
         "all_used": float(bool(goal.wanted) and not left_out),
         "forward": float(heading > 0),
         "backward": float(heading < 0),
-        "words": min(2, sum(value.is_word and not value.is_spelled_number for value in result.used)),
+        "words": min(2, sum(_is_doubtful(value) for value in result.used)),
         "named": min(result.named, 3),
         "guessed": min(result.guessed, 3),
         "swapped": min(result.swapped, 2),
@@ -118,16 +122,17 @@ def _of_calls(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     last = result.calls[-1]
     makes = bool(known.making & set(goal.meaning.words[:1]))
     is_class = goal.last and last.kind == "class" and not makes
-    keyed = last.expression.endswith("]")
+    keyed = last.expression.endswith("]") or is_looked_up(result)
     # `and give the year` asks a date for just that.
     offered = last.kind in ("member", "value") and not keyed and not goal.meaning.literally(last)
     # A file has to be opened first.
     opens = any(value.literal is not None and value.literal.there for value in result.used)
+    finds = is_looked_up(result) and not result.nothing
     made_before = {call.expression for before in goal.earlier for call in before.calls}
     return {
         "main": float(is_main(last)),
         "of_main": float(any(is_main(call) or _is_of_main(call) for call in result.calls)),
-        "calls": max(0, len({call.expression for call in result.calls[:-1]} - made_before) - opens),
+        "calls": max(0, len({call.expression for call in result.calls[:-1]} - made_before) - opens - finds),
         "prior": goal.meaning.prior(Described.item(last)),
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
         "holds": float(is_class and not tells(result)),
@@ -189,6 +194,11 @@ def _of_question(result: Result, goal: Goal, known: Language) -> dict[str, float
     }
 
 
+def _is_doubtful(value: Value) -> bool:
+    """Whether it may be no value at all: a word, but neither a name nor a number."""
+    return value.is_word and not (value.is_spelled_number or is_name(value))
+
+
 def met_beside(result: Result) -> dict[str, float]:
     """Words that what went into a result stands for."""
     found: dict[str, float] = {}
@@ -201,6 +211,13 @@ def met_beside(result: Result) -> dict[str, float]:
 def unused(result: Result, goal: Goal) -> set[Value]:
     """Literals that did not go in, and are not in the name of a call either: `xxh32` for 32 bits."""
     return {value for value in goal.wanted - result.used if not any(is_in_name(value, call) for call in result.calls)}
+
+
+def _unasked_of(item: Callable_, meaning: Meaning) -> int:
+    """Words of a class that the clause names in part, and that it does not have: `FuzzySoundex` for Soundex."""
+    own = parts(item.owner) if item.kind in ("method", "property") else []
+    said = [part for part in own if meaning.nearest(part)]
+    return len(own) - len(said) if said else 0
 
 
 def head_noun(clause: Clause) -> str:
@@ -286,6 +303,13 @@ def makes_files(result: Result, goal: Goal) -> int:
     if not new:
         return 0
     return 1 if new <= set(result.files) else -1
+
+
+def is_looked_up(result: Result) -> bool:
+    """Whether a literal was looked up in a dict."""
+    last = result.calls[-1]
+    literal = any(value.literal is not None and not value.is_word for value in result.used)
+    return last.name == "get" and last.kind == "member" and last.module == "builtins" and literal
 
 
 def is_main(item: Callable_) -> bool:

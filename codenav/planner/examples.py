@@ -153,6 +153,7 @@ class _Reader:
     def __init__(self, code: str, prose: str, before: _Reader | None = None) -> None:
         self._code, self._prose = code, prose
         self._made: dict[str, str] = {**before._made} if before else {}
+        self._types: dict[str, str] = {**before._types} if before else {}
         self._calls: dict[str, str] = {**before._calls} if before else {}
         self._makers: dict[str, tuple[str, str]] = {**before._makers} if before else {}
         self._lines: dict[str, str] = {**before._lines} if before else {}
@@ -183,8 +184,8 @@ class _Reader:
             called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
             for node in ast.walk(tree):
                 if isinstance(node, ast.Call) and (name := _last(node.func)):
-                    keywords = {one.arg: _type(one.value) for one in node.keywords if one.arg}
-                    arguments = tuple(_type(one) for one in node.args)
+                    keywords = {one.arg: self._type(one.value) for one in node.keywords if one.arg}
+                    arguments = tuple(map(self._type, node.args))
                     given = [*node.args, *(one.value for one in node.keywords)]
                     makers = tuple(filter(None, map(self._maker, given)))
                     made_by = tuple(filter(None, map(self._made_by, given)))
@@ -206,6 +207,7 @@ class _Reader:
         for target, value in pairs:
             if isinstance(target, ast.Name):
                 self._made[target.id] = _last(value.func) if isinstance(value, ast.Call) else _last(value)
+                self._types[target.id] = _type(value)
                 self._calls[target.id] = _last(value.func) if isinstance(value, ast.Call) else ""
                 if maker := self._maker(value):
                     self._makers[target.id] = maker
@@ -219,6 +221,10 @@ class _Reader:
         dotted = ast.unparse(node.func)
         line = self._lines.get(dotted.partition(".")[0])
         return (line, dotted) if line and all(map(str.isidentifier, dotted.split("."))) else None
+
+    def _type(self, node: ast.expr) -> str:
+        """Of a literal, or of one that a name is bound to."""
+        return self._types.get(node.id, "") if isinstance(node, ast.Name) else _type(node)
 
     def _made_by(self, node: ast.expr) -> str:
         """The last name of the call that has made a value; empty where none has."""

@@ -138,6 +138,7 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             dotted = expression + "".join(f"[{key!r}]" for key in path)
             yield "", dotted, {**told, "module": type(value).__module__, "key": path[-1]}
         if type(value) is dict:
+            yield "", f"{expression}.get", {**_told(value.get, value, "get", SHORT), "module": "builtins"}
             return
     if type(value) in (list, tuple):
         if len(value) == 1 and not isinstance(value[0], (str, bytes, int, float, list, tuple, type(None))):
@@ -347,8 +348,9 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
         value = space[question["members"]]
         # Others may be gone through as well, and offer more than that.
         plain = type(value).__module__ in ("builtins", "itertools", "collections", "_collections_abc")
-        plain = plain or all(name.startswith("_") or name in ("close", "send", "throw") for name in dir(value))
-        told["iterator"] = hasattr(type(value), "__next__") and plain
+        bare = all(name.startswith("_") or name in ("close", "send", "throw") for name in dir(value))
+        goes_on = hasattr(type(value), "__next__") or (bare and hasattr(type(value), "__iter__"))
+        told["iterator"] = goes_on and (plain or bare)
         with contextlib.suppress(Exception):
             if any("__str__" in vars(base) for base in type(value).__mro__[:-1]):
                 told["shown"] = str(value)[:SHOWN]

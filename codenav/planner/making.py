@@ -65,6 +65,7 @@ class Maker:
     ) -> Generator[Action, Observation, list[Result]]:
         """The results of all ways to call something, up to one that is right for sure."""
         found: list[Result] = []
+        failed: list[Filled] = []
         flags = said_flags(item, goal.clause, goal.meaning)
         told = fillings(item, [*values, *goal.constants], self._pool.classes, flags)
         if item.kind in ("class", "method"):
@@ -79,12 +80,20 @@ class Maker:
             if goal.wanted and filled.used and all(value.is_plain_word for value in filled.used):
                 # `as few as possible`
                 continue
-            done = yield from self.with_(item, filled, goal, values, depth)
+            done = yield from self.with_(item, filled, goal, values, depth, lifts=False)
             if done is None:
+                failed += [] if filled.missing else [filled]
                 continue
             found.append(done)
             if self.judged(done, goal) >= SURE:
                 return found
+        plain = any(goal.wanted <= one.used and not (one.nothing or one.echo or one.guessed) for one in found)
+        for filled in [] if plain else failed:
+            # What works with the values as they are needs no objects made of them.
+            if self.spent(goal):
+                return found
+            done = yield from self.with_(item, filled, goal, values, depth)
+            found += [done] if done is not None else []
         return found
 
     def on(self, owner: Result, item: Callable_, goal: Goal, values: Sequence[Value]) -> Making:
@@ -121,11 +130,13 @@ class Maker:
         owner: Result | None = None,
         must: Mapping[str, Sequence[Value]] = MappingProxyType({}),
         hint: str = "",
+        *,
+        lifts: bool = True,
     ) -> Making:
         """One way to fill it; what is missing becomes a goal of its own.
 
         `must`: what has to go into the objects for some parameters, the first of each for sure; `hint`: what such
-        objects have.
+        objects have; `lifts`: whether objects are made of what was given, where the call asks for them.
         """
         if spoils(item, filled.used, goal):
             return None
@@ -192,7 +203,9 @@ class Maker:
             return done
         goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
         done = None if given else (yield from self._mended(call, head, filled, execution, goal))
-        return done or (yield from self._lifted(item, filled, goal, values, depth, owner, execution))
+        if done is not None or not lifts:
+            return done
+        return (yield from self._lifted(item, filled, goal, values, depth, owner, execution))
 
     def _run(self, call: Call, goal: Goal) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
         """A call, unless it changes a file that is there though nobody asked for that."""

@@ -108,7 +108,8 @@ def _chosen(filled: Filled, said: str, values: Sequence[Value]) -> Iterator[Fill
     start = _CHOICES.search(said)
     if start is None:
         return
-    listed = set(re.findall(r"\w[\w-]*", said[start.end() :]))
+    listed = set(re.findall(r"\w[\w-]*", re.split(r"[;.\n]", said[start.end() :])[0]))
+    told = set(re.findall(r"\w[\w-]*", said))
     words = [value for value in values if value.literal is not None and value.is_word and value not in filled.used]
     for word in words:
         assert word.literal is not None
@@ -117,7 +118,8 @@ def _chosen(filled: Filled, said: str, values: Sequence[Value]) -> Iterator[Fill
             continue
         for number, (parameter, code) in enumerate(filled.given):
             value = _value_of(filled, code)
-            if value is None or (code.strip("'\"") in said[: start.start()] and code.strip("'\"") not in listed):
+            plain = code.strip("'\"")
+            if value is None or (plain in told and plain not in listed):
                 given = (*filled.given[:number], (parameter, repr(choice)), *filled.given[number + 1 :])
                 chosen = Value(repr(choice), "str", words=frozenset((choice.lower(),)))
                 used = (*(one for one in filled.used if one is not value), chosen)

@@ -84,6 +84,9 @@ def by_words(type_: str, parameter: Parameter) -> float:
 
 def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float:
     """How well a type, by its `names`, goes with the default of a parameter."""
+    if re.match(r"<(?:class|function|built-in)", parameter.default):
+        # What is called, or a class.
+        return 0.0
     try:
         default = type(ast.literal_eval(parameter.default)).__name__
     except (ValueError, SyntaxError):

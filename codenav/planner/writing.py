@@ -184,7 +184,8 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
     yield Way(value.code, by_words(value.type, parameter))
     if value.type == "str" and by_words("list", parameter) >= DECLARED and not by_words("str", parameter):
         yield Way(f"[{value.code}]", AS_TEXT)
-    if literal.kind is Kind.NUMBER and by_words("str", parameter) >= DECLARED:
+    counts = literal.after in language().asking
+    if literal.kind is Kind.NUMBER and by_words("str", parameter) >= DECLARED and not counts:
         # A docstring may tell of one of two types: `indent`.
         yield Way(repr(literal.text), AS_TEXT) if not _AMOUNT.search(parameter.name) else Way(value.code, AS_TEXT)
     if value.type == "str" and by_words("int", parameter) >= DECLARED and not by_words("str", parameter):
