@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import MET, TYPE, Described, Meaning
+from codenav.planner.finding import MET, TYPE, Described
 from codenav.planner.goals import Goal
 from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
@@ -18,8 +18,6 @@ from codenav.planner.writing import Value, is_in_name, is_name
 
 MOSTLY = 0.7
 """Of the uses in examples."""
-OF_CLASS = 0.5
-"""What a word counts that nobody asked for and that is in the name of the class."""
 NEXT_TO = 0.6
 """What a word counts that stands right beside a literal which was used: `10 vertices`, `rate 0.05`."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
@@ -69,7 +67,7 @@ def _of_words(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     own = named[-1]
     owned = max(own.values(), default=0.0)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
-    unasked = meaning.unasked(Described.item(last)) + OF_CLASS * _unasked_of(last, meaning)
+    unasked = meaning.unasked(Described.item(last))
     if not goal.last and last.kind == "class" and is_main(last) and known.making.issuperset(meaning.words):
         # `Parse "<p>a</p>" and …` asks for the object that the package is about.
         unasked, best = 0, goal.top
@@ -213,13 +211,6 @@ def unused(result: Result, goal: Goal) -> set[Value]:
     return {value for value in goal.wanted - result.used if not any(is_in_name(value, call) for call in result.calls)}
 
 
-def _unasked_of(item: Callable_, meaning: Meaning) -> int:
-    """Words of a class that the clause names in part, and that it does not have: `FuzzySoundex` for Soundex."""
-    own = parts(item.owner) if item.kind in ("method", "property") else []
-    said = [part for part in own if meaning.nearest(part)]
-    return len(own) - len(said) if said else 0
-
-
 def head_noun(clause: Clause) -> str:
     """What is asked for: the last word of the first phrase; `delta` of `the Black-Scholes delta of a put`."""
     first = clause.literals[0].start - clause.start if clause.literals else len(clause.text)
@@ -306,10 +297,12 @@ def makes_files(result: Result, goal: Goal) -> int:
 
 
 def is_looked_up(result: Result) -> bool:
-    """Whether a literal was looked up in a dict."""
+    """Whether a literal was looked up in a dict that is none of the request."""
     last = result.calls[-1]
-    literal = any(value.literal is not None and not value.is_word for value in result.used)
-    return last.name == "get" and last.kind == "member" and last.module == "builtins" and literal
+    if not (last.name == "get" and last.kind == "member" and last.module == "builtins"):
+        return False
+    literals = [value for value in result.used if value.literal is not None and not value.is_word]
+    return bool(literals) and all(value.type != "dict" for value in literals)
 
 
 def is_main(item: Callable_) -> bool:

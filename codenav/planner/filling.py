@@ -26,7 +26,7 @@ from codenav.planner.packing import (
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.typed import DECLARED, UNTYPED, by_words
 from codenav.planner.words import parts
-from codenav.planner.writing import Value, Way, beside, coded, fit, is_in_name, is_name, way
+from codenav.planner.writing import Value, Way, beside, chosen, coded, fit, is_in_name, is_kind, is_name, way
 
 WAYS, WORSE, BEAM = 7, 2.5, 60
 """Ways to fill that are tried, how much less than the best one's a score may be, and ways that are followed up."""
@@ -128,7 +128,9 @@ def _placed(
         score, guess = written.worth, False
         if not parameter.required:
             counts = value.is_spelled_number and by_words("int", parameter) >= DECLARED
-            said = bool(value.imports or coded(value, parameter))
+            said = bool(
+                value.imports or coded(value, parameter) or chosen(value, parameter) or is_kind(value, parameter)
+            )
             named = place == 0 and parameter.default == "None" and is_name(value)
             if value.is_word and not (said or near or counts or named or is_asked_for(value, parameter)):
                 # It may be no value at all.
@@ -174,6 +176,8 @@ def _as_used(value: Value, parameter: Parameter) -> Sequence[Value]:
     """What has gone in: of a list its members, and the code that a word stands for."""
     if code := coded(value, parameter):
         return (Value(repr(code), "str", words=value.words),)
+    if choice := chosen(value, parameter):
+        return (Value(repr(choice), "str", words=value.words),)
     return value.members or (value,)
 
 

@@ -49,7 +49,25 @@ _ASIDE = re.compile(
 )
 _KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
 _HELPERS = frozenset(
-    ("to", "from", "get", "is", "of", "by", "as", "the", "a", "for", "with", "in", "make", "calc", "do")
+    (
+        "to",
+        "from",
+        "get",
+        "is",
+        "of",
+        "by",
+        "as",
+        "the",
+        "a",
+        "for",
+        "with",
+        "in",
+        "make",
+        "calc",
+        "do",
+        "names",
+        "list",
+    )
 )
 """Parts of names that nobody would say."""
 

@@ -42,6 +42,8 @@ READ = 8
 SHOWN = 1_000
 """Characters of an object as a text."""
 MOST_TOLD, FEW = 60, 20
+TURNS = {"__next__": "", "__int__": "The whole number that it is.", "__float__": "The plain number that it is."}
+"""Special methods that are told, and what they give."""
 MOST_KEYS = 40
 """Keys of a dict that are told."""
 
@@ -145,8 +147,8 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             yield from _members(value[0], f"{expression}[0]")
         return
     names = [name for name in dir(value) if not name.startswith("_")][:200]
-    if hasattr(type(value), "__next__"):
-        names.insert(0, "__next__")
+    # What Python's own `next`, `int` and `float` make of it.
+    names = [*(name for name in TURNS if hasattr(type(value), name)), *names]
     room = min(SHORT, TOTAL // max(len(names), 1))
     if callable(value) and not inspect.isclass(value):
         with contextlib.suppress(Exception):
@@ -167,6 +169,8 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
                 told["module"] = next((base.__module__ for base in type(value).__mro__ if name in vars(base)), "")
                 if told["kind"] in ("object", "class"):
                     told["kind"] = "value" if told["kind"] == "object" else "class"
+            if TURNS.get(name):
+                told["doc"] = TURNS[name]
             yield "", f"{expression}.{name}", told
         except Exception:
             continue

@@ -54,10 +54,11 @@ class Literal:
 
 
 TEXTS = frozenset(
-    ("abc", "atom", "bib", "cfg", "conf", "css", "csv", "diff", "dot", "eml", "env", "fa", "fasta", "geojson", "gml",
-     "gpx", "graphml", "html", "ics", "ini", "j2", "jinja", "json", "kml", "log", "md", "mustache", "nt", "obj", "opml",
-     "patch", "pem", "pgn", "po", "properties", "pt", "py", "ris", "rss", "rst", "sgf", "sql", "srt", "svg", "tex",
-     "toml", "tsv", "ttl", "txt", "vcf", "vtt", "xml", "xsd", "xyz", "yaml", "yml")
+    ("abc", "atom", "bib", "c", "cfg", "conf", "cpp", "css", "csv", "diff", "dot", "eml", "env", "fa", "fasta",
+     "geojson", "gml", "go", "gpx", "graphml", "h", "html", "ics", "ini", "j2", "java", "jinja", "js", "json",
+     "jsonl", "kml", "less", "log", "lua", "md", "mjs", "mustache", "nt", "obj", "ofx", "opml", "patch", "pem",
+     "pgn", "po", "properties", "pt", "py", "rb", "ris", "rs", "rss", "rst", "scss", "sgf", "sh", "sql", "srt",
+     "svg", "tex", "toml", "ts", "tsv", "ttl", "txt", "vcf", "vtt", "xml", "xsd", "xyz", "yaml", "yml")
 )  # fmt: skip
 """Endings of files that hold text."""
 _QUOTES = ['""', "''", "``", "“”", "‘’", "«»"]
@@ -104,7 +105,7 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
             _container(text, at)
             or _quoted_file(text, at, files)
             or _quoted(text, at)
-            or _spoken_date(text, at)
+            or _moment(text, at)
             or _formula(text, at)
             or _word_of_shape(text, at, files)
         )
@@ -185,6 +186,26 @@ def _dates() -> re.Pattern[str]:
         rf"|(?P<month2>{month})\.? {day.format(2)},? {year.format(2)}",
         re.IGNORECASE,
     )
+
+
+_HOUR = re.compile(
+    r",? (?:at )?(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?! ?[ap]\.?m\b)(?P<zone> UTC| GMT|Z)?\b"
+)
+"""After a date."""
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?= at \d)")
+
+
+def _moment(text: str, at: int) -> Literal | None:
+    """A date and a time after it: `1 January 2000 at 12:00`, `2024-03-20 at 09:30 UTC`."""
+    if at and text[at - 1].isalnum():
+        return None
+    iso = _ISO.match(text, at)
+    day = Literal(Kind.DATE, iso.group(), repr(iso.group()), at) if iso else _spoken_date(text, at)
+    hour = _HOUR.match(text, at + len(day.text)) if day is not None else None
+    if day is None or hour is None or int(hour["hour"]) > 23 or int(hour["minute"]) > 59:
+        return day
+    told = f"{ast.literal_eval(day.code)}T{int(hour['hour']):02}:{hour['minute']}:{hour['second'] or '00'}"
+    return Literal(Kind.DATE, text[at : hour.end()], repr(told + ("+00:00" if hour["zone"] else "")), at)
 
 
 def _spoken_date(text: str, at: int) -> Literal | None:

@@ -182,6 +182,9 @@ class Maker:
             # Of the one thing in a list, or an object that is called itself.
             head = item.expression.removesuffix(".__call__")
         arguments = filled.arguments(given)
+        if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
+            # `float(it)`, as one would write it.
+            head, arguments = item.name.strip("_"), own
         call = Call(
             item,
             head if item.kind == "property" else f"{head}({arguments})",

@@ -26,7 +26,9 @@ _OBJECT = re.compile(
     r"'(?:str|int|float|tuple|list|dict)' object has no attribute|(?:expected|must be|not)[^.]*\b[A-Z]\w+"
     r"|TypeError|AttributeError|AssertionError"
 )
-_UNKNOWN = re.compile(r"ValueError|KeyError|LookupError|unknown|invalid|not (?:an? )?(?:valid|supported|known)", re.I)
+_UNKNOWN = re.compile(
+    r"ValueError|KeyError|LookupError|unknown|invalid|no such|not (?:an? )?(?:valid|supported|known|found)", re.I
+)
 _GIVEN_BYTES = re.compile(
     r"(?:given|got|not|found) (?:an? )?'?bytes|bytes-like object|(?:str|string)[^.]* expected", re.I
 )

@@ -182,14 +182,19 @@ def packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     return [Filled(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]
 
 
+_CALENDAR = (("year", "month", "day", "hour", "minute", "second"), ("Y", "M", "D", "H", "m", "sec"))
+"""Names of parameters for the parts of a date."""
+
+
 def by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Filled]:
     """A date whose year, month and day are asked for one by one."""
     named = {parameter.name: parameter for parameter in free}
     dates = [value for value in values if value.literal is not None and value.literal.kind is Kind.DATE]
-    if not dates or not {"year", "month", "day"} <= named.keys():
+    units = next((units for units in _CALENDAR if set(units[:3]) <= named.keys()), ())
+    if not dates or not units:
         return []
     told = [int(piece) for piece in re.findall(r"\d+", dates[0].code)]
-    pieces = zip(("year", "month", "day", "hour", "minute", "second"), told, strict=False)
+    pieces = zip(units, told, strict=False)
     given = tuple((named[name], str(number)) for name, number in pieces if name in named)
     others = [one for one in free if one.required and one.name not in {taken.name for taken, _ in given}]
     return [] if others else [Filled(given, (), (dates[0],), len(given) + USED)]

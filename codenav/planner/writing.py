@@ -11,7 +11,7 @@ from functools import lru_cache
 from codenav.planner.literals import TEXTS, Kind, Literal, word_parts
 from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.typed import DECLARED, EXACT, SENTINEL, UNTYPED, by_words, is_open_file
-from codenav.planner.words import language, likeness, parts
+from codenav.planner.words import language, likeness, parts, stem
 
 GOES_ON = 0.4
 """Added for the result of an earlier clause."""
@@ -117,6 +117,10 @@ def way(value: Value, parameter: Parameter) -> Way:
         return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
     if code := coded(value, parameter):
         return Way(repr(code), CODED)
+    if is_kind(value, parameter):
+        return Way(value.code, CODED)
+    if choice := chosen(value, parameter):
+        return Way(repr(choice), DECLARED + BESIDE)
     if value.is_loose and value.literal.text not in choices(parameter) and _is_proper(value, parameter):
         # `a Haar wavelet`
         return Way(value.code, WORD)
@@ -161,6 +165,21 @@ def coded(value: Value, parameter: Parameter) -> str:
     word = value.literal.text.lower()
     found = (codes[word] for names, codes in language().codes.items() if word in codes and names.search(parameter.name))
     return next(found, "")
+
+
+@lru_cache(maxsize=10_000)
+def is_kind(value: Value, parameter: Parameter) -> bool:
+    """Whether a word is the name of what a parameter is called after: `in Italy` for `country`."""
+    kind = _NAMED_AFTER.search(parameter.name)
+    if kind is None or not value.is_word or value.literal is None or by_words("str", parameter) < SENTINEL:
+        return False
+    word = value.literal.text.lower()
+    return any(word in codes for names, codes in language().codes.items() if names.search(_CODED_AS[kind.group()]))
+
+
+_NAMED_AFTER = re.compile(r"lang|curr|countr")
+_CODED_AS = {"lang": "lang", "curr": "curr", "countr": "country_code"}
+"""A name that the table of such words goes with."""
 
 
 def is_name(value: Value) -> bool:
@@ -211,6 +230,15 @@ def choices(parameter: Parameter) -> frozenset[str]:
     """Words that its annotation, its default or its description quote."""
     told = f"{parameter.type} {parameter.default} {parameter.text}"
     return frozenset(re.findall(r"(?<![\w'\"`])['\"`]{1,2}([A-Za-z][\w-]*)['\"`]{1,2}(?!\w)", told))
+
+
+def chosen(value: Value, parameter: Parameter) -> str:
+    """The choice of a parameter that a word says in another form: `dots` for `dot`; empty where it says none."""
+    if not value.is_word or value.literal is None or value.literal.text in choices(parameter):
+        return ""
+    word = value.literal.text.lower()
+    near = [one for one in choices(parameter) if len(one) > 2 and stem(one.lower()) == stem(word)]
+    return near[0] if len(near) == 1 else ""
 
 
 def dates(literal: Literal, *, datetime: bool) -> Iterator[Way]:
