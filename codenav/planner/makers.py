@@ -20,8 +20,9 @@ HAS = 2.0
 """What it counts that something takes what an object was asked for."""
 READS = 0.4
 """Added for a maker that is named for what such a literal looks like, taken off for another form."""
-MADE_SO = 4.0
-"""What it counts that examples make it so; that it is the class itself counts 2.5, a declared result 1."""
+MADE_SO, MADE_FOR = 4.0, 3.0
+"""What it counts that examples make it so: an object whose method is called, what a call is given; that it is the class
+itself counts 2.5, a declared result 1."""
 
 
 def _only_changes(item: Callable_) -> bool:
@@ -54,7 +55,7 @@ def makers(
     for item in [*foreign, *pool.surveys.values()]:
         gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
         if item.name in made_so or item in foreign:
-            gives = max(gives, MADE_SO)
+            gives = max(gives, MADE_SO if owner or item in foreign else MADE_FOR)
         if not gives or item.expression in without or (item.kind == "method" and item.owner == owner):
             continue
         if (item.kind == "function" and item.name.startswith("_")) or _only_changes(item):

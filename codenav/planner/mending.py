@@ -172,18 +172,18 @@ def _reopened(filled: Filled, mode: str) -> Iterator[Filled]:
 
 
 def _dated(filled: Filled, *, datetime: bool) -> Iterator[Filled]:
-    imports: list[str] = []
-
-    def written(value: Value, _: Parameter) -> str:
-        if value.literal is None or value.literal.kind is not Kind.DATE:
-            return ""
-        held = [one.literal for one in value.members if one.literal is not None] or [value.literal]
-        ways = [next(dates(literal, datetime=datetime)) for literal in held]
-        imports.extend(line for way in ways for line in way.imports)
-        return f"[{', '.join(way.code for way in ways)}]" if value.members else ways[0].code
-
-    for one in _each(filled, written):
-        yield replace(one, imports=(*one.imports, *imports))
+    """With objects for dates, in lists as well."""
+    dated = [value for value in filled.used if value.literal is not None and value.literal.kind is Kind.DATE]
+    ways = {value.code: next(dates(value.literal, datetime=datetime)) for value in dated if value.literal is not None}
+    given = []
+    for parameter, code in filled.given:
+        for text, way in ways.items():
+            if code == text or code.startswith("["):
+                code = code.replace(text, way.code)
+        given.append((parameter, code))
+    if tuple(given) != filled.given:
+        imports = (line for way in ways.values() for line in way.imports)
+        yield replace(filled, given=tuple(given), imports=(*filled.imports, *imports))
 
 
 def _value_of(filled: Filled, code: str) -> Value | None:

@@ -97,7 +97,7 @@ def test_what_shows_the_same_is_no_rival(one: str, other: str) -> None:
 
 def test_how_many_of_a_unit_asks_for_a_measure() -> None:
     asked = goal("How many seconds long is 'a.wav'?")
-    measure, other = function("duration", needs("path")), function("get", needs("path"))
+    measure, other = function("extent", needs("path")), function("get", needs("path"))
     known = language()
     tally = replace(result(function("size", needs("path")), asked, "3"), type="int")
     assert meets_criterion(tally, asked, known) == 0

@@ -188,11 +188,13 @@ def test_what_a_dict_offers_are_its_keys_and_those_of_the_dicts_in_it() -> None:
         ("a.b", "value", "nested", "nested['a.b']"),
         ("inner", "value", "nested", "nested['inner']"),
         ("deep", "value", "nested", "nested['inner']['deep']"),
+        ("get", "member", "nested", "nested.get"),
     ]
 
 
 def test_what_a_list_offers_is_what_the_one_thing_in_it_does() -> None:
-    (city,) = ask(members="one").items
+    city, get = ask(members="one").items
+    assert get.expression == "one[0].get", "a literal may be looked up there"
     assert (city.name, city.kind, city.owner, city.expression) == ("city", "value", "one", "one[0]['city']")
     assert ask(members="two").items == (), "of two nobody says which"
 
