@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import MET, TYPE, Described
+from codenav.planner.finding import DOC, MET, TYPE, Described
 from codenav.planner.goals import Goal
 from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
@@ -25,6 +25,8 @@ _COUNTING = frozenset(("count", "size", "len", "length", "total", "num", "number
 """Words in the names of what counts whatever its object holds."""
 _MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
 """Types of what answers when something is."""
+_SPAN = re.compile(r"\w*(?:delta|duration|period|interval)", re.IGNORECASE)
+"""Types of what answers how long something is."""
 _DATED = re.compile(r"'\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?'")
 """A text that says so."""
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
@@ -125,7 +127,7 @@ def _of_calls(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     offered = last.kind in ("member", "value") and not keyed and not goal.meaning.literally(last)
     # A file has to be opened first.
     opens = any(value.literal is not None and value.literal.there for value in result.used)
-    finds = is_looked_up(result) and not result.nothing
+    finds = (is_looked_up(result) and not result.nothing) or last.name == "__iter__"
     made_before = {call.expression for before in goal.earlier for call in before.calls}
     return {
         "main": float(is_main(last)),
@@ -177,6 +179,7 @@ def _of_question(result: Result, goal: Goal, known: Language) -> dict[str, float
     when = "when" in goal.meaning.words[:1]
     amount = bool(re.match(known.patterns["amount"], clause.bare, re.IGNORECASE))
     number, last = is_number(result), result.calls[-1]
+    told = number or bool(_SPAN.fullmatch(result.type))
     unnamed = max(goal.meaning.in_name(last).values(), default=0.0) < MET
     return {
         "silent": float(result.opaque and goal.last and not result.files and not counts),
@@ -187,14 +190,15 @@ def _of_question(result: Result, goal: Goal, known: Language) -> dict[str, float
         "no_yes_or_no": float(whether and not is_bool),
         "moment": float(when and is_moment(result)),
         "no_moment": float(when and not is_moment(result)),
-        "amount": float(amount and number),
-        "no_amount": float(amount and not number),
+        "amount": float(amount and told),
+        "no_amount": float(amount and not told),
     }
 
 
 def _is_doubtful(value: Value) -> bool:
-    """Whether it may be no value at all: a word, but neither a name nor a number."""
-    return value.is_word and not (value.is_spelled_number or is_name(value))
+    """Whether it may be no value at all: a word, but neither a name nor a number or a sign that is spelled out."""
+    spelled = value.literal is not None and value.literal.kind is Kind.SPELLED
+    return value.is_word and not (spelled or is_name(value))
 
 
 def met_beside(result: Result) -> dict[str, float]:
@@ -204,6 +208,14 @@ def met_beside(result: Result) -> dict[str, float]:
         if value.literal is not None:
             found |= dict.fromkeys((*value.literal.before[:1], value.literal.after), NEXT_TO)
     return found | {word: 1.0 for value in result.used for word in value.words}
+
+
+def misses_aim(result: Result, goal: Goal) -> bool:
+    """Whether nothing that was called has to do with the form that is asked for: `into LaTeX`."""
+    forms = {one.text.lower() for one in goal.clause.literals if one.kind is Kind.CODE} & goal.clause.aims[1]
+    met = met_beside(result)
+    each = [goal.meaning.qualities(call) for call in result.calls]
+    return any(met.get(form, 0.0) == 0 and all(one.get(form, 0.0) < DOC for one in each) for form in forms)
 
 
 def unused(result: Result, goal: Goal) -> set[Value]:

@@ -42,7 +42,12 @@ READ = 8
 SHOWN = 1_000
 """Characters of an object as a text."""
 MOST_TOLD, FEW = 60, 20
-TURNS = {"__next__": "", "__int__": "The whole number that it is.", "__float__": "The plain number that it is."}
+TURNS = {
+    "__next__": "",
+    "__iter__": "All that is in it, as a list.",
+    "__int__": "The whole number that it is.",
+    "__float__": "The plain number that it is.",
+}
 """Special methods that are told, and what they give."""
 MOST_KEYS = 40
 """Keys of a dict that are told."""

@@ -18,6 +18,7 @@ from codenav.planner.evidence import (
     makes_files,
     meets_criterion,
     met_beside,
+    misses_aim,
     unused,
 )
 from codenav.planner.filling import is_asked_for
@@ -131,7 +132,13 @@ def certainty(result: Result, worth: float, goal: Goal) -> float:
     are."""
     share = goal.meaning.share(result.calls, met_beside(result))
     unexplained = share < EXPLAINED and not any(map(is_main, result.calls))
-    if worth < LEAST or unused(result, goal) or makes_files(result, goal) < 0 or unexplained:
+    if (
+        worth < LEAST
+        or unused(result, goal)
+        or makes_files(result, goal) < 0
+        or unexplained
+        or misses_aim(result, goal)
+    ):
         # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
         return 0.0
     weights = _weights()["claim"]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
-from codenav.planner.calls import Call, Caller, Making, Result, reason
+from codenav.planner.calls import LISTED, Call, Caller, Making, Result, reason
 from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags, type_words
@@ -185,6 +185,9 @@ class Maker:
         if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
             # `float(it)`, as one would write it.
             head, arguments = item.name.strip("_"), own
+        if own and item.name == "__iter__":
+            head, arguments = "list", f"islice({own}, {LISTED})"
+            imports.append("from itertools import islice")
         call = Call(
             item,
             head if item.kind == "property" else f"{head}({arguments})",

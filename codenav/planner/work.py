@@ -49,7 +49,7 @@ NEAREST = 5
 SHOWN = 10
 """Places that are named of what was asked for by name."""
 KEYED = 0.5
-"""Added for what looks a literal up in a dict."""
+"""Added for what looks a literal up in a dict, and for what is in an object that says nothing of itself."""
 HOLDING = ("dict", "list", "tuple")
 """Types of Python's own that may hold what offers more."""
 _NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
@@ -317,6 +317,7 @@ class Work:
             score += FORM * chooses(item, goal.values)
             score += LITERALLY * (meaning.literally(item) or item.name == "__call__")
             score += KEYED * (item.name == "get" and result.type == "dict" and bool(literals))
+            score += KEYED * (item.name == "__iter__" and result.opaque)
             score += TALLY * (counts and is_tally(item))
             score -= CHANGES * any(part in CHANGING and not goal.meaning.nearest(part) for part in parts(item.name))
             if score > OFFERED:
