@@ -214,8 +214,10 @@ def misses_aim(result: Result, goal: Goal) -> bool:
     """Whether nothing that was called has to do with the form that is asked for: `into LaTeX`."""
     forms = {one.text.lower() for one in goal.clause.literals if one.kind is Kind.CODE} & goal.clause.aims[1]
     met = met_beside(result)
+    told = [f"{call.module}.{call.expression} {call.doc}".lower() for call in result.calls]
     each = [goal.meaning.qualities(call) for call in result.calls]
-    return any(met.get(form, 0.0) == 0 and all(one.get(form, 0.0) < DOC for one in each) for form in forms)
+    known = [one for one in forms if met.get(one) or any(one in text for text in told)]
+    return any(form not in known and all(one.get(form, 0.0) < DOC for one in each) for form in forms)
 
 
 def unused(result: Result, goal: Goal) -> set[Value]:

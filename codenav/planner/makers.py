@@ -77,3 +77,9 @@ def makers(
         options.append((worth + READS * form, item))
     options.sort(key=lambda option: -option[0])
     return [item for worth, item in options if worth > 0.4]
+
+
+def named_by(item: Callable_, values: Collection[Value]) -> set[Value]:
+    """Of words that may be values those that are in a callable's name: `karate_club_graph` needs no `karate`."""
+    own = parts(item.name)
+    return {value for value in values if value.is_word and value.literal and value.literal.text.lower() in own}

@@ -16,7 +16,7 @@ from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags, type_words
 from codenav.planner.goals import Goal, shape
 from codenav.planner.judging import SURE, judged
-from codenav.planner.makers import MAKERS, makers
+from codenav.planner.makers import MAKERS, makers, named_by
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
 from codenav.planner.survey import Callable_, Parameter
@@ -330,7 +330,7 @@ class Maker:
                 result = max(fit_, key=lambda one: self._as_part(one, open_, goal), default=None)
                 if result is None:
                     continue
-                if open_ <= _named_by(item, open_) or open_ & result.used:
+                if open_ <= named_by(item, open_) or open_ & result.used:
                     return result
                 if own:
                     filled = yield from self._loaded(result, own, goal, values)
@@ -384,12 +384,6 @@ class Maker:
             (item for item in self._pool.surveys.values() if item.name == result.type and item.kind == "class"), None
         )
         return known is None or parameter.type in known.bases
-
-
-def _named_by(item: Callable_, values: Collection[Value]) -> set[Value]:
-    """Of words that may be values those that are in a callable's name: `karate_club_graph` needs no `karate`."""
-    own = parts(item.name)
-    return {value for value in values if value.is_word and value.literal and value.literal.text.lower() in own}
 
 
 def _is_guess(value: Value, parameter: Parameter) -> bool:
