@@ -48,6 +48,10 @@ def likely_gives(item: Callable_, parameter: Parameter) -> float:
 _SAYS_LITTLE = frozenset(("is", "use", "with", "as", "do", "allow", "keep", "include", "should", "in", "of", "the"))
 
 
+_LEAVES_OUT = frozenset(("skip", "ignore", "no", "drop", "strip", "omit", "exclude", "without", "remove", "hide"))
+"""First words in the names of parameters that leave something out where they are true."""
+
+
 def said_flags(item: Callable_, clause: Clause, meaning: Meaning) -> list[tuple[Parameter, Value]]:
     """What a clause says of parameters that are true or false: `in binary units`, `do not check the spelling`."""
     found = []
@@ -56,12 +60,17 @@ def said_flags(item: Callable_, clause: Clause, meaning: Meaning) -> list[tuple[
             continue
         own = [part for part in parts(parameter.name) if part not in _SAYS_LITTLE]
         words = [meaning.nearest(part) for part in own]
+        leaves_out = own[:1] and own[0] in _LEAVES_OUT and not words[0]
+        if leaves_out:
+            own, words = own[1:], words[1:]
         if not own or not all(words) or all(meaning.in_name(item)[word] for word in words):
             continue
         at = min(clause.bare.lower().find(word) for word in words)
         negated = bool(re.search(clause.known.patterns["without"], clause.bare[: max(at, 0)], re.IGNORECASE))
-        if negated == (parameter.default == "True"):
-            found.append((parameter, Value(str(not negated), "bool", words=frozenset(words))))
+        # `without comments`: `comments=False`, and `skip_comments=True`.
+        is_so = negated if leaves_out else not negated
+        if is_so != (parameter.default == "True"):
+            found.append((parameter, Value(str(is_so), "bool", words=frozenset(words))))
     return found
 
 

@@ -27,6 +27,7 @@ _WORDS_OF = {
     "dict": r"\bdict\b|\bmap|\bitems\b",
     "set": r"\bset\b|iterable|collection",
     "date": r"date|time",
+    "bytes": r"\bbytes?\b|bytearray|buffer|binary|octet",
 }
 _ANY_SEQUENCE = re.compile(r"\b(?:Sequence|Iterable|Collection)\[(?:typing\.)?(?:Hashable|Any|object|_?[A-Z]+)\]")
 _ANYTHING = re.compile(r"\bany\b|\bobject\b|\bT\b|_T\b|typing\.Any|hashable|\bnodes?\b", re.IGNORECASE)

@@ -294,10 +294,13 @@ def test_what_is_there_is_not_written_over() -> None:
         ("Show 3 without the sign", [("sign", "False")]),
         ("Show 3 with the sign", []),
         ("Show 3", []),
+        ("Show 3 without its comments", [("skip_comments", "True")]),
+        ("Show 3 with its comments", []),
     ],
 )
 def test_what_a_clause_says_of_what_is_true_or_false(request_: str, flags: list[tuple[str, str]]) -> None:
-    show = function("show", needs("value"), takes("binary", "False"), takes("sign", "True"))
+    told = [takes("binary", "False"), takes("sign", "True"), takes("skip_comments", "False")]
+    show = function("show", needs("value"), *told)
     (clause,) = read(request_)
     said = said_flags(show, clause, meaning(*clause.words))
     assert [(parameter.name, value.code) for parameter, value in said] == flags

@@ -9,10 +9,11 @@ from made_up import function, meaning, needs, takes, values
 
 from codenav.execution import Execution, ExecutionError, Outcome
 from codenav.planner.calls import Result
-from codenav.planner.evidence import direction, evidence, is_looked_up, is_raw, meets_criterion, tells
+from codenav.planner.evidence import direction, evidence, is_looked_up, is_raw, meets_criterion, misses_aim, tells
 from codenav.planner.examples import Examples
 from codenav.planner.filling import fillings
 from codenav.planner.goals import Goal
+from codenav.planner.judging import certainty
 from codenav.planner.literals import Kind
 from codenav.planner.mending import mended
 from codenav.planner.reading import read
@@ -273,3 +274,27 @@ def test_examples_go_on_from_one_piece_of_code_to_the_next() -> None:
     assert told.arguments_made_by("format_number") == {"parse"}
     (shown,) = told.of("format_number")
     assert shown.arguments == ("", "int"), "of a name the type of what it was bound to"
+
+
+def test_bytes_go_where_a_byte_string_is_asked_for() -> None:
+    pad = function("pad", needs("data_to_pad", "byte string"), needs("block_size", "integer"))
+    assert codes(pad, "Pad b'hello' to a block size of 16")[0] == "b'hello', 16"
+
+
+def test_the_form_that_is_asked_for_has_to_be_met() -> None:
+    asked = goal("Turn the Markdown text '# Plan' into LaTeX")
+    plain = function("markdown", needs("text", "str"), doc="Render Markdown as HTML.", module="mistle")
+    assert misses_aim(result(plain, asked, "'<h1>Plan</h1>'"), asked)
+    assert certainty(result(plain, asked, "'<h1>Plan</h1>'"), 0.99, asked) == 0.0
+    for other in (replace(plain, doc="Render Markdown as LaTeX."), replace(plain, module="mistle.latex")):
+        assert not misses_aim(result(other, asked, "'\\\\section{Plan}'"), asked)
+    form = frozenset(value for value in asked.values if value.code in ("'# Plan'", "'LaTeX'"))
+    assert not misses_aim(result(plain, asked, "''", used=form), asked), "it went in"
+
+
+def test_how_long_something_is_may_be_told_by_a_span_of_time() -> None:
+    asked = goal("How long is the duration 'P1D'?")
+    parse = function("parse_duration", needs("text", "str"))
+    span = evidence(result(parse, asked, "datetime.timedelta(days=1)", "timedelta"), asked, language())
+    text = evidence(result(parse, asked, "'a day'"), asked, language())
+    assert (span["amount"], span["no_amount"], text["no_amount"]) == (1.0, 0.0, 1.0)

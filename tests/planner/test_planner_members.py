@@ -58,7 +58,7 @@ class Tickets:
     """Numbers of a queue."""
 
     def __init__(self, start: int) -> None:
-        self._numbers = itertools.count(start)
+        self._numbers = itertools.count(start * 100)
         self.colour = "red"
 
     def __iter__(self):
@@ -66,6 +66,16 @@ class Tickets:
 
     def __next__(self) -> int:
         return next(self._numbers)
+
+
+class Ledger:
+    """What was sold, and who wrote it down."""
+
+    def __init__(self) -> None:
+        self.clerk = "Ann"
+
+    def __iter__(self):
+        return iter(["fig", "plum"])
 
 
 class Price:
@@ -103,9 +113,10 @@ def stall(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
+        ("Show the ledger", "['fig', 'plum']"),
         ("Weigh the thing 'ring' on the troy scale", "ring: 124 g"),
         ("List the sales of the till", "['fig 3', 'leek 2']"),
-        ("Give the next of the tickets that start at 7", "7"),
+        ("Give the next of the tickets that start at 7", "700"),
         ("Which plain number is the price '1.5k'?", "1500.0"),
         ("Load the price of the fruit 'plum'", "{'price': 2}"),
         ("Make a crate of the contents ['b', 'a'] with the label 'x'", "X: ['a', 'b']"),
