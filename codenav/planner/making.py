@@ -223,7 +223,11 @@ class Maker:
         for other in mended(filled, execution, goal.values):
             used = (call.used - frozenset(filled.used)) | frozenset(other.used)
             again = replace(
-                call, used=used, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports)
+                call,
+                used=used,
+                named=call.named + other.named - filled.named,
+                code=f"{head}({other.arguments()})",
+                imports=(*other.imports, *call.imports),
             )
             done, _ = yield from self._run(again, goal)
             if done is not None:

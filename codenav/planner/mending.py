@@ -110,7 +110,7 @@ def _chosen(filled: Filled, said: str, values: Sequence[Value]) -> Iterator[Fill
     start = _CHOICES.search(said)
     if start is None:
         return
-    listed = set(re.findall(r"\w[\w-]*", re.split(r"[;.\n]", said[start.end() :])[0]))
+    listed = list(dict.fromkeys(re.findall(r"\w[\w-]*", re.split(r"[;.\n]", said[start.end() :])[0])))
     told = set(re.findall(r"\w[\w-]*", said))
     words = [value for value in values if value.literal is not None and value.is_word and value not in filled.used]
     for word in words:
@@ -121,7 +121,7 @@ def _chosen(filled: Filled, said: str, values: Sequence[Value]) -> Iterator[Fill
         for number, (parameter, code) in enumerate(filled.given):
             value = _value_of(filled, code)
             plain = code.strip("'\"")
-            if value is None or (plain in told and plain not in listed):
+            if plain != code and plain in told and plain not in listed:
                 given = (*filled.given[:number], (parameter, repr(choice)), *filled.given[number + 1 :])
                 chosen = Value(repr(choice), "str", words=frozenset((choice.lower(),)))
                 used = (*(one for one in filled.used if one is not value), chosen)
