@@ -291,6 +291,19 @@ class Caller:
         return changed_in(observed.execution, name), name, observed.execution
 
 
+def written(item: Callable_, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
+    """What is called, on what is named `own` if anything is, what stands between its parentheses, and imports for it."""
+    if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
+        # `float(it)`, as one would write it.
+        return item.name.strip("_"), own, ()
+    if own and item.name == "__iter__":
+        return "list", f"islice({own}, {LISTED})", ("from itertools import islice",)
+    if item.kind == "member":
+        # Of the one thing in a list, or an object that is called itself.
+        return item.expression.removesuffix(".__call__"), arguments, ()
+    return f"{own}.{item.name}" if own else item.expression, arguments, ()
+
+
 def short(variable: Variable) -> str:
     """Its type's own name."""
     return variable.type.rpartition(".")[2]

@@ -74,7 +74,7 @@ def _of_words(result: Result, goal: Goal, known: Language) -> dict[str, float]:
         # `Parse "<p>a</p>" and …` asks for the object that the package is about.
         unasked, best = 0, goal.top
     digits = set(_DIGITS.findall(last.name)) - set(re.findall(r"\d+", goal.clause.text))
-    finds = is_looked_up(result) and not result.nothing
+    finds = is_found(result)
     given, got = goal.clause.aims
     returned = {word: TYPE * max((likeness(word, part) for part in parts(result.type)), default=0.0) for word in got}
     reached = sum(max(own[word], returned[word]) for word in got) / len(got) if got else 0.5
@@ -127,7 +127,7 @@ def _of_calls(result: Result, goal: Goal, known: Language) -> dict[str, float]:
     offered = last.kind in ("member", "value") and not keyed and not goal.meaning.literally(last)
     # A file has to be opened first.
     opens = any(value.literal is not None and value.literal.there for value in result.used)
-    finds = (is_looked_up(result) and not result.nothing) or last.name == "__iter__"
+    finds = is_found(result) or last.name == "__iter__"
     made_before = {call.expression for before in goal.earlier for call in before.calls}
     return {
         "main": float(is_main(last)),
@@ -317,6 +317,11 @@ def is_looked_up(result: Result) -> bool:
         return False
     literals = [value for value in result.used if value.literal is not None and not value.is_word]
     return bool(literals) and all(value.type != "dict" for value in literals)
+
+
+def is_found(result: Result) -> bool:
+    """Whether a literal was looked up, and something is there."""
+    return is_looked_up(result) and not result.nothing
 
 
 def is_main(item: Callable_) -> bool:

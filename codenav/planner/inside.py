@@ -152,7 +152,7 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             yield from _members(value[0], f"{expression}[0]")
         return
     names = [name for name in dir(value) if not name.startswith("_")][:200]
-    # What Python's own `next`, `int` and `float` make of it.
+    # What Python's own `next`, `list`, `int` and `float` make of it.
     names = [*(name for name in TURNS if hasattr(type(value), name)), *names]
     room = min(SHORT, TOTAL // max(len(names), 1))
     if callable(value) and not inspect.isclass(value):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
-from codenav.planner.calls import LISTED, Call, Caller, Making, Result, reason
+from codenav.planner.calls import Call, Caller, Making, Result, reason, written
 from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags, type_words
@@ -177,21 +177,11 @@ class Maker:
             calls += result.calls if result not in goal.earlier else ()
             left = [value for value in left if value not in used]
         own = given.pop("self", "") if bound else owner.name if owner else ""
-        head = f"{own}.{item.name}" if own else item.expression
-        if item.kind == "member":
-            # Of the one thing in a list, or an object that is called itself.
-            head = item.expression.removesuffix(".__call__")
-        arguments = filled.arguments(given)
-        if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
-            # `float(it)`, as one would write it.
-            head, arguments = item.name.strip("_"), own
-        if own and item.name == "__iter__":
-            head, arguments = "list", f"islice({own}, {LISTED})"
-            imports.append("from itertools import islice")
+        head, arguments, needed = written(item, own, filled.arguments(given))
         call = Call(
             item,
             head if item.kind == "property" else f"{head}({arguments})",
-            (*filled.imports, *imports, *(() if own else (item.import_line,))),
+            (*filled.imports, *imports, *needed, *(() if own else (item.import_line,))),
             tuple(dict.fromkeys(lines)),
             tuple(calls),
             frozenset(used),

@@ -333,7 +333,7 @@ def _of_name(value: Value, parameter: Parameter) -> float:
 
 
 def is_in_name(value: Value, item: Callable_) -> bool:
-    """Whether a number is in what a callable is called."""
+    """Whether a number is in what a callable or its module is called."""
     if value.literal is None or value.literal.kind is not Kind.NUMBER:
         return False
     digits = re.sub(r"\W", "", value.literal.text)
