@@ -292,7 +292,7 @@ class Caller:
 
 
 def written(item: Callable_, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
-    """What is called, on what is named `own` if anything is, what stands between its parentheses, and imports for it."""
+    """What is called (on what is named `own`, if anything is), what stands between its parentheses, and its imports."""
     if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
         # `float(it)`, as one would write it.
         return item.name.strip("_"), own, ()
