@@ -8,6 +8,7 @@ from typing import Any
 
 from codenav.blocks import SearchResult
 from codenav.execution import CheckReport, Execution, Verdict
+from codenav.text import shortened
 from codenav.usage import Usage
 
 
@@ -44,6 +45,36 @@ class Code(Action):
     """Run Python in the sandbox; the state of earlier steps is there."""
 
     type: str = "code"
+
+
+TRY_CHARACTERS = 500
+"""Kept in a record of the code of a try, and of what came of it: a call with its imports has under 200."""
+
+
+@dataclass(frozen=True)
+class Try(Code):
+    """Code that an agent runs to find something out, and whose result it may drop.
+
+    It is answered as `Code` is, and is no step: no limit counts it, no script or notebook holds it, and the record
+    tells it in short.
+    """
+
+    type: str = "try"
+
+    def to_dict(self) -> dict[str, str]:
+        """The stored form, bounded."""
+        return {"type": self.type, "content": shortened(self.content, TRY_CHARACTERS)}
+
+
+@dataclass(frozen=True)
+class Question(Try):
+    """A try that only asks the interpreter what is there; `thought` is the question in words."""
+
+    type: str = "question"
+
+    def to_dict(self) -> dict[str, str]:
+        """The stored form: the words, not the code that asks."""
+        return {"type": self.type, "content": self.thought}
 
 
 @dataclass(frozen=True)
@@ -102,8 +133,11 @@ class SearchObservation(Observation):
     results: Sequence[SearchResult] = ()
 
     def to_data(self) -> list[dict[str, Any]]:
-        """A list of search documents."""
-        return [result.to_dict() for result in self.results]
+        """A list of search documents, without the sources and docstrings of the hits: `text` has what was shown."""
+        documents = [result.to_dict() for result in self.results]
+        for hit in (hit for document in documents for hit in document["hits"]):
+            hit["text"] = hit["docstring"] = ""
+        return documents
 
 
 @dataclass(frozen=True)
@@ -245,8 +279,7 @@ class Step:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Step:
         """The inverse of `to_dict`: code steps get their `Execution` back, the rest a `RecordedObservation`."""
-        kind, content = data["action"]["type"], data["action"]["content"]
-        action_class = _BY_TYPE.get(kind, Action)
+        kind = data["action"]["type"]
         stored, shown = data["observation"], data["shown"]
         observation: Observation
         if kind == "code" and "outcome" in stored:
@@ -256,7 +289,7 @@ class Step:
             observation = RecordedObservation(shown, stored)
         return cls(
             number=data["number"],
-            action=action_class(content, data["thought"], kind),
+            action=action_from(data["action"], thought=data["thought"]),
             observation=observation,
             seconds=data["seconds"],
             usage=Usage.from_dict(data["usage"]),
@@ -265,7 +298,15 @@ class Step:
         )
 
 
-_BY_TYPE: dict[str, type[Action]] = {item.type: item for item in (Search, Code, CodeSummary, Ask, Done, Unreadable)}
+_BY_TYPE: dict[str, type[Action]] = {
+    item.type: item for item in (Search, Code, Try, Question, CodeSummary, Ask, Done, Unreadable)
+}
+
+
+def action_from(data: Mapping[str, Any], *, thought: str = "") -> Action:
+    """The inverse of `Action.to_dict`; of an unknown type a plain `Action`."""
+    kind = data["type"]
+    return _BY_TYPE.get(kind, Action)(data["content"], thought, kind)
 
 
 @dataclass(frozen=True)

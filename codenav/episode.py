@@ -12,22 +12,26 @@ from typing import TYPE_CHECKING
 
 from codenav import __version__
 from codenav.actions import (
+    TRY_CHARACTERS,
+    Code,
     CodeObservation,
     DoneObservation,
     InvalidAction,
     Observation,
     Step,
     Summary,
+    Try,
     Turn,
     Unreadable,
 )
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
-from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
+from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried
 from codenav.execution import Execution
 from codenav.limits import Limits
 from codenav.protocols import Agent, Environment, Listener, Verifier
+from codenav.text import one_line
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
@@ -68,6 +72,7 @@ class Episode:
         self.request = request
         self.limits = limits or Limits()
         self.steps: list[Step] = []
+        self.tries: list[Tried] = []
         self.usage = Usage()
         self._agent = agent
         self._environments = {environment.action.type: environment for environment in environments}
@@ -78,6 +83,9 @@ class Episode:
         self._earlier = list(earlier)
         self._folder = folder
         self._started = False
+        self._tried: Step | None = None
+        """The last try, until a step follows it."""
+        self._under_way: Acted | None = None
         self._noticed: list[Event] = []
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
@@ -111,7 +119,7 @@ class Episode:
                 yield self._ended
 
     def step(self) -> Step:
-        """Take one step; for those who drive the loop themselves.
+        """Take one step, with the tries that lead to it; for those who drive the loop themselves.
 
         Raises:
             LimitReached: a limit has been reached; the episode is then over.
@@ -123,8 +131,10 @@ class Episode:
         with self._one_ending():
             if not self._started:
                 self._start()
-            for _ in self._events_of_a_step():
-                pass
+            taken = len(self.steps)
+            while len(self.steps) == taken:
+                for _ in self._events_of_a_step():
+                    pass
         return self.steps[-1]
 
     def notice(self, text: str) -> None:
@@ -161,6 +171,8 @@ class Episode:
             answer=end.answer,
             summary=end.summary,
             steps=tuple(self.steps),
+            tries=tuple(self.tries),
+            under_way=self._under_way,
             usage=self.usage,
             seconds=end.seconds,
             reason=end.reason,
@@ -226,7 +238,8 @@ class Episode:
         began = time.monotonic()
         self._check_limits()
         try:
-            turn = self._agent.act(self.steps, timeout=self._seconds_left())
+            seen = [*self.steps, self._tried] if self._tried else self.steps
+            turn = self._agent.act(seen, timeout=self._seconds_left())
         except CodeNavError:
             # A model that was cut off because the time is up has not failed.
             self._check_limits()
@@ -234,8 +247,16 @@ class Episode:
         yield from self._noticed
         self._noticed.clear()
         self.usage += turn.usage
-        yield self._emit(Acted(len(self.steps) + 1, turn.action))
+        self._under_way = Acted(len(self.steps) + 1, turn.action)
+        yield self._emit(self._under_way)
         step = self._carry_out(turn, began)
+        self._under_way = None
+        if isinstance(step.action, Try):
+            self._tried = step
+            self.tries.append(_in_short(step))
+            yield self._emit(self.tries[-1])
+            return
+        self._tried = None
         self.steps.append(step)
         yield self._emit(Observed(step))
         if step.observation.ends:
@@ -246,7 +267,8 @@ class Episode:
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
-        environment = self._environments.get(turn.action.type)
+        type_ = Code.type if isinstance(turn.action, Try) else turn.action.type
+        environment = self._environments.get(type_)
         observation: Observation
         if turn.invalid or environment is None:
             observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
@@ -319,3 +341,18 @@ class Episode:
         for listener in self._listeners:
             listener(event)
         return event
+
+
+def _in_short(step: Step) -> Tried:
+    observation = step.observation
+    if not isinstance(observation, CodeObservation):
+        shown, outcome = observation.text, "error"
+    else:
+        execution, outcome = observation.execution, observation.execution.outcome.value
+        error, made = execution.error, execution.changed
+        shown = (
+            f"{error.type}: {error.message}" if error else
+            execution.notice or execution.stdout.partition("\n")[0] or
+            ", ".join(f"{item.name} = {item.repr}" for item in made)
+        )  # fmt: skip
+    return Tried(step.number, step.action, outcome, one_line(shown, TRY_CHARACTERS), step.seconds)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from codenav.actions import Action, Step, Summary
+from codenav.actions import Action, Step, Summary, action_from
 from codenav.limits import Limits
 from codenav.usage import Usage
 
@@ -101,6 +101,40 @@ class Acted(Event):
             "action": self.action.to_dict(),
         }
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Acted:
+        """The inverse of `to_dict`."""
+        return cls(data["number"], action_from(data["action"], thought=data["thought"]))
+
+
+@dataclass(frozen=True)
+class Tried(Event):
+    """A try is over. It is no step; `number` is that of the step which it leads to."""
+
+    number: int
+    action: Action
+    outcome: str
+    """As of a code step: `ok`, `error`, …"""
+    shown: str
+    """The error, the value or the output, in a line of at most `actions.TRY_CHARACTERS`."""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {
+            "event": self.name,
+            "number": self.number,
+            "action": self.action.to_dict(),
+            "outcome": self.outcome,
+            "shown": self.shown,
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Tried:
+        """The inverse of `to_dict`."""
+        return cls(data["number"], action_from(data["action"]), data["outcome"], data["shown"], data["seconds"])
+
 
 @dataclass(frozen=True)
 class Observed(Event):
@@ -157,6 +191,7 @@ class RunEnded(Event):
 _NAMES: dict[type[Event], str] = {
     RunStarted: "run_started",
     Acted: "acted",
+    Tried: "tried",
     Observed: "observed",
     Noticed: "noticed",
     RunEnded: "run_ended",

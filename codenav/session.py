@@ -177,7 +177,6 @@ class Session:
                 network=network,
             )
             if self._model is None:
-                self._limits = limits or planner.limits(config.limits())
                 self._tell(planner.WHAT_IT_IS)
                 if chosen.backend == "process" and sandbox != "process":
                     raise SandboxUnavailable(

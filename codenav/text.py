@@ -22,6 +22,16 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
+def shortened(text: str, characters: int) -> str:
+    """The beginning of a text, with an ellipsis where something was cut off; at most so many characters."""
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
+def one_line(text: str, characters: int) -> str:
+    """A text on one line, white space as single spaces; at most so many characters."""
+    return shortened(" ".join(text.split()), characters)
+
+
 def shown_url(url: str) -> str:
     """A URL without a user name and password in it."""
     parts = urlsplit(url)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codenav.actions import Action, CodeObservation, SearchObservation, Step, SummaryObservation
+from codenav.actions import Search, Step, SummaryObservation, Try
+from codenav.cli import steps
 from codenav.cli.options import say, store_of
-from codenav.events import Acted, Event, Observed, RunStarted
-from codenav.text import neutral
+from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
+from codenav.text import one_line
 
 if TYPE_CHECKING:
     from codenav.indexers.build import Progress
-
-WIDTH = 300
-"""Characters of a line that are shown."""
-LINES = 12
-"""Lines of an action or of an output that are shown; `codenav episodes show` has them all."""
 
 
 class ReportProgress(Protocol):
@@ -67,12 +63,15 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
 
 
 class RunDisplay:
-    """Shows the events of a run as they happen."""
+    """Shows the events of a run as they happen: a block for each step, a line for each search and for all tries."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, verbose: bool = False) -> None:
+        """`verbose` leaves nothing out."""
         from rich.console import Console
 
+        self._room = steps.Room() if verbose else steps.Room.of_terminal()
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._tries: list[Tried] = []
         self._to_replay = False
 
     def __call__(self, event: Event) -> None:
@@ -80,59 +79,46 @@ class RunDisplay:
         match event:
             case RunStarted():
                 sources = ", ".join(str(source["source"]) for source in event.sources)
-                self._line(f"{event.id}  {event.model} on {sources}, sandbox: {event.sandbox.get('backend')}", "dim")
+                self._show(
+                    [
+                        self._room.line(one_line(event.request, 1000), "bold"),
+                        self._room.line(f"{event.model} on {sources}, {_where(event.sandbox)}", "dim"),
+                    ]
+                )
             case Acted():
-                self._action(event.number, event.action)
+                if not isinstance(event.action, Try | Search):
+                    self._told_tries()
+                self._show(steps.begun(event.number, event.action, self._room))
+            case Tried():
+                self._tries.append(event)
+                if self._room.is_all:
+                    self._told_tries()
             case Observed():
-                self._observation(event.step)
+                self._show(steps.ended(event.step, self._room))
+                self._replaying(event.step)
+            case RunEnded():
+                self._told_tries()
 
-    def _action(self, number: int, action: Action) -> None:
-        self._line(f"{number}. {action.type}" + (f"  {_one_line(action.thought)}" if action.thought else ""), "bold")
-        if action.type in ("search", "code", "code_summary"):
-            self._block(action.content, "cyan")
+    def _told_tries(self) -> None:
+        self._show(steps.tried(self._tries, self._room))
+        self._tries.clear()
 
-    def _observation(self, step: Step) -> None:
-        observation = step.observation
-        if isinstance(observation, SearchObservation):
-            for result in observation.results:
-                self._line(f"   → {result.total} matches" + _names(result.hits), "green" if result.hits else "yellow")
-        elif isinstance(observation, CodeObservation):
-            execution = observation.execution
-            self._line(f"   → {execution.outcome.value}, {execution.seconds:.2f} s", "green" if execution.ok else "red")
-            self._to_replay |= execution.ok
-            self._block(execution.stdout + execution.stderr + execution.late_output, "")
-            if execution.error:
-                self._block(f"{execution.error.type}: {execution.error.message}", "red")
-            if execution.notice:
-                self._line(f"   {execution.notice}", "yellow")
-        elif isinstance(observation, SummaryObservation):
-            verdict = observation.verdict
+    def _replaying(self, step: Step) -> None:
+        """A summary is replayed at once; without one all steps are, once the answer is there."""
+        if step.action.type == "code":
+            self._to_replay |= step.observation.ok
+        elif isinstance(step.observation, SummaryObservation):
             self._to_replay = False
-            text = "verified" if verdict.verified else f"not verified: {verdict.reason}"
-            self._line(f"   → {text}", "green" if verdict.verified else "yellow")
-        elif not observation.ends:
-            self._block(observation.text, "" if observation.ok else "yellow")
-        elif observation.ok and self._to_replay:
-            self._line("   → replaying the steps in a fresh sandbox", "dim")
+        elif step.observation.ends and step.observation.ok and self._to_replay:
+            self._show([steps.Line("   → replaying the steps in a fresh sandbox", "dim")])
 
-    def _block(self, text: str, style: str) -> None:
-        lines = text.strip("\n").splitlines()
-        for line in lines[:LINES]:
-            self._line(f"   {line if len(line) <= WIDTH else line[: WIDTH - 1] + '…'}", style)
-        if len(lines) > LINES:
-            self._line(f"   … {len(lines) - LINES} more lines", "dim")
-
-    def _line(self, text: str, style: str) -> None:
-        # The text is data: brackets in it are no markup, escapes in it steer nothing.
-        with contextlib.suppress(OSError):
-            self._console.print(neutral(text), style=style or None, markup=False)
+    def _show(self, lines: Iterable[steps.Line]) -> None:
+        for line in lines:
+            # The text is data: brackets in it are no markup.
+            with contextlib.suppress(OSError):
+                self._console.print(line.text, style=line.style or None, markup=False)
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 160 else line[:159] + "…"
-
-
-def _names(hits: object) -> str:
-    names = [hit.block.qualname or hit.block.name for hit in list(hits)[:3]]  # type: ignore[call-overload]
-    return f": {', '.join(names)}" if names else ""
+def _where(sandbox: Mapping[str, Any]) -> str:
+    backend = sandbox.get("backend", "")
+    return "without isolation" if backend == "process" else f"in {backend}"

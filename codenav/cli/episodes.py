@@ -52,18 +52,21 @@ def list_episodes(limit: int, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("episode", default="last")
+@click.option("--all", "whole", is_flag=True, help="Leave nothing out: all that the model wrote, was shown, and tries.")
 @click.option("--prompt", is_flag=True, help="Print the system prompt that the model got, and nothing else.")
 @json_option
-def show(episode: str, prompt: bool, as_json: bool) -> None:
+def show(episode: str, whole: bool, prompt: bool, as_json: bool) -> None:
     """Show an episode: its id, the beginning of one, or last.
 
     \b
     Examples:
       codenav episodes show last
+      codenav episodes show last --all
       codenav episodes show 20261121 --json
       codenav episodes show last --prompt
     """
     from codenav.api import load_episode
+    from codenav.cli.steps import Room
     from codenav.cli.transcript import transcript
 
     result = load_episode(episode)
@@ -72,7 +75,7 @@ def show(episode: str, prompt: bool, as_json: bool) -> None:
     elif prompt:
         say(result.prompt.rstrip("\n"))
     else:
-        say(transcript(result))
+        say(transcript(result, room=Room() if whole else Room.of_terminal()))
 
 
 @command.command("export")

@@ -100,16 +100,14 @@ def command(request: str, **options: Any) -> int:
 
 
 def _session(options: dict[str, Any]) -> Session:
-    from codenav import planner
     from codenav.cli import display
     from codenav.config import load_config
     from codenav.session import Session
 
     store, contained = store_of(options), sandbox_of(options)
-    config, steps = load_config(), options["max_steps"]
-    limits = config.limits(steps=steps, seconds=options["max_seconds"], tokens=options["max_tokens"])
-    if steps is None and planner.stands_in(options["model"] or config.model, options["base_url"] or config.base_url):
-        limits = planner.limits(limits)
+    limits = load_config().limits(
+        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
+    )
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     with display.indexing(", ".join(options["sources"])) as progress:
         return Session(

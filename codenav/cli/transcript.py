@@ -5,49 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from codenav.cli.steps import Line, Room, begun, ended, tried
+from codenav.text import neutral, one_line
+
 if TYPE_CHECKING:
-    from codenav.actions import Step
     from codenav.episodes.record import EpisodeResult
 
 
-def transcript(result: EpisodeResult) -> str:
-    """The whole episode, with all that the model wrote and was shown."""
-    return "\n".join(_lines(result))
+def transcript(result: EpisodeResult, *, room: Room) -> str:
+    """The episode, each step as `codenav run` shows it; with a room without bounds all that is recorded."""
+    return "\n".join(line.text for line in _lines(result, room))
 
 
-def _lines(result: EpisodeResult) -> Iterator[str]:
-    yield f"Episode  {result.id}"
-    yield f"Request  {result.request}"
-    yield f"Sources  {', '.join(str(source['source']) for source in result.sources) or 'none'}"
-    yield f"Model    {result.model}, {result.usage.tokens} tokens in {result.usage.requests} requests"
-    yield f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"
-    yield f"Status   {result.status.value}, {len(result.steps)} steps, {result.seconds:.1f} s"
-    if result.reason:
-        yield f"Reason   {result.reason}"
-    for notice in result.notices:
-        yield f"Note     {notice}"
+def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
+    yield from _head(result, room)
+    yield Line("")
     for step in result.steps:
-        yield from _step(step)
+        yield from tried([one for one in result.tries if one.number == step.number], room)
+        yield from begun(step.number, step.action, room)
+        yield from ended(step, room)
+    yield from tried([one for one in result.tries if one.number > len(result.steps)], room)
+    if result.under_way:
+        yield from begun(result.under_way.number, result.under_way.action, Room(room.width, None))
+        yield room.line(f"   → {result.status.value} during this {result.under_way.action.type}", "yellow")
     if result.answer:
-        yield ""
-        yield f"Answer   {result.answer}"
+        yield Line("")
+        yield Line(f"Answer   {neutral(result.answer)}")
     if result.summary.code:
         verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
-        yield ""
-        yield f"Code summary ({verdict})"
-        yield _indented(result.summary.code)
+        yield Line(f"Summary  {neutral(verdict)}")
+        shown = {step.action.content.strip() for step in result.steps if step.action.type == "code_summary"}
+        if room.is_all or result.summary.code.strip() not in shown:
+            yield from room.block(result.summary.code)
 
 
-def _step(step: Step) -> Iterator[str]:
-    yield ""
-    yield f"{step.number}. {step.action.type}  ({step.seconds:.2f} s)"
-    if step.action.thought:
-        yield f"   {step.action.thought}"
-    yield _indented(step.action.content)
-    if not step.observation.ends and step.action.type != "done":
-        yield "   ──"
-        yield _indented(step.observation.text)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"   {line}".rstrip() for line in text.strip("\n").splitlines())
+def _head(result: EpisodeResult, room: Room) -> Iterator[Line]:
+    yield Line(f"Episode  {result.id}")
+    yield room.line(f"Request  {result.request if room.is_all else one_line(result.request, 1000)}")
+    yield room.line(f"Sources  {', '.join(str(source['source']) for source in result.sources) or 'none'}")
+    usage = result.usage
+    spent = f", {usage.tokens:,} tokens in {usage.requests} requests" if usage.requests else ""
+    yield room.line(f"Model    {result.model}{spent}")
+    # A path is there to be copied: it is never cut.
+    yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
+    yield room.line(f"Status   {result.status.value}, {len(result.steps)} steps, {result.seconds:.1f} s")
+    if result.reason:
+        yield Line(neutral(f"Reason   {result.reason}"))
+    for notice in result.notices:
+        yield Line(neutral(f"Note     {notice}"))

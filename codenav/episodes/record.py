@@ -12,8 +12,9 @@ from codenav.actions import Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError
-from codenav.events import Status
+from codenav.events import Acted, Event, Status, Tried
 from codenav.limits import Limits
+from codenav.text import one_line
 from codenav.usage import Usage
 
 FORMAT = 1
@@ -53,6 +54,10 @@ class EpisodeResult:
     """ISO 8601, UTC."""
     codenav: str = ""
     """Version that made the record."""
+    tries: Sequence[Tried] = ()
+    """Calls and questions by which the planner found its way, in short; none of them is a step."""
+    under_way: Acted | None = None
+    """The action that was being carried out when the run ended or its process died; while it runs, the one now."""
     notices: Sequence[str] = ()
     """What a person should know and the agent need not: a retry, a damaged line of the record."""
     folder: Path | None = None
@@ -62,7 +67,7 @@ class EpisodeResult:
     def __repr__(self) -> str:
         steps = f"{len(self.steps)} step" + ("" if len(self.steps) == 1 else "s")
         verified = ", summary verified" if self.summary.verified else ""
-        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{verified}: {_shortened(self.request)!r}>"
+        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{verified}: {one_line(self.request, 60)!r}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav run --json` and `codenav episodes show --json` (docs/record-format.md)."""
@@ -88,6 +93,8 @@ class EpisodeResult:
             "description": self.description,
             "prompt": self.prompt,
             "codenav": self.codenav,
+            "tries": [_without_event(event) for event in self.tries],
+            "under_way": _without_event(self.under_way) if self.under_way else None,
             "notices": list(self.notices),
         }
 
@@ -116,13 +123,17 @@ class EpisodeResult:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
         steps: list[Step] = []
-        acted: Mapping[str, Any] | None = None
+        tries: list[Tried] = []
+        acted: Acted | None = None
         end: EpisodeResult | None = None
         for event in events[1:]:
             try:
                 match event["event"]:
                     case "acted":
-                        acted = event
+                        acted = Acted.from_dict(event)
+                    case "tried":
+                        acted = None
+                        tries.append(Tried.from_dict(event))
                     case "observed":
                         acted = None
                         steps.append(Step.from_dict(event["step"]))
@@ -132,8 +143,8 @@ class EpisodeResult:
                         end = _ended(result, event)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 notices.append(f"an event of the record ({event['event']}) is damaged and left out: {error!r}")
-        result = replace(end or result, steps=tuple(steps), notices=tuple(notices))
-        return result if end else _unended(result, acted, alive)
+        result = replace(end or result, steps=tuple(steps), tries=tuple(tries), under_way=acted, notices=tuple(notices))
+        return result if end else _unended(result, alive)
 
     def to_notebook(self, path: str | Path) -> Path:
         """Write a Jupyter notebook with the steps, their real outputs and pictures; returns its path.
@@ -226,9 +237,13 @@ def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
     )
 
 
-def _unended(result: EpisodeResult, acted: Mapping[str, Any] | None, alive: bool) -> EpisodeResult:
+def _without_event(event: Event) -> dict[str, Any]:
+    return {key: value for key, value in event.to_dict().items() if key != "event"}
+
+
+def _unended(result: EpisodeResult, alive: bool) -> EpisodeResult:
     status = Status.RUNNING if alive else Status.INTERRUPTED
-    under_way = f"; step {acted.get('number')} was under way" if acted else ""
+    under_way = f"; step {result.under_way.number} was under way" if result.under_way else ""
     return replace(
         result,
         status=status,
@@ -242,8 +257,3 @@ def _unended(result: EpisodeResult, acted: Mapping[str, Any] | None, alive: bool
 
 def _summary_so_far(steps: Sequence[Step]) -> Summary:
     return last_summary(steps) or Summary(script_from_steps(steps), False, "the episode has not ended")
-
-
-def _shortened(text: str, width: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from codenav.planner.agent import NAME, WHAT_IT_IS, PlannerAgent, files_in, limits, stands_in
+from codenav.planner.agent import NAME, WHAT_IT_IS, PlannerAgent, files_in, stands_in
 
-__all__ = ["NAME", "WHAT_IT_IS", "PlannerAgent", "files_in", "limits", "stands_in"]
+__all__ = ["NAME", "WHAT_IT_IS", "PlannerAgent", "files_in", "stands_in"]

@@ -5,23 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Action, Done, Step, Turn
-from codenav.limits import Limits
 from codenav.planner.answers import GAVE_UP, Steps
 from codenav.planner.work import Work
 from codenav.protocols import Environment
 
 NAME = "planner"
 """As in `--model planner`, and in the record."""
-WHAT_IT_IS = (
-    "a planner does this, no language model: it calls functions whose names and documentation explain your words, "
-    "and neither writes code of its own nor invents a value"
-)
-STEPS = 400
-"""Default limit: it makes one call a step, where a model writes several."""
+WHAT_IT_IS = "a planner does this, no language model: it guesses which functions you mean"
 MOST_FILES = 200
 """Names in the work folder that a request may speak of."""
 
@@ -29,11 +22,6 @@ MOST_FILES = 200
 def stands_in(model: str, base_url: str) -> bool:
     """Whether the planner does what was asked: by its name, or because neither a model nor a server is named."""
     return model.strip() == NAME or not (model.strip() or base_url.strip())
-
-
-def limits(configured: Limits) -> Limits:
-    """What a planner may spend where the user set no limit on steps."""
-    return replace(configured, steps=STEPS) if configured.steps == Limits.steps else configured
 
 
 def files_in(folder: Path) -> list[str]:

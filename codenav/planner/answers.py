@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation
+from codenav.actions import Action, CodeObservation, CodeSummary, Done, Observation, Try
 from codenav.planner.calls import OPAQUE, Caller, Result
 from codenav.planner.goals import Goal
 
@@ -69,7 +69,7 @@ def _answer(last: Result) -> Generator[Action, Observation, str]:
     """What a result says; empty where that is nothing."""
     if last.printed and last.repr == "None":
         return last.printed
-    shown = yield Code(f"print({last.name})")
+    shown = yield Try(f"print({last.name})")
     answer = last.repr
     if isinstance(shown, CodeObservation) and shown.execution.ok and shown.execution.stdout.strip():
         answer = shown.execution.stdout.strip()

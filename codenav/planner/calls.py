@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codenav.actions import Action, Code, CodeObservation, Observation
+from codenav.actions import Action, CodeObservation, Observation, Question, Try
 from codenav.execution import Execution, Outcome, Variable
 from codenav.planner.giving import BUILTIN
 from codenav.planner.guard import Guard
@@ -151,9 +151,9 @@ class Caller:
         self._state: dict[str, tuple[str, ...]] = {}
         """What led to the state in which an object is by now, where a call may have changed it."""
 
-    def ask(self, question: dict[str, Any], thought: str = "") -> Generator[Action, Observation, Answers]:
+    def ask(self, question: dict[str, Any], thought: str) -> Generator[Action, Observation, Answers]:
         """What the interpreter says; nothing where it cannot."""
-        observed = yield Code(asking(question, first=not self._asked), thought=thought)
+        observed = yield Question(asking(question, first=not self._asked), thought=thought)
         if not isinstance(observed, CodeObservation):
             return Answers()
         execution = observed.execution
@@ -199,7 +199,7 @@ class Caller:
         self.count += 1
         if self._state.get(call.receiver, call.lines) != call.lines:
             # Another call has changed what this one is made on.
-            yield Code("\n".join(call.lines))
+            yield Try("\n".join(call.lines))
             self._state[call.receiver] = call.lines
         yield from self._guard.begin()
         made, name, execution = yield from self.assign(call.code, call.imports)
@@ -257,7 +257,7 @@ class Caller:
         name = f"result_{self._numbers}"
         tried = attempt(name, call.code, exception)
         lines = tuple(dict.fromkeys((*call.lines, *call.imports, *filter(None, [line]), *tried)))
-        observed = yield Code("\n".join([*filter(None, [line]), *tried]))
+        observed = yield Try("\n".join([*filter(None, [line]), *tried]))
         made = changed_in(observed.execution, name) if isinstance(observed, CodeObservation) else None
         if made is None:
             return None
@@ -284,7 +284,7 @@ class Caller:
         """Bind the value of an expression to a new name; None instead of the variable where it raised."""
         self._numbers += 1
         name = f"result_{self._numbers}"
-        observed = yield Code("\n".join([*dict.fromkeys(imports), f"{name} = {expression}"]))
+        observed = yield Try("\n".join([*dict.fromkeys(imports), f"{name} = {expression}"]))
         if not isinstance(observed, CodeObservation):
             return None, name, None
         self._notice(observed.execution)

@@ -78,8 +78,8 @@ def queries(words: Sequence[str], known: Language) -> list[str]:
     plain = [word for word in chosen if word not in known.verbs] or chosen
     kinds = " OR ".join(kind.value for kind in _KINDS)
     told = [
-        f"(type: ({kinds})) AND ({' '.join(chosen)})",
-        f"(type: ({kinds})) AND ({' '.join(plain)})",
+        f"({' '.join(chosen)}) AND type: ({kinds})",
+        f"({' '.join(plain)}) AND type: ({kinds})",
         f"(type: ({kinds})) AND name: ({' OR '.join(chosen)})",
         f"(type: ({kinds})) AND doc: ({' OR '.join(plain)})",
     ]

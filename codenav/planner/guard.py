@@ -7,7 +7,7 @@ from collections.abc import Collection, Generator
 from functools import cache
 from importlib import resources
 
-from codenav.actions import Action, Code, CodeObservation, Observation
+from codenav.actions import Action, CodeObservation, Observation, Question
 from codenav.execution import Execution
 from codenav.planner.keeping import MARK
 from codenav.planner.words import parts
@@ -33,7 +33,7 @@ class Guard:
             self._keeps = True
             names = json.dumps(sorted(self._names))
             code = f"_codenav_files = {{}}\nexec({_script()!r}, _codenav_files)\n_codenav_files['keep']({names})"
-            yield Code(code, thought="Keep what the files of the work folder hold.")
+            yield Question(code, thought="Keep what the files of the work folder hold.")
 
     def lost(self) -> None:
         """The sandbox was started again."""
@@ -45,7 +45,7 @@ class Guard:
             return ()
         if not (self._names.intersection(execution.files) or SPOILING.intersection(parts(name))):
             return ()
-        observed = yield Code("_codenav_files['put_back']()", thought="Put back what the call has changed.")
+        observed = yield Question("_codenav_files['put_back']()", thought="Put back what the call has changed.")
         stdout = observed.execution.stdout if isinstance(observed, CodeObservation) else ""
         for line in stdout.splitlines():
             if line.startswith(MARK):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codenav.actions import Code, CodeObservation
+from codenav.actions import CodeObservation, Try
 from codenav.planner.calls import Making, Result
 from codenav.planner.evidence import unused
 from codenav.planner.goals import Goal
@@ -42,7 +42,7 @@ def written(goal: Goal) -> Making:
 def _put(result: Result, file: Literal) -> Making:
     method = "write_text" if result.type == "str" else "write_bytes"
     lines = (*OPENING, f"Path({file.code}).{method}({result.name})")
-    observed = yield Code("\n".join(lines))
+    observed = yield Try("\n".join(lines))
     if not isinstance(observed, CodeObservation) or not observed.execution.ok:
         return None
     return replace(result, lines=(*result.lines, *lines), files=tuple(observed.execution.files))

@@ -11,7 +11,17 @@ import time
 from collections.abc import Collection, Generator
 from dataclasses import replace
 
-from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
+from codenav.actions import (
+    Action,
+    Code,
+    CodeObservation,
+    CodeSummary,
+    Done,
+    Observation,
+    Search,
+    SearchObservation,
+    Try,
+)
 from codenav.blocks import BlockKind
 from codenav.execution import Variable
 from codenav.planner.answers import GAVE_UP, Steps, ended
@@ -252,7 +262,7 @@ class Work:
 
     def _again(self, result: Result) -> Generator[Action, Observation, Variable | None]:
         """What comes out when all that leads to a result is run again."""
-        observed = yield Code("\n".join(result.lines))
+        observed = yield Try("\n".join(result.lines))
         if not isinstance(observed, CodeObservation) or not observed.execution.ok:
             return None
         return changed_in(observed.execution, result.name)

@@ -1,0 +1,156 @@
+"""Steps as lines of text: what `codenav run` shows while they happen, and `codenav episodes show` afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from codenav.text import neutral, one_line, shortened
+
+if TYPE_CHECKING:
+    from codenav.actions import Action, Step
+    from codenav.events import Tried
+
+LINES = 12
+"""Lines of a piece of code or of an output: most steps have fewer, and a screen still holds three of them."""
+INVALID_LINES = 6
+"""Lines of an answer that held no action: enough to see what the model wrote in its place."""
+ERROR_LINES = 4
+"""Lines of an error: its message often says what to do about it."""
+NAMES = 5
+"""Blocks that are named of what a search found."""
+
+
+class Line(NamedTuple):
+    """One line, and how a terminal shows it."""
+
+    text: str
+    style: str = ""
+
+
+class Room(NamedTuple):
+    """How much is shown; None is all."""
+
+    width: int | None = None
+    """Columns."""
+    lines: int | None = None
+    """Of one piece of code or one output."""
+
+    @classmethod
+    def of_terminal(cls) -> Room:
+        """As wide as the terminal, or COLUMNS, or 80."""
+        return cls(shutil.get_terminal_size((80, 24)).columns, LINES)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.lines is None
+
+    def line(self, text: str, style: str = "") -> Line:
+        """A line that fits."""
+        text = neutral(text).expandtabs(4)
+        return Line(text if self.width is None else fitted(text, self.width), style)
+
+    def block(self, text: str, style: str = "", *, lines: int | None = None) -> Iterator[Line]:
+        """A text, indented, and how much of it is left out."""
+        rows = text.strip("\n").splitlines()
+        most = len(rows) if self.is_all else lines or self.lines or 0
+        # A line that says that one line is missing takes as much room as that line.
+        most += most + 1 == len(rows)
+        for row in rows[:most]:
+            yield self.line(f"   {row}".rstrip(), style)
+        if len(rows) > most:
+            yield self.line(f"   … {len(rows) - most} more lines", "dim")
+
+
+def fitted(text: str, columns: int) -> str:
+    """The beginning of a line that takes so many columns at most; some characters take two."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1).rstrip()}…"
+
+
+def begun(number: int, action: Action, room: Room) -> Iterator[Line]:
+    """An action that is about to be carried out. A search is told with what it found."""
+    if action.type in ("code", "code_summary", "ask") or (room.is_all and action.type == "search"):
+        yield room.line(_heading(number, action), "bold")
+        yield from room.block(action.content, "cyan")
+
+
+def ended(step: Step, room: Room) -> Iterator[Line]:
+    """What came of an action. The answer, and what the person said, are told elsewhere."""
+    kind, data = step.action.type, step.observation.to_data()
+    if isinstance(data, Mapping) and "rule" in data:
+        yield room.line(f"{step.number}. no valid action ({data['rule']}); the model wrote:", "yellow")
+        yield from room.block(step.action.content or "(nothing)", lines=INVALID_LINES)
+    elif room.is_all and not step.observation.ends:
+        yield Line("   ──", "dim")
+        yield from room.block(step.observation.text)
+    elif kind == "search":
+        yield _search(step, data, room)
+    elif kind == "code":
+        yield from _ran(data, room)
+
+
+def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
+    """The tries before a step: how many there were, or each."""
+    if room.is_all:
+        for one in tries:
+            yield Line(f"   {one.action.type}  {one.action.content}".replace("\n", "\n        "), "dim")
+            yield Line(f"   → {one.outcome}  {one.shown}".rstrip(), "dim")
+        return
+    outcomes = Counter(one.outcome for one in tries if one.action.type == "try")
+    calls = outcomes.total()
+    if calls:
+        told = [f"tried {calls} call" + "s" * (calls != 1)]
+        words = {"error": "raised", "timeout": "too slow"}
+        told += [f"{count} {words.get(name, name)}" for name, count in outcomes.items() if name != "ok"]
+        yield room.line(f"   {', '.join(told)}", "dim")
+
+
+def _heading(number: int, action: Action) -> str:
+    name = {"code_summary": "code summary"}.get(action.type, action.type)
+    return f"{number}. {name}" + (f"  {' '.join(action.thought.split())}" if action.thought else "")
+
+
+def _search(step: Step, results: Sequence[Mapping[str, Any]], room: Room) -> Line:
+    queries = [line.strip() for line in step.action.content.splitlines() if line.strip()]
+    asked = " ".join(queries[0].split()) if queries else ""
+    more = f" (+{len(queries) - 1})" if len(queries) > 1 else ""
+    names = list(dict.fromkeys(hit["qualname"] or hit["name"] for result in results for hit in result["hits"]))
+    found = ", ".join([*names[:NAMES], *(["…"] if len(names) > NAMES else [])]) or "nothing"
+    head = f"{step.number}. search  "
+    if room.width is not None:
+        left = room.width - len(head) - len(more) - len(" → ")
+        found = _whole_names(found, max(left - len(asked), left * 3 // 5))
+        asked = shortened(asked, max(left - len(found), 1))
+    return room.line(f"{head}{asked}{more} → {found}")
+
+
+def _whole_names(found: str, characters: int) -> str:
+    """As many names as fit; of the first one at least its beginning."""
+    if len(found) <= characters:
+        return found
+    kept = found[: characters - 1].rpartition(",")[0]
+    return f"{kept}, …" if kept else shortened(found, characters)
+
+
+def _ran(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
+    error, output = data["error"], data["stdout"] + data["stderr"] + data["late_output"]
+    said = f"{error['type']}: {error['message']}" if error else ""
+    if not said and not output.strip():
+        said = ", ".join(f"{item['name']} = {item['repr']}" for item in data["changed"][-3:])
+    ok = data["outcome"] == "ok"
+    yield from room.block(output)
+    told = f"→ {data['outcome']}, {data['seconds']:.2f} s" + (f": {one_line(said, 1000)}" if said else "")
+    if ok:
+        yield room.line(f"   {told}", "green")
+    else:
+        yield from room.block(
+            "\n".join(textwrap.wrap(neutral(told), (room.width or 1000) - 3)), "red", lines=ERROR_LINES
+        )
+    if data["notice"]:
+        yield room.line(f"   {data['notice']}", "yellow")
