@@ -74,7 +74,7 @@ class Question(Try):
 
     def to_dict(self) -> dict[str, str]:
         """The stored form: the words, not the code that asks."""
-        return {"type": self.type, "content": self.thought}
+        return {"type": self.type, "content": shortened(self.thought or self.content, TRY_CHARACTERS)}
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,9 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         if not options["stream"]:
             print_json(_stored(result).to_dict())
         return
+    if not options["quiet"]:
+        say(f"Record: codenav episodes show {result.id}", err=True)
+    # What the run was for stands last, where the eye is.
     if result.answer:
         say(result.answer)
     if result.summary.code and result.answer:
@@ -159,8 +162,6 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
         if result.hint:
             say(f"Try: {result.hint}", err=True)
-    if not options["quiet"]:
-        say(f"Record: codenav episodes show {result.id}", err=True)
 
 
 def _stored(result: EpisodeResult) -> EpisodeResult:

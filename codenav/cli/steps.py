@@ -76,8 +76,13 @@ def fitted(text: str, columns: int) -> str:
 def begun(number: int, action: Action, room: Room) -> Iterator[Line]:
     """An action that is about to be carried out. A search is told with what it found."""
     if action.type in ("code", "code_summary", "ask") or (room.is_all and action.type == "search"):
-        yield room.line(_heading(number, action), "bold")
-        yield from room.block(action.content, "cyan")
+        yield from under_way(number, action, room)
+
+
+def under_way(number: int, action: Action, room: Room) -> Iterator[Line]:
+    """Any action, by itself."""
+    yield room.line(_heading(number, action), "bold")
+    yield from room.block(action.content, "cyan")
 
 
 def ended(step: Step, room: Room) -> Iterator[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codenav.cli.steps import Line, Room, begun, ended, tried
+from codenav.cli.steps import Line, Room, begun, ended, tried, under_way
 from codenav.text import neutral, one_line
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
         yield from ended(step, room)
     yield from tried([one for one in result.tries if one.number > len(result.steps)], room)
     if result.under_way:
-        yield from begun(result.under_way.number, result.under_way.action, Room(room.width, None))
-        yield room.line(f"   → {result.status.value} during this {result.under_way.action.type}", "yellow")
+        number, action = result.under_way.number, result.under_way.action
+        yield from under_way(number, action, room)
+        yield room.line(f"   → {result.status.value} during this {action.type}", "yellow")
     if result.answer:
         yield Line("")
         yield Line(f"Answer   {neutral(result.answer)}")
@@ -48,7 +49,8 @@ def _head(result: EpisodeResult, room: Room) -> Iterator[Line]:
     yield room.line(f"Model    {result.model}{spent}")
     # A path is there to be copied: it is never cut.
     yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
-    yield room.line(f"Status   {result.status.value}, {len(result.steps)} steps, {result.seconds:.1f} s")
+    steps = f"{len(result.steps)} step" + "s" * (len(result.steps) != 1)
+    yield room.line(f"Status   {result.status.value}, {steps}, {result.seconds:.1f} s")
     if result.reason:
         yield Line(neutral(f"Reason   {result.reason}"))
     for notice in result.notices:
