@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from codenav.episode import Episode
     from codenav.episodes.record import EpisodeResult
     from codenav.errors import CodeNavError
-    from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
+    from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried
     from codenav.execution import Execution, Outcome, Resources
     from codenav.limits import Limits
     from codenav.models.scripted import FunctionModel, ScriptedModel
@@ -65,6 +65,7 @@ __all__ = [
     "Session",
     "Status",
     "Step",
+    "Tried",
     "Usage",
     "callees",
     "callers",
@@ -86,7 +87,7 @@ _HOME = {
     "codenav.episode": ("Episode",),
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.errors": ("CodeNavError",),
-    "codenav.events": ("Acted", "Event", "Noticed", "Observed", "RunEnded", "RunStarted", "Status"),
+    "codenav.events": ("Acted", "Event", "Noticed", "Observed", "RunEnded", "RunStarted", "Status", "Tried"),
     "codenav.execution": ("Execution", "Outcome", "Resources"),
     "codenav.limits": ("Limits",),
     "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
