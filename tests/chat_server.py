@@ -84,7 +84,7 @@ class Begun:
     usage: Mapping[str, Any] | None = None
     """Told with the last piece."""
     breaks: bool = False
-    """The connection breaks; else nothing follows until the server is released or stopped."""
+    """The connection breaks; else nothing follows, and the stream ends when the server is released or stopped."""
 
 
 def stream(*events: object, done: bool = True) -> Fault:
@@ -303,6 +303,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if not begun.breaks:
             self.server.chat.released.wait()
+            self.wfile.write(b"0\r\n\r\n")
 
     def _send(self, fault: Fault) -> None:
         payload = fault.payload()

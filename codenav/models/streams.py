@@ -36,7 +36,8 @@ class Stream:
         Raises:
             ValueError: an event is not JSON.
         """
-        self.done = last = data is None
+        last = data is None
+        self.done |= last
         new = self._decoder.decode(data or b"", last)
         self._pieces.append(new)
         if not self._decided:
