@@ -23,10 +23,11 @@ from codenav.actions import (
 )
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.verify import last_summary, script_from_steps
-from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
-from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
+from codenav.errors import CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
+from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
 from codenav.execution import Execution
 from codenav.limits import Limits
+from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
 from codenav.usage import Usage
 
@@ -79,6 +80,7 @@ class Episode:
         self._folder = folder
         self._started = False
         self._noticed: list[Event] = []
+        self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
         prompt = agent.brief(request, description=description, environments=environments)
@@ -166,6 +168,7 @@ class Episode:
             reason=end.reason,
             hint=end.hint,
             exit_code=end.exit_code,
+            unfinished=self._unfinished,
             sources=head.sources,
             description=head.description,
             prompt=head.prompt,
@@ -227,9 +230,14 @@ class Episode:
         self._check_limits()
         try:
             turn = self._agent.act(self.steps, timeout=self._seconds_left())
-        except CodeNavError:
+        except CodeNavError as error:
+            yield from self._cut_off(error.partial)
             # A model that was cut off because the time is up has not failed.
             self._check_limits()
+            raise
+        except Interrupted as error:
+            for _ in self._cut_off(error.partial):
+                pass
             raise
         yield from self._noticed
         self._noticed.clear()
@@ -244,6 +252,15 @@ class Episode:
             reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
             hint = "try another model; codenav episodes show last tells what it wrote"
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
+
+    def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
+        """Count and keep what a model call that failed has cost and written."""
+        if partial is None:
+            return
+        self.usage += partial.usage
+        if partial.text or partial.reasoning:
+            self._unfinished = Unfinished(partial.text, partial.reasoning, partial.usage)
+            yield self._emit(self._unfinished)
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
         environment = self._environments.get(turn.action.type)

@@ -28,6 +28,9 @@ def _lines(result: EpisodeResult) -> Iterator[str]:
         yield f"Note     {notice}"
     for step in result.steps:
         yield from _step(step)
+    if result.unfinished:
+        yield ""
+        yield from unfinished(result, lines=None)
     if result.answer:
         yield ""
         yield f"Answer   {result.answer}"
@@ -36,6 +39,20 @@ def _lines(result: EpisodeResult) -> Iterator[str]:
         yield ""
         yield f"Code summary ({verdict})"
         yield _indented(result.summary.code)
+
+
+def unfinished(result: EpisodeResult, *, lines: int | None = 6, width: int = 300) -> Iterator[str]:
+    """What the model had written when its last request was cut off: the last `lines`, None for all."""
+    if not result.unfinished:
+        return
+    parts = (result.unfinished.reasoning, result.unfinished.response)
+    written = [line for part in parts for line in part.strip().splitlines()]
+    left_out = 0 if lines is None else max(0, len(written) - lines)
+    yield "The model was cut off while it wrote:"
+    if left_out:
+        yield f"   … {left_out} lines before"
+    for line in written[left_out:]:
+        yield f"   {line if lines is None or len(line) <= width else line[: width - 1] + '…'}".rstrip()
 
 
 def _step(step: Step) -> Iterator[str]:

@@ -12,7 +12,7 @@ from codenav.actions import Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError
-from codenav.events import Status
+from codenav.events import Status, Unfinished
 from codenav.limits import Limits
 from codenav.usage import Usage
 
@@ -38,6 +38,8 @@ class EpisodeResult:
     hint: str = ""
     exit_code: int = 0
     """What `codenav run` returns for it."""
+    unfinished: Unfinished | None = None
+    """What the model had written when its last request was cut off."""
     sources: Sequence[Mapping[str, Any]] = ()
     """Per source: `source`, `files`, `blocks`, `versions`."""
     description: str = ""
@@ -85,6 +87,7 @@ class EpisodeResult:
             "reason": self.reason,
             "hint": self.hint,
             "exit_code": self.exit_code,
+            "unfinished": self.unfinished.to_data() if self.unfinished else None,
             "description": self.description,
             "prompt": self.prompt,
             "codenav": self.codenav,
@@ -117,6 +120,7 @@ class EpisodeResult:
             raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
         steps: list[Step] = []
         acted: Mapping[str, Any] | None = None
+        unfinished: Unfinished | None = None
         end: EpisodeResult | None = None
         for event in events[1:]:
             try:
@@ -128,11 +132,14 @@ class EpisodeResult:
                         steps.append(Step.from_dict(event["step"]))
                     case "noticed":
                         notices.append(event["text"])
+                    case "unfinished":
+                        usage = Usage.from_dict(event["usage"])
+                        unfinished = Unfinished(event["response"], event["reasoning"], usage)
                     case "run_ended":
                         end = _ended(result, event)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 notices.append(f"an event of the record ({event['event']}) is damaged and left out: {error!r}")
-        result = replace(end or result, steps=tuple(steps), notices=tuple(notices))
+        result = replace(end or result, steps=tuple(steps), notices=tuple(notices), unfinished=unfinished)
         return result if end else _unended(result, acted, alive)
 
     def to_notebook(self, path: str | Path) -> Path:
@@ -233,7 +240,7 @@ def _unended(result: EpisodeResult, acted: Mapping[str, Any] | None, alive: bool
         result,
         status=status,
         summary=_summary_so_far(result.steps),
-        usage=sum((step.usage for step in result.steps), Usage()),
+        usage=sum((step.usage for step in result.steps), result.unfinished.usage if result.unfinished else Usage()),
         seconds=sum(step.seconds for step in result.steps),
         reason="" if alive else f"the process that ran it is gone{under_way}",
         exit_code=status.exit_code,
