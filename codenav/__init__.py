@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from codenav.episode import Episode
     from codenav.episodes.record import EpisodeResult
     from codenav.errors import CodeNavError
-    from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried
+    from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
     from codenav.execution import Execution, Outcome, Resources
     from codenav.limits import Limits
+    from codenav.messages import Heard
     from codenav.models.scripted import FunctionModel, ScriptedModel
     from codenav.navigation.calls import Callees, Callers
     from codenav.navigation.outline import Outline
@@ -50,6 +51,7 @@ __all__ = [
     "Event",
     "Execution",
     "FunctionModel",
+    "Heard",
     "Hit",
     "Limits",
     "Noticed",
@@ -66,6 +68,7 @@ __all__ = [
     "Status",
     "Step",
     "Tried",
+    "Unfinished",
     "Usage",
     "callees",
     "callers",
@@ -87,9 +90,20 @@ _HOME = {
     "codenav.episode": ("Episode",),
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.errors": ("CodeNavError",),
-    "codenav.events": ("Acted", "Event", "Noticed", "Observed", "RunEnded", "RunStarted", "Status", "Tried"),
+    "codenav.events": (
+        "Acted",
+        "Event",
+        "Noticed",
+        "Observed",
+        "RunEnded",
+        "RunStarted",
+        "Status",
+        "Tried",
+        "Unfinished",
+    ),
     "codenav.execution": ("Execution", "Outcome", "Resources"),
     "codenav.limits": ("Limits",),
+    "codenav.messages": ("Heard",),
     "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
     "codenav.navigation.calls": ("Callees", "Callers"),
     "codenav.navigation.outline": ("Outline",),

@@ -10,7 +10,6 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -28,7 +27,7 @@ class Config:
     """Name of the model; `scripted:FILE` plays a file of actions. Without one, and without a server, the planner does
     what it can. Environment: CODENAV_MODEL."""
     base_url: str = ""
-    """Of an OpenAI-compatible server; empty is OpenAI's own. Environment: CODENAV_BASE_URL, OPENAI_BASE_URL."""
+    """Of an OpenAI-compatible server; empty is OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
     prompts: str = ""
     """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
     sandbox: str = "auto"
@@ -204,14 +203,10 @@ def load_config() -> Config:
         for key, value in written.items():
             values[key] = _checked(key, value, where=str(path))
     for item in fields(Config):
-        for variable in (f"CODENAV_{item.name.upper()}", *_ALSO.get(item.name, ())):
-            if os.environ.get(variable):
-                values[item.name] = _checked(item.name, os.environ[variable], where=variable)
-                break
+        variable = f"CODENAV_{item.name.upper()}"
+        if os.environ.get(variable):
+            values[item.name] = _checked(item.name, os.environ[variable], where=variable)
     return Config(**values)
-
-
-_ALSO: Mapping[str, tuple[str, ...]] = {"base_url": ("OPENAI_BASE_URL",)}
 
 
 def _checked(key: str, value: Any, *, where: str) -> Any:

@@ -26,12 +26,13 @@ from codenav.actions import (
 )
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.verify import last_summary, script_from_steps
-from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
-from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried
+from codenav.errors import CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
+from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
 from codenav.execution import Execution
 from codenav.limits import Limits
+from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
-from codenav.text import one_line
+from codenav.text import flattened
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Episode:
         """The last try, until a step follows it."""
         self._under_way: Acted | None = None
         self._noticed: list[Event] = []
+        self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
         prompt = agent.brief(request, description=description, environments=environments)
@@ -178,6 +180,7 @@ class Episode:
             reason=end.reason,
             hint=end.hint,
             exit_code=end.exit_code,
+            unfinished=self._unfinished,
             sources=head.sources,
             description=head.description,
             prompt=head.prompt,
@@ -240,9 +243,14 @@ class Episode:
         try:
             seen = [*self.steps, self._tried] if self._tried else self.steps
             turn = self._agent.act(seen, timeout=self._seconds_left())
-        except CodeNavError:
+        except CodeNavError as error:
+            yield from self._cut_off(error.partial)
             # A model that was cut off because the time is up has not failed.
             self._check_limits()
+            raise
+        except Interrupted as error:
+            for _ in self._cut_off(error.partial):
+                pass
             raise
         yield from self._noticed
         self._noticed.clear()
@@ -265,6 +273,15 @@ class Episode:
             reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
             hint = "try another model; codenav episodes show last tells what it wrote"
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
+
+    def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
+        """Count and keep what a model call that failed has cost and written."""
+        if partial is None:
+            return
+        self.usage += partial.usage
+        if partial.text or partial.reasoning:
+            self._unfinished = Unfinished(partial.text, partial.reasoning, partial.usage)
+            yield self._emit(self._unfinished)
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
         type_ = Code.type if isinstance(turn.action, Try) else turn.action.type
@@ -355,4 +372,4 @@ def _in_short(step: Step) -> Tried:
             execution.notice or execution.stdout.partition("\n")[0] or
             ", ".join(f"{item.name} = {item.repr}" for item in made)
         )  # fmt: skip
-    return Tried(step.number, step.action, outcome, one_line(shown, TRY_CHARACTERS), step.seconds)
+    return Tried(step.number, step.action, outcome, flattened(shown, TRY_CHARACTERS), step.seconds)

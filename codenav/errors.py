@@ -17,6 +17,8 @@ CodeNavError (exit code 1)
 └── ModelFailed (1)         the model answered, but not with anything usable
     └── ContextOverflow     the conversation no longer fits into the model's context
 
+Interrupted (a KeyboardInterrupt): Ctrl-C while a model was at work.
+
 What a *model* should see and react to is not here: that is an observation (`actions.py`).
 """
 
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codenav.blocks import CodeBlock
+    from codenav.messages import Completion
 
 
 class CodeNavError(Exception):
@@ -37,6 +40,8 @@ class CodeNavError(Exception):
 
     exit_code = 1
     hint = ""
+    partial: Completion | None = None
+    """Of a model call that failed: what its requests cost, and what the last one had written when it was cut off."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -131,7 +136,7 @@ class LimitReached(CodeNavError):
     exit_code = 3
 
     def __init__(self, kind: str, value: float, limit: float) -> None:
-        super().__init__(f"limit reached: {value:g} of {limit:g} {kind}", hint=f"raise it with --max-{kind}")
+        super().__init__(f"limit reached: {value:,.10g} of {limit:,.10g} {kind}", hint=f"raise it with --max-{kind}")
         self.kind, self.value, self.limit = kind, value, limit
 
 
@@ -142,9 +147,18 @@ class ModelFailed(CodeNavError):
 class ContextOverflow(ModelFailed):
     """The conversation no longer fits into the model's context.
 
-    `limit` is the server's context length in tokens, None where it did not say.
+    `limit` is the server's context length in tokens, `prompt_tokens` the length of what was sent; None where it did
+    not say.
     """
 
-    def __init__(self, message: str, *, limit: int | None = None) -> None:
+    def __init__(self, message: str, *, limit: int | None = None, prompt_tokens: int | None = None) -> None:
         super().__init__(message, hint="use a model with a longer context, or a shorter --description")
-        self.limit = limit
+        self.limit, self.prompt_tokens = limit, prompt_tokens
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while a model was at work; `partial` is what that had cost and written."""
+
+    def __init__(self, partial: Completion) -> None:
+        super().__init__()
+        self.partial = partial

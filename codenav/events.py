@@ -159,6 +159,25 @@ class Noticed(Event):
 
 
 @dataclass(frozen=True)
+class Unfinished(Event):
+    """A request to the model was cut off: by a limit, by Ctrl-C, by a connection that broke."""
+
+    response: str = ""
+    """What the model had written."""
+    reasoning: str = ""
+    usage: Usage = Usage()
+    """Of the whole model call; it counts in that of the run."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of a record."""
+        return {"event": self.name, **self.to_data(), "usage": self.usage.to_dict()}
+
+    def to_data(self) -> dict[str, str]:
+        """As in the document of the episode."""
+        return {"response": self.response, "reasoning": self.reasoning}
+
+
+@dataclass(frozen=True)
 class RunEnded(Event):
     """The last line of a record."""
 
@@ -194,5 +213,6 @@ _NAMES: dict[type[Event], str] = {
     Tried: "tried",
     Observed: "observed",
     Noticed: "noticed",
+    Unfinished: "unfinished",
     RunEnded: "run_ended",
 }

@@ -33,6 +33,7 @@ from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
+from codenav.messages import Hear
 from codenav.models import open_model
 from codenav.protocols import Agent, Checker, Model, Sandbox
 from codenav.stores import open_store
@@ -50,6 +51,10 @@ from codenav.workbench import (
 
 PACKAGES_TOLD = 40
 """Installed distributions that the prompt names, those of the sources first."""
+
+UNUSED_SERVER = (
+    "OPENAI_BASE_URL is set but no model is named, so nothing is asked of it: --model NAME, or CODENAV_MODEL"
+)
 
 DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
@@ -89,6 +94,7 @@ class Session:
         confirm: Confirm | None = None,
         progress: Callable[[Progress], None] | None = None,
         notice: Notice | None = None,
+        heard: Hear | None = None,
         **store: Unpack[StoreKeywords],
     ) -> None:
         """Open model and indexes; the sandbox starts with the first request.
@@ -122,6 +128,8 @@ class Session:
             confirm: asked before `auto` falls back to `process`; None refuses.
             progress: told of the progress of each build of an index.
             notice: told what a person should know, in one line each.
+            heard: told of each request to the model and of what it writes, as it comes (`codenav.Heard`); not of a
+                model that is given as an object.
             store: `store` and the other fields of `StoreOptions`, as keywords. Default: the configured ones.
 
         Raises:
@@ -158,7 +166,7 @@ class Session:
             named = config.model if model is None else model
             self._model: Model | None = None if isinstance(named, str) else named
             if isinstance(named, str) and not planner.stands_in(named, base_url or config.base_url):
-                self._model = open_model(named, base_url=base_url or config.base_url, notice=self._noticed)
+                self._model = open_model(named, base_url=base_url or config.base_url, notice=self._noticed, heard=heard)
                 opening.callback(self._model.close)
             checks = self._model is not None
             self._switches = {
@@ -178,6 +186,8 @@ class Session:
             )
             if self._model is None:
                 self._tell(planner.WHAT_IT_IS)
+                if os.environ.get("OPENAI_BASE_URL") and named != planner.NAME:
+                    self._tell(UNUSED_SERVER)
                 if chosen.backend == "process" and sandbox != "process":
                     raise SandboxUnavailable(
                         "the planner calls what it finds, so it runs in a sandbox only",
@@ -291,7 +301,7 @@ class Session:
 
     def _agent(self) -> Agent:
         if self._model is not None:
-            return CodeNavAgent(self._model, prompts=self._prompts)
+            return CodeNavAgent(self._model, prompts=self._prompts, notice=self._noticed)
         packages = [name for index in self.indexes for name in index.stats().versions]
         files = planner.files_in(self._given) if self._given else ()
         return planner.PlannerAgent(files=files, packages=packages)

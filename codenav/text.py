@@ -27,7 +27,7 @@ def shortened(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 
-def one_line(text: str, characters: int) -> str:
+def flattened(text: str, characters: int) -> str:
     """A text on one line, white space as single spaces; at most so many characters."""
     return shortened(" ".join(text.split()), characters)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import socket
 import ssl
 import threading
@@ -74,13 +75,25 @@ class Hang:
     """No response at all until the server is released or stopped."""
 
 
+@dataclass(frozen=True)
+class Begun:
+    """An answer that a server which streams begins, and does not end."""
+
+    text: str = ""
+    reasoning: str = ""
+    usage: Mapping[str, Any] | None = None
+    """Told with the last piece."""
+    breaks: bool = False
+    """The connection breaks; else nothing follows, and the stream ends when the server is released or stopped."""
+
+
 def stream(*events: object, done: bool = True) -> Fault:
     """A stream of server-sent events, from a server that was not asked for one. A `str` is sent as it is."""
     lines = [f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n" for event in events]
     return Fault(200, body="".join(lines) + "data: [DONE]\n\n" * done, content_type="text/event-stream")
 
 
-Reply = str | Action | Answer | Fault | Hang
+Reply = str | Action | Answer | Fault | Hang | Begun
 Entry = Reply | Callable[[dict[str, Any]], Reply]
 """A function gets the request's body."""
 Script = Sequence[Entry] | Callable[[dict[str, Any]], Reply]
@@ -103,6 +116,7 @@ class ChatServer:
 
     `key`: the only one that is accepted, any where it is None. `models`: what is listed, and the only names that
     are answered where `strict` is set. `refuses`: parameters that are refused until a request comes without them.
+    `streams`: whether it streams where it is asked to; else such a request gets one body all the same.
     """
 
     def __init__(
@@ -113,11 +127,13 @@ class ChatServer:
         models: Iterable[str] = ("test-model",),
         strict: bool = False,
         refuses: Iterable[str] = (),
+        streams: bool = True,
         port: int = 0,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.script: Script = script
         self.key, self.models, self.strict, self.refuses = key, list(models), strict, list(refuses)
+        self.streams = streams
         self.requests: list[Received] = []
         """All requests, in the order in which they came."""
         self.released = threading.Event()
@@ -262,9 +278,32 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(reply, Hang):
             chat.released.wait()
             reply = Fault(503, "released")
-        if not isinstance(reply, Fault):
-            reply = Fault(200, body=completion(body, reply if isinstance(reply, Answer) else Answer(_text(reply))))
-        self._send(reply)
+        if isinstance(reply, Begun):
+            self._begin(reply)
+        elif isinstance(reply, Fault):
+            self._send(reply)
+        else:
+            whole = completion(body, reply if isinstance(reply, Answer) else Answer(_text(reply)))
+            streamed = body.get("stream") and chat.streams
+            usage = bool((body.get("stream_options") or {}).get("include_usage"))
+            self._send(stream(*events(whole, usage=usage)) if streamed else Fault(200, body=whole))
+
+    def _begin(self, begun: Begun) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for name, text in (("reasoning_content", begun.reasoning), ("content", begun.text)):
+            for piece in re.findall(r"\s*\S+", text):
+                event = {"choices": [{"index": 0, "delta": {name: piece}, "finish_reason": None}]}
+                event |= {"usage": dict(begun.usage)} if begun.usage else {}
+                data = f"data: {json.dumps(event)}\n\n".encode()
+                self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+        self.close_connection = True
+        if not begun.breaks:
+            self.server.chat.released.wait()
+            self.wfile.write(b"0\r\n\r\n")
 
     def _send(self, fault: Fault) -> None:
         payload = fault.payload()
@@ -311,6 +350,20 @@ def completion(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     elif answer.usage:
         data["usage"] = dict(answer.usage)
     return data
+
+
+def events(whole: Mapping[str, Any], *, usage: bool) -> list[dict[str, Any]]:
+    """The events of a stream that add up to a completion, text in pieces of a word."""
+    choice, deltas = whole["choices"][0], [{"role": "assistant"}]
+    for name, value in choice["message"].items():
+        if name != "role":
+            deltas += [
+                {name: piece} for piece in (re.findall(r"\s*\S+|\s+\Z", value) if isinstance(value, str) else [value])
+            ]
+    head = {key: whole[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    told = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    told.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    return [*told, {**head, "choices": [], "usage": whole["usage"]}] if usage and "usage" in whole else told
 
 
 def main() -> None:

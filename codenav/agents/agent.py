@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Action, InvalidAction, Step, Turn, Unreadable
 from codenav.agents.history import History
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import compose
-from codenav.errors import ContextOverflow, UsageError
+from codenav.errors import ContextOverflow, ModelFailed, UsageError
 from codenav.messages import Completion
 from codenav.protocols import Environment, Model
+from codenav.usage import Usage
+
+LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32768 (docs/models.md)"
+
+CUT_ALL = object()
+"""Nothing is left to be cut."""
 
 
 class CodeNavAgent:
     """One model, one conversation at a time.
 
-    `prompts` is a folder whose files replace ours of the same name (`codenav prompt copy`).
+    `prompts` is a folder whose files replace ours of the same name (`codenav prompt copy`). `notice` is told, once,
+    that the conversation no longer fits and what is left out.
     """
 
-    def __init__(self, model: Model, *, prompts: Path | None = None) -> None:
+    def __init__(
+        self, model: Model, *, prompts: Path | None = None, notice: Callable[[str], None] | None = None
+    ) -> None:
         self.model = model
         self._prompts = prompts
+        self._notice = notice or (lambda text: None)
+        self._acted = self._told_cut = False
         self._history: History | None = None
         self._actions: Mapping[str, type[Action]] = {}
 
@@ -44,20 +56,28 @@ class CodeNavAgent:
         prompt = compose(description=description, environments=environments, folder=self._prompts)
         self._actions = {environment.action.type: environment.action for environment in environments}
         self._history = History(prompt, request)
+        self._acted = self._told_cut = False
         return prompt
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
         """The next action, given all steps so far. `timeout` in seconds bounds the model call, repeats included.
 
-        Where the conversation no longer fits, old observations are left out and the call is made again.
+        Where the conversation no longer fits, old observations are left out and the call is made again; from then on
+        they are left out before it is sent.
 
         Raises:
-            ModelUnreachable, ModelRefused, ModelFailed.
+            ModelUnreachable, ModelRefused, ModelFailed; the latter also where the model's first answers are no action
+                and its server says that it read only a part of the prompt.
             UsageError: `brief` was not called.
         """
         completion = self._complete(steps, timeout)
         read = parse(completion.text, self._actions, truncated=completion.truncated)
         invalid = read if isinstance(read, InvalidAction) else None
+        if invalid and completion.doubt and not self._acted:
+            error = ModelFailed(f"{completion.doubt}, and its answer is no action", hint=LONGER)
+            error.partial = completion
+            raise error
+        self._acted |= invalid is None
         return Turn(
             action=Unreadable(completion.text) if isinstance(read, InvalidAction) else read,
             invalid=invalid,
@@ -71,16 +91,28 @@ class CodeNavAgent:
         if history is None:
             raise UsageError("the agent has no request yet", hint="call brief() before act()")
         deadline = None if timeout is None else time.monotonic() + timeout
-        try:
-            return self.model.complete(history.messages(steps), timeout=timeout)
-        except ContextOverflow as error:
-            overflow = error
-        for _ in history.cuts(steps, limit=overflow.limit):
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                break
+        history.fit(steps)
+        spent, left = Usage(), timeout
+        cuts = history.cuts(steps)
+        while True:
             try:
-                return self.model.complete(history.messages(steps), timeout=left)
+                completion = self.model.complete(history.messages(steps), timeout=left)
+                break
             except ContextOverflow as error:
-                overflow = error
-        raise overflow
+                history.learn(steps, limit=error.limit, prompt_tokens=error.prompt_tokens)
+                spent += error.partial.usage if error.partial else Usage()
+                left = None if deadline is None else deadline - time.monotonic()
+                if (left is not None and left <= 0) or next(cuts, CUT_ALL) is CUT_ALL:
+                    error.partial = replace(error.partial, usage=spent) if error.partial else None
+                    raise
+        self._tell_cut(history.left_out)
+        return replace(completion, usage=spent + completion.usage)
+
+    def _tell_cut(self, left_out: int) -> None:
+        if left_out and not self._told_cut:
+            self._told_cut = True
+            results = "the result of 1 step is" if left_out == 1 else f"the results of {left_out} steps are"
+            self._notice(
+                f"the conversation is too long for {self.name}: {results} left out of what it is shown, "
+                "and older ones from now on where they must be"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from codenav.actions import Step, Unreadable
@@ -17,6 +18,8 @@ BOUNDS = (4000, 1000)
 ROOM = 0.75
 """Share of a known context length that the conversation is cut to: the rest is for the answer and for the
 error of `estimate_tokens`."""
+FULL = 0.9
+"""Share of it from which the conversation is cut before it is sent."""
 
 
 class History:
@@ -29,6 +32,29 @@ class History:
         self._head = (Message("system", system), Message("user", request))
         self._bounds: dict[int, int] = {}
         """Step number to the characters that are kept of its observation."""
+        self._ceiling: float = math.inf
+        """Estimated tokens from which the conversation is too long, as far as overflows told."""
+        self._limit: int | None = None
+        """The context length in estimated tokens, where one told it."""
+
+    @property
+    def left_out(self) -> int:
+        """Observations of which not all is shown any more."""
+        return len(self._bounds)
+
+    def learn(self, steps: Sequence[Step], *, limit: int | None, prompt_tokens: int | None) -> None:
+        """This conversation was too long. The context has `limit` tokens and it has `prompt_tokens`, if told."""
+        size = self._size(steps)
+        density = prompt_tokens / size if prompt_tokens else 1.0
+        self._limit = int(limit / density) if limit else self._limit
+        self._ceiling = min(self._ceiling, size, FULL * self._limit if self._limit else math.inf)
+
+    def fit(self, steps: Sequence[Step]) -> None:
+        """Cut the conversation where it would overflow again, by what earlier overflows told."""
+        if self._size(steps) >= self._ceiling:
+            for _ in self.cuts(steps):
+                if self._size(steps) < self._ceiling:
+                    break
 
     def messages(self, steps: Sequence[Step]) -> list[Message]:
         """System prompt, request, then per step what the model did and what came back."""
@@ -38,16 +64,16 @@ class History:
             messages.append(Message("user", self._shown(step)))
         return messages
 
-    def cuts(self, steps: Sequence[Step], *, limit: int | None = None) -> Iterator[None]:
+    def cuts(self, steps: Sequence[Step]) -> Iterator[None]:
         """Leave out more and more; each turn of the iterator is one cut, to be followed by another try.
 
-        First the older half of the older observations, or so many that the rest fits `limit`, the context length
-        in tokens; then all older ones; then the newest ones are bounded, more tightly each time.
+        First the older half of the older observations, or so many that the rest fits a context length that is
+        known; then all older ones; then the newest ones are bounded, more tightly each time.
         """
         older, newest = steps[:-WHOLE], steps[-WHOLE:]
-        size = sum(estimate_tokens(message.content) for message in self.messages(steps))
+        size = self._size(steps)
         half = size - sum(self._saving(step, 0) for step in older) // 2
-        for target in (half if limit is None else min(half, int(ROOM * limit)), 0):
+        for target in (half if self._limit is None else min(half, int(ROOM * self._limit)), 0):
             before = size
             for step in older:
                 if size > target:
@@ -57,6 +83,10 @@ class History:
         for characters in BOUNDS:
             if sum(self._bound(step, characters) for step in newest):
                 yield
+
+    def _size(self, steps: Sequence[Step]) -> int:
+        """Of the conversation, in estimated tokens."""
+        return sum(estimate_tokens(message.content) for message in self.messages(steps))
 
     def _bound(self, step: Step, characters: int) -> int:
         """Keep no more than that of an observation; returns the tokens that this saves."""

@@ -12,7 +12,7 @@ from codenav.actions import Search, Step, SummaryObservation, Try
 from codenav.cli import steps
 from codenav.cli.options import say, store_of
 from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
-from codenav.text import one_line
+from codenav.text import flattened
 
 if TYPE_CHECKING:
     from codenav.indexers.build import Progress
@@ -81,7 +81,7 @@ class RunDisplay:
                 sources = ", ".join(str(source["source"]) for source in event.sources)
                 self._show(
                     [
-                        self._room.line(one_line(event.request, 1000), "bold"),
+                        self._room.line(flattened(event.request, 1000), "bold"),
                         self._room.line(f"{event.model} on {sources}, {_where(event.sandbox)}", "dim"),
                     ]
                 )

@@ -144,9 +144,9 @@ def _model(named: str | None, base_url: str | None) -> Row:
 
     config = load_config()
     if planner.stands_in(named or config.model, base_url or config.base_url):
-        return Row(
-            "model", True, "none: the planner does plain requests; for a model: --model NAME or CODENAV_MODEL", ""
-        )
+        unused = "; OPENAI_BASE_URL is set, and nothing is asked of it" if os.environ.get("OPENAI_BASE_URL") else ""
+        detail = f"none: the planner does plain requests; for a model: --model NAME or CODENAV_MODEL{unused}"
+        return Row("model", True, detail)
     ok, detail, hint = probe(named or config.model, base_url or config.base_url)
     return Row("model", ok, detail, hint)
 

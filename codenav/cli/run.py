@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -25,8 +26,11 @@ from codenav.cli.options import (
 from codenav.errors import CodeNavError
 
 if TYPE_CHECKING:
+    from codenav.cli.live import LiveLine
     from codenav.episodes.record import EpisodeResult
     from codenav.session import Session
+
+T = TypeVar("T")
 
 
 @click.command("run", epilog="A request that begins with a dash goes behind two: codenav run --on . -- '-5 plus 3?'")
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
 @click.option("--types/--no-types", default=None, help="mypy on each step. [default: yes, for a model]")
 @click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the answer and the verdict, and nothing meanwhile.")
+@click.option("--verbose", is_flag=True, help="Print what the model writes as it comes, and everything else in full.")
 @store_options
 @python_option
 @json_option
@@ -77,29 +82,34 @@ def command(request: str, **options: Any) -> int:
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
     from codenav.cli import display
+    from codenav.cli.live import LiveLine
 
     saved = options["save_summary"]
     if saved and not saved.absolute().parent.is_dir():
         raise click.UsageError(f"--save-summary: there is no folder {saved.absolute().parent}.")
-    with _session(options) as session:
+    wanted = not (options["quiet"] or options["as_json"])
+    with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, _session(options, live) as session:
         running = session.episode(request)
-        shown = None if options["quiet"] or options["as_json"] else display.RunDisplay()
+        shown = display.RunDisplay(verbose=options["verbose"]) if wanted else None
         try:
             # Closing the stream closes the record, also where showing an event was interrupted.
             with closing(running.stream()) as events:
                 for event in events:
-                    if shown:
-                        shown(event)
+                    with live.pause():
+                        if shown:
+                            shown(event)
+                    live(event)
                     if options["stream"]:
                         click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
         finally:
-            _print(running.result, options)
+            with live.pause():
+                _print(running.result, options)
         if saved and running.result.summary.code:
             running.result.to_script(saved)
         return running.result.exit_code
 
 
-def _session(options: dict[str, Any]) -> Session:
+def _session(options: dict[str, Any], live: LiveLine) -> Session:
     from codenav.cli import display
     from codenav.config import load_config
     from codenav.session import Session
@@ -124,13 +134,24 @@ def _session(options: dict[str, Any]) -> Session:
             lint=options["lint"],
             types=options["types"],
             prompts=options["prompts"],
-            ask=_ask if terminal else None,
+            ask=_between(live, _ask) if terminal else None,
             confirm=_confirm if terminal else None,
             progress=progress,
-            notice=(lambda text: None) if options["quiet"] else display.notice,
+            notice=(lambda text: None) if options["quiet"] else _between(live, display.notice),
+            heard=live.heard,
             **contained,
             **store,
         )
+
+
+def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], T]:
+    """The same, with the live line away meanwhile."""
+
+    def call(text: str) -> T:
+        with live.pause():
+            return say_or_ask(text)
+
+    return call
 
 
 def _confirm(question: str) -> bool:
@@ -151,6 +172,11 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
             print_json(_stored(result).to_dict())
         return
     if not options["quiet"]:
+        from codenav.cli import steps
+
+        for line in steps.unfinished(result.unfinished, steps.Room.of_terminal()):
+            say(line.text, err=True)
+        say(steps.spent(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
     # What the run was for stands last, where the eye is.
     if result.answer:

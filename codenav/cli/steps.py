@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codenav.text import neutral, one_line, shortened
+from codenav.cli.options import counted
+from codenav.text import neutral, flattened, shortened
 
 if TYPE_CHECKING:
     from codenav.actions import Action, Step
-    from codenav.events import Tried
+    from codenav.episodes.record import EpisodeResult
+    from codenav.events import Tried, Unfinished
 
 LINES = 12
 """Lines of a piece of code or of an output: most steps have fewer, and a screen still holds three of them."""
@@ -116,6 +118,27 @@ def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
         yield room.line(f"   {', '.join(told)}", "dim")
 
 
+def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
+    """What the model had written, its last lines, when its last request was cut off."""
+    if cut_off is None:
+        return
+    yield room.line("The model was cut off while it wrote:", "yellow")
+    written = f"{cut_off.reasoning.strip()}\n{cut_off.response.strip()}".strip()
+    rows = written.splitlines()
+    if not room.is_all and len(rows) > INVALID_LINES:
+        yield room.line(f"   … {len(rows) - INVALID_LINES} lines before", "dim")
+        written = "\n".join(rows[-INVALID_LINES:])
+    yield from room.block(written)
+
+
+def spent(result: EpisodeResult) -> str:
+    """`3 steps, 4,210 tokens in 3 requests, 12.4 s`; no tokens where no model was asked."""
+    usage = result.usage
+    about = "about " if usage.estimated else ""
+    asked = [f"{about}{usage.tokens:,} tokens in {counted(usage.requests, 'request')}"] if usage.requests else []
+    return ", ".join([counted(len(result.steps), "step"), *asked, f"{result.seconds:,.1f} s"])
+
+
 def _heading(number: int, action: Action) -> str:
     name = {"code_summary": "code summary"}.get(action.type, action.type)
     return f"{number}. {name}" + (f"  {' '.join(action.thought.split())}" if action.thought else "")
@@ -150,7 +173,7 @@ def _ran(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
         said = ", ".join(f"{item['name']} = {item['repr']}" for item in data["changed"][-3:])
     ok = data["outcome"] == "ok"
     yield from room.block(output)
-    told = f"→ {data['outcome']}, {data['seconds']:.2f} s" + (f": {one_line(said, 1000)}" if said else "")
+    told = f"→ {data['outcome']}, {data['seconds']:.2f} s" + (f": {flattened(said, 1000)}" if said else "")
     if ok:
         yield room.line(f"   {told}", "green")
     else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codenav.cli.steps import Line, Room, begun, ended, tried, under_way
-from codenav.text import neutral, one_line
+from codenav.cli.steps import Line, Room, begun, ended, spent, tried, under_way, unfinished
+from codenav.text import neutral, flattened
 
 if TYPE_CHECKING:
     from codenav.episodes.record import EpisodeResult
@@ -29,6 +29,7 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
         number, action = result.under_way.number, result.under_way.action
         yield from under_way(number, action, room)
         yield room.line(f"   → {result.status.value} during this {action.type}", "yellow")
+    yield from unfinished(result.unfinished, room)
     if result.answer:
         yield Line("")
         yield Line(f"Answer   {neutral(result.answer)}")
@@ -42,15 +43,12 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
 
 def _head(result: EpisodeResult, room: Room) -> Iterator[Line]:
     yield Line(f"Episode  {result.id}")
-    yield room.line(f"Request  {result.request if room.is_all else one_line(result.request, 1000)}")
+    yield room.line(f"Request  {result.request if room.is_all else flattened(result.request, 1000)}")
     yield room.line(f"Sources  {', '.join(str(source['source']) for source in result.sources) or 'none'}")
-    usage = result.usage
-    spent = f", {usage.tokens:,} tokens in {usage.requests} requests" if usage.requests else ""
-    yield room.line(f"Model    {result.model}{spent}")
+    yield room.line(f"Model    {result.model}")
     # A path is there to be copied: it is never cut.
     yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
-    steps = f"{len(result.steps)} step" + "s" * (len(result.steps) != 1)
-    yield room.line(f"Status   {result.status.value}, {steps}, {result.seconds:.1f} s")
+    yield room.line(f"Status   {result.status.value}, {spent(result)}")
     if result.reason:
         yield Line(neutral(f"Reason   {result.reason}"))
     for notice in result.notices:

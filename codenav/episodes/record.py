@@ -12,9 +12,9 @@ from codenav.actions import Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError
-from codenav.events import Acted, Event, Status, Tried
+from codenav.events import Acted, Event, Status, Tried, Unfinished
 from codenav.limits import Limits
-from codenav.text import one_line
+from codenav.text import flattened
 from codenav.usage import Usage
 
 FORMAT = 1
@@ -39,6 +39,8 @@ class EpisodeResult:
     hint: str = ""
     exit_code: int = 0
     """What `codenav run` returns for it."""
+    unfinished: Unfinished | None = None
+    """What the model had written when its last request was cut off."""
     sources: Sequence[Mapping[str, Any]] = ()
     """Per source: `source`, `files`, `blocks`, `versions`."""
     description: str = ""
@@ -67,7 +69,7 @@ class EpisodeResult:
     def __repr__(self) -> str:
         steps = f"{len(self.steps)} step" + ("" if len(self.steps) == 1 else "s")
         verified = ", summary verified" if self.summary.verified else ""
-        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{verified}: {one_line(self.request, 60)!r}>"
+        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{verified}: {flattened(self.request, 60)!r}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav run --json` and `codenav episodes show --json` (docs/record-format.md)."""
@@ -90,6 +92,7 @@ class EpisodeResult:
             "reason": self.reason,
             "hint": self.hint,
             "exit_code": self.exit_code,
+            "unfinished": self.unfinished.to_data() if self.unfinished else None,
             "description": self.description,
             "prompt": self.prompt,
             "codenav": self.codenav,
@@ -125,6 +128,7 @@ class EpisodeResult:
         steps: list[Step] = []
         tries: list[Tried] = []
         acted: Acted | None = None
+        unfinished: Unfinished | None = None
         end: EpisodeResult | None = None
         for event in events[1:]:
             try:
@@ -139,11 +143,21 @@ class EpisodeResult:
                         steps.append(Step.from_dict(event["step"]))
                     case "noticed":
                         notices.append(event["text"])
+                    case "unfinished":
+                        usage = Usage.from_dict(event["usage"])
+                        unfinished = Unfinished(event["response"], event["reasoning"], usage)
                     case "run_ended":
                         end = _ended(result, event)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 notices.append(f"an event of the record ({event['event']}) is damaged and left out: {error!r}")
-        result = replace(end or result, steps=tuple(steps), tries=tuple(tries), under_way=acted, notices=tuple(notices))
+        result = replace(
+            end or result,
+            steps=tuple(steps),
+            tries=tuple(tries),
+            under_way=acted,
+            unfinished=unfinished,
+            notices=tuple(notices),
+        )
         return result if end else _unended(result, alive)
 
     def to_notebook(self, path: str | Path) -> Path:
@@ -248,7 +262,7 @@ def _unended(result: EpisodeResult, alive: bool) -> EpisodeResult:
         result,
         status=status,
         summary=_summary_so_far(result.steps),
-        usage=sum((step.usage for step in result.steps), Usage()),
+        usage=sum((step.usage for step in result.steps), result.unfinished.usage if result.unfinished else Usage()),
         seconds=sum(step.seconds for step in result.steps),
         reason="" if alive else f"the process that ran it is gone{under_way}",
         exit_code=status.exit_code,

@@ -68,7 +68,7 @@ def read_answer(body: Mapping[str, Any]) -> Answer:
     choice = _mapping(body["choices"][0])
     message = _mapping(choice.get("message"))
     finish = _string(choice.get("finish_reason"))
-    written, aside = _parts(message.get("content"))
+    written, aside = parts(message.get("content"))
     field = _string(message.get("reasoning_content")) or _string(message.get("reasoning"))
     text, thought = split_reasoning(written)
     reasoning = "\n".join(part.strip() for part in (field, aside, thought) if part.strip())
@@ -82,7 +82,7 @@ def read_answer(body: Mapping[str, Any]) -> Answer:
         finish=finish,
         input_tokens=_count(usage.get("prompt_tokens")),
         output_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        cached_tokens=_cached(usage),
         cut_by_stop=finish == "stop" and not text.strip() and bool(reasoning or message.get("content") is None),
     )
 
@@ -166,7 +166,7 @@ def _joined(value: object) -> str:
     return "" if value is None else json.dumps(value)
 
 
-def _parts(content: object) -> tuple[str, str]:
+def parts(content: object) -> tuple[str, str]:
     """Text and reasoning of a content, which some servers give as a list of parts."""
     if not isinstance(content, list):
         return _string(content), ""
@@ -190,6 +190,12 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _cached(usage: Mapping[str, Any]) -> int:
+    """OpenAI's field, or those of Anthropic, which proxies pass on."""
+    told = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return told or sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("read", "creation"))
 
 
 def _count(value: object) -> int:

@@ -12,18 +12,20 @@ from urllib.parse import urlsplit
 from codenav.errors import (
     CodeNavError,
     ContextOverflow,
+    Interrupted,
     ModelFailed,
     ModelRefused,
     ModelUnreachable,
     UsageError,
 )
-from codenav.messages import Completion, Message
-from codenav.models.answers import Answer, read_answer, sound
-from codenav.models.faults import Fault, Kind
+from codenav.messages import Completion, Hear, Heard, Message
+from codenav.models.answers import Answer, read_answer
+from codenav.models.faults import Fault, Kind, spelled
+from codenav.models.ledger import Ledger
 from codenav.models.profile import profile_of, room
 from codenav.models.transport import Transport
 from codenav.text import shown_url
-from codenav.usage import Usage, estimate_tokens
+from codenav.usage import estimate_tokens
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -59,11 +61,12 @@ class ChatModel:
         base_url: str | None = None,
         api_key: str | None = None,
         notice: Callable[[str], None] | None = None,
+        heard: Hear | None = None,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
         """`base_url` is OPENAI_BASE_URL, else OpenAI's own; `api_key` is OPENAI_API_KEY, which a server of your own
-        may not need. `notice` is told of each retry and each refused parameter, in one line. `max_tokens` bounds one
-        answer. Nothing is sent yet.
+        may not need. `notice` is told of each retry and each refused parameter, in one line; `heard` of each request
+        and of what a server that streams sends, as it comes. `max_tokens` bounds one answer. Nothing is sent yet.
 
         Raises:
             UsageError: `base_url` is not an HTTP URL.
@@ -80,6 +83,7 @@ class ChatModel:
             raise ModelRefused("the key in OPENAI_API_KEY holds characters that no HTTP header can carry")
         self._name = name
         self._notice = notice or (lambda text: None)
+        self._heard = heard or (lambda heard: None)
         self._profile = profile_of(url, name, max_tokens)
         # The client wants a key; servers without one ignore it.
         self._transport = Transport(url, key or "none", secret=bool(key))
@@ -100,30 +104,35 @@ class ChatModel:
 
         `timeout` in seconds bounds all tries and waits; None is 600. An answer that ran out of tokens while the
         model still reasoned is asked for again with twice the tokens, once; if that does not help it is empty and
-        `truncated`.
+        `truncated`. Where the server says that it read fewer tokens than the prompt can have, `doubt` says so.
+
+        An error carries as `partial` what the requests cost and what the last one had written when it was cut off.
 
         Raises:
             ModelUnreachable: no connection, or no answer in time.
             ModelRefused: 401, 403, an exhausted quota, a model that the server does not have.
             ContextOverflow: the prompt is longer than the model's context.
-            ModelFailed: anything else: an error that lasts, something that is no chat server, a server that silently
-                read only a part of the prompt.
+            ModelFailed: anything else: an error that lasts, something that is no chat server.
+            Interrupted: Ctrl-C.
         """
-        began = time.monotonic()
-        deadline = began + (PATIENCE if timeout is None else timeout)
-        answer, usage = self._answer(messages, deadline)
-        if answer.spent_on_reasoning and self._profile.double():
-            self._tell(f"spent all its tokens on reasoning: allowed {self._profile.max_tokens:,} from now on")
-            answer, more = self._answer(messages, deadline)
-            usage += more
-        elif answer.cut_by_stop and self._profile.suspect_stop():
-            answer, more = self._answer(messages, deadline, stop=False)
-            usage += more
-            if answer.text.strip() and self._profile.drop_stop():
-                self._tell("answers nothing where stop is sent: left out, answers are cut here")
-        self._check_prompt(messages, answer)
-        usage += Usage(seconds=time.monotonic() - began)
-        return Completion(answer.text, usage, answer.reasoning, answer.truncated)
+        deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
+        ledger = Ledger(sum(estimate_tokens(message.content) for message in messages))
+        try:
+            answer = self._answer(messages, deadline, ledger)
+            if answer.spent_on_reasoning and self._profile.double():
+                self._tell(f"spent all its tokens on reasoning: allowed {self._profile.max_tokens:,} from now on")
+                answer = self._answer(messages, deadline, ledger)
+            elif answer.cut_by_stop and self._profile.suspect_stop():
+                answer = self._answer(messages, deadline, ledger, stop=False)
+                if answer.text.strip() and self._profile.drop_stop():
+                    self._tell("answers nothing where stop is sent: left out, answers are cut here")
+        except CodeNavError as error:
+            error.partial = ledger.partial()
+            raise
+        except KeyboardInterrupt:
+            raise Interrupted(ledger.partial()) from None
+        doubt = self._doubt(messages, answer)
+        return Completion(answer.text, ledger.usage(), answer.reasoning, answer.truncated, doubt)
 
     def listed(self, *, timeout: float = LISTING) -> list[str]:
         """The names of the models that the server lists; empty where it lists none.
@@ -147,38 +156,46 @@ class ChatModel:
     def __repr__(self) -> str:
         return f"ChatModel({self._name!r}, base_url={self.base_url!r})"
 
-    def _answer(self, messages: Sequence[Message], deadline: float, *, stop: bool = True) -> tuple[Answer, Usage]:
+    def _answer(self, messages: Sequence[Message], deadline: float, ledger: Ledger, *, stop: bool = True) -> Answer:
         """Ask until there is an answer, a fault that does not pass, or no time left."""
-        wire = [{"role": message.role, "content": sound(message.content)} for message in messages]
         prompt = sum(estimate_tokens(message.content) for message in messages)
-        tries = requests = fitted = 0
+        tries = 0
+        fitted, refitted = self._profile.room(prompt), False
         before: Fault | None = None
         while True:
-            chosen = self._profile.parameters(stop=stop, most=fitted)
+            chosen, wire = self._profile.parameters(stop=stop, most=fitted), self._profile.wire(messages)
+            self._heard(Heard(begins=True))
             body = self._transport.chat(
                 {"model": self._name, "messages": wire, **chosen},
                 sent=chosen,
                 seconds=max(0.0, deadline - time.monotonic()),
+                into=ledger.begin(),
+                hear=self._heard,
             )
-            requests += 1
             if not isinstance(body, Fault):
-                self._profile.answered = True
                 answer = read_answer(body)
-                return answer, _usage(answer, prompt, requests)
+                ledger.answered(answer)
+                self._profile.answered_with(prompt, answer.input_tokens)
+                return answer
             fault = body
+            ledger.failed(silent=fault.kind is Kind.SILENT)
             if fault.kind is Kind.PARAMETER:
                 told = self._profile.learn(fault)
                 if told:
                     self._tell(told)
-                if self._profile.parameters(stop=stop, most=fitted) != chosen:
+                now = self._profile.parameters(stop=stop, most=fitted), self._profile.wire(messages)
+                if now != (chosen, wire):
                     continue
-            if not fitted and (fitted := room(fault, prompt)):
+            if fault.kind is Kind.OVERFLOW:
+                self._profile.overflowed(fault, prompt)
+            if not refitted and (fitted := room(fault, prompt)):
+                refitted = True
                 continue
             tries += 1
             pause = self._pause(fault, tries, deadline - time.monotonic())
             if pause is None:
                 raise self._error(fault, tries, before, deadline)
-            self._tell(f"{fault.message}; trying again in {pause:.2g} s")
+            self._tell(f"{fault.message}; trying again in {spelled(pause)}")
             before = fault
             time.sleep(pause)
 
@@ -213,32 +230,38 @@ class ChatModel:
                 hint = None if fault.status in (401, 403) else "check the plan and the balance of your account"
                 return ModelRefused(f"{url} refuses: {said}", hint=hint)
             case Kind.NO_MODEL:
-                return self._no_model(min(LISTING, deadline - time.monotonic()))
+                return self._no_model(said, min(LISTING, deadline - time.monotonic()))
             case Kind.OVERFLOW:
-                return ContextOverflow(f"the conversation is too long for {self._name}: {said}", limit=fault.limit)
+                return ContextOverflow(
+                    f"the conversation is too long for {self._name}: {said}",
+                    limit=fault.limit,
+                    prompt_tokens=fault.prompt_tokens,
+                )
             case Kind.TRANSIENT | Kind.LOADING:
-                wait = f" (it asks to wait {fault.wait:.3g} s)" if fault.wait else ""
+                wait = f" (it asks to wait {spelled(fault.wait)})" if fault.wait else ""
                 return ModelFailed(
                     f"{url} gave no answer in {tries} {'try' if tries == 1 else 'tries'}: {said}{wait}",
                     hint="try again later",
                 )
         return ModelFailed(f"{url} cannot answer: {said}", hint="codenav doctor")
 
-    def _no_model(self, seconds: float) -> ModelRefused:
+    def _no_model(self, said: str, seconds: float) -> ModelRefused:
         names = self._transport.models(seconds=max(0.0, seconds))
-        message = f"{self.base_url} has no model {self._name!r}"
+        message = f"{self.base_url} has no model {self._name!r}: {said}"
         if isinstance(names, Fault) or not names:
             return ModelRefused(message, hint="pass --model with a name that the server knows")
-        return ModelRefused(message, hint=_suggestion(self._name, names))
+        if self._name in names:
+            return ModelRefused(message, hint="the server lists that name: ask those who run it why it is refused")
+        return ModelRefused(message, hint=suggestion(self._name, names))
 
-    def _check_prompt(self, messages: Sequence[Message], answer: Answer) -> None:
-        """Fail where the server cannot have read all of the prompt.
+    def _doubt(self, messages: Sequence[Message], answer: Answer) -> str:
+        """Why the server may have read only a part of the prompt; told once, as some count otherwise.
 
         No tokenizer makes one token of two words, so a prompt has at least as many tokens as words, and one that
         grew by n words has at least n tokens more. A tenth and a fifth are left for templates that drop a little.
         """
         if not answer.input_tokens:
-            return
+            return ""
         earlier, tokens = self._last
         self._last = (tuple(messages), answer.input_tokens)
         # Some servers do not count what they had cached.
@@ -250,31 +273,22 @@ class ChatModel:
         about = sum(estimate_tokens(message.content) for message in messages)
         # A proxy that reports a placeholder above our estimate has not told that it cut anything.
         stands_still = grown >= 50 and read < tokens + 0.8 * grown and read < about
-        if (words >= 500 and read < 0.9 * words) or stands_still:
-            raise ModelFailed(
-                f"{self.base_url} read only {read:,} tokens of a prompt of about {max(about, words):,}: "
-                "it cuts long prompts without saying so",
-                hint="give the model a longer context: with Ollama, PARAMETER num_ctx 32768 in a Modelfile",
-            )
+        if not ((words >= 500 and read < 0.9 * words) or stands_still):
+            return ""
+        doubt = f"{self.base_url} says that it read {read:,} tokens of a prompt of about {max(about, words):,}"
+        if self._profile.doubt():
+            self._tell(f"{doubt}: it counts in its own way, or cuts long prompts (docs/models.md)")
+        return doubt
 
     def _tell(self, what: str) -> None:
         self._notice(f"{self._name}: {what}")
 
 
-def _suggestion(name: str, names: Sequence[str]) -> str:
+def suggestion(name: str, names: Sequence[str]) -> str:
     """A hint that names the models of a server, the likely one first."""
     near = difflib.get_close_matches(name, names, n=1)
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return f"did you mean {near[0]!r}? It has: {shown}" if near else f"it has: {shown}"
-
-
-def _usage(answer: Answer, prompt: int, requests: int) -> Usage:
-    return Usage(
-        requests=requests,
-        input_tokens=answer.input_tokens or prompt,
-        output_tokens=answer.output_tokens or estimate_tokens(answer.text + answer.reasoning),
-        estimated=not (answer.input_tokens and answer.output_tokens),
-    )
 
 
 def _words(messages: Sequence[Message]) -> int:

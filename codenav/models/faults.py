@@ -15,6 +15,10 @@ SHOWN = 400
 """Characters of a server's own words in a message."""
 
 
+SYSTEM = "system"
+"""Stands among refused parameters for the message of that role."""
+
+
 class Kind(StrEnum):
     """What to do about a fault; a closed list."""
 
@@ -30,7 +34,7 @@ class Kind(StrEnum):
     OVERFLOW = "overflow"
     """The prompt, or the prompt and what we want to have answered, is longer than the context."""
     PARAMETER = "parameter"
-    """A parameter, or its value, is not for this model."""
+    """A parameter, its value, or a message of the role `system` is not for this model."""
     TRANSIENT = "transient"
     """Worth another try."""
     LOADING = "loading"
@@ -105,6 +109,20 @@ _AT_MOST = re.compile(
     r"(?:at most|<=|less than or equal to|up to|maximum(?: value)?(?: is| of)?) *([\d,]+)", re.IGNORECASE
 )
 
+_NO_STREAM = re.compile(
+    r"\bstream(?:ing)?\b.{0,40}(?:not|n't|un)[ -]?(?:supported|allowed|implemented|enabled|available)"
+    r"|(?:not|n't|cannot) (?:support|allow|do )?[^.]{0,20}\bstream(?:ing)?\b",
+    re.IGNORECASE,
+)
+"""Told with any status: 400, 422, 500, 501."""
+
+_NO_SYSTEM = re.compile(
+    r"system['`\"]? (?:role|message|prompt|instruction)s?\b.{0,40}(?:not|n't|un)[ -]?(?:supported|allowed|enabled)"
+    r"|(?:not|n't) support[^.]{0,30}['`\"]?system\b|developer instruction is not enabled|roles must alternate",
+    re.IGNORECASE,
+)
+"""Chat templates of Gemma and of Mistral's first models, Gemini for Gemma, OpenAI's o1-mini."""
+
 _NO_MODEL = re.compile(
     r"model_not_found|model[^.\n]{0,120}(?:not found|does not exist|not exist|is not available)|invalid model"
     r"|unknown model|no such model",
@@ -130,6 +148,10 @@ def classify(status: int, body: str, *, headers: Mapping[str, str] | None = None
             limit=limit if isinstance(limit, int) else _first_number(_CONTEXT_LENGTHS, text),
             prompt_tokens=prompt if isinstance(prompt, int) else _first_number(_PROMPT_LENGTHS, text),
         )
+    if kind in (Kind.FAILED, Kind.TRANSIENT) and status != 429:
+        for name, pattern in (("stream", _NO_STREAM), (SYSTEM, _NO_SYSTEM)):
+            if name in (*sent, SYSTEM) and pattern.search(text):
+                return replace(fault, kind=Kind.PARAMETER, parameter=name)
     if kind is Kind.FAILED and status in (400, 422) and _REFUSING.search(text):
         name = told["param"] if told["param"] in sent else _first_mentioned(told["message"], sent)
         if name:
@@ -195,6 +217,11 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if value is not None and 0 <= value < float("inf") else None
+
+
+def spelled(seconds: float) -> str:
+    """`0.52 s`, `3,600 s`."""
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 def _told(body: str) -> dict[str, Any]:

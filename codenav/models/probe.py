@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import PurePath
 
 from codenav.errors import CodeNavError, ModelNotConfigured
 from codenav.messages import Message
-from codenav.models.chat import ChatModel
+from codenav.models.chat import ChatModel, suggestion
 from codenav.models.scripted import SCRIPTED, read_script
 
 SECONDS = 5.0
@@ -36,9 +37,18 @@ def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
     began = time.monotonic()
     try:
         names = model.listed(timeout=timeout)
-        if {model.name, model.name + LATEST} & set(names):
+        if {model.name, model.name + LATEST} & {*names, *map(_stem, names)}:
             return True, f"{model.base_url} has {model.name}", ""
         model.complete([Message("user", "Answer with one word: ready")], timeout=timeout - (time.monotonic() - began))
-        return True, f"{model.base_url} answers as {model.name}", ""
+        if names:
+            # Many servers take any name, and answer with the model that they have.
+            detail = f"{model.base_url} has no model {model.name!r}, though it answers to that name"
+            return False, detail, suggestion(model.name, names)
+        return True, f"{model.base_url} answers as {model.name}; it does not say which models it has", ""
     finally:
         model.close()
+
+
+def _stem(name: str) -> str:
+    """Of the path of a file, which llama.cpp's server lists."""
+    return PurePath(name).name.removesuffix(".gguf")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.models.answers import STOP
-from codenav.models.faults import Fault, Kind
+from codenav.messages import Message
+from codenav.models.answers import STOP, sound
+from codenav.models.faults import SYSTEM, Fault, Kind
 
 SPARE = 64
 """Tokens left free where an answer is fitted into the context: the template's own, which nobody counts for us."""
+
+MARGIN = 1.1
+"""On the tokens of a prompt that are reckoned from those of an earlier one."""
 
 LEAST = 256
 """Tokens that an answer needs at least; with less room the prompt is too long."""
@@ -26,6 +31,17 @@ class Profile:
     """Newer models of OpenAI call it `max_completion_tokens`. Empty: neither is taken."""
     temperature: bool = True
     stop: bool = True
+    stream: bool = True
+    stream_usage: bool = True
+    """Whether a stream is asked for its tokens, with `stream_options`."""
+    system: bool = True
+    """Whether a message of the role `system` is taken; else it goes into the first message of the user."""
+    doubted: bool = False
+    """It was told that the server reads too few tokens, or counts in its own way."""
+    context: int | None = None
+    """Tokens of the context, where an overflow told it."""
+    density: float = 1.25
+    """Tokens per estimated one, in the last prompt whose tokens the server told."""
     stop_suspected: bool = False
     """An answer without the stop sequence was tried once, to see whether it is what empties the answers."""
     doubled: bool = False
@@ -43,7 +59,24 @@ class Profile:
             chosen["temperature"] = 0
         if stop and self.stop:
             chosen["stop"] = list(STOP)
+        if self.stream:
+            chosen["stream"] = True
+        if self.stream and self.stream_usage:
+            chosen["stream_options"] = {"include_usage": True}
         return chosen
+
+    def wire(self, messages: Sequence[Message]) -> list[dict[str, str]]:
+        """The messages as this model takes them."""
+        if not self.system and len(messages) > 1 and (messages[0].role, messages[1].role) == ("system", "user"):
+            messages = [Message("user", f"{messages[0].content}\n\n{messages[1].content}"), *messages[2:]]
+        return [{"role": message.role, "content": sound(message.content)} for message in messages]
+
+    def room(self, prompt: int) -> int:
+        """Tokens for the answer to a prompt of so many estimated tokens; 0 where it is not known, or too few."""
+        if self.context is None:
+            return 0
+        left = self.context - int(prompt * self.density * MARGIN) - SPARE
+        return left if left >= LEAST else 0
 
     def learn(self, fault: Fault) -> str:
         """Adapt to a refused parameter; returns what changed in one line, empty where nothing can change."""
@@ -62,7 +95,34 @@ class Profile:
             if name == "stop" and self.stop:
                 self.stop = False
                 return "refuses stop: left out, answers are cut here"
+            if name == "stream_options" and self.stream_usage:
+                self.stream_usage = False
+                return "refuses stream_options: left out, its tokens are estimated"
+            if name == "stream" and self.stream:
+                self.stream = False
+                return "does not stream: its answers come whole"
+            if name == SYSTEM and self.system:
+                self.system = False
+                return "takes no system message: it goes into the first message of the user"
             return ""
+
+    def answered_with(self, prompt: int, tokens: int) -> None:
+        """A prompt of `prompt` estimated tokens was answered; the server says that it had `tokens`, 0 for nothing."""
+        self.answered = True
+        if tokens >= LEAST:
+            self.density = max(1.0, tokens / max(prompt, 1))
+
+    def overflowed(self, fault: Fault, prompt: int) -> None:
+        """A prompt of `prompt` estimated tokens was too long, by itself or with the answer."""
+        self.context = fault.limit or self.context
+        if fault.prompt_tokens and fault.prompt_tokens >= LEAST:
+            self.density = max(1.0, fault.prompt_tokens / max(prompt, 1))
+
+    def doubt(self) -> bool:
+        """Whether it is news that the server says it read too few tokens."""
+        with self.lock:
+            news, self.doubted = not self.doubted, True
+            return news
 
     def double(self) -> bool:
         """Allow twice the tokens, once; whether it was done."""

@@ -1,60 +1,137 @@
-"""Servers and proxies that stream although nobody asked them to: the events joined into one ordinary body."""
+"""Streams of server-sent events: joined into one ordinary body, piece by piece as they arrive."""
 
 from __future__ import annotations
 
+import codecs
 import json
 from typing import Any
 
+from codenav.messages import Heard
+from codenav.models.answers import parts
 
-def is_stream(text: str) -> bool:
-    """Whether a body is a stream of server-sent events."""
-    return text.lstrip("\ufeff \t\r\n").startswith(("data:", "event:", ": ", "id:"))
+SURE, BLANK = 6, 1024
+"""Characters after which it is clear whether a body is a stream: of its text, of white space before it."""
 
 
-def joined(text: str) -> dict[str, Any]:
-    """The body that the events of a stream add up to.
+class Stream:
+    """A body that arrives in pieces: events, where the server streams, or anything else."""
 
-    Without a finish reason in any event the result has none: the stream was cut. An event that holds an error
-    makes the whole an error.
+    def __init__(self) -> None:
+        self.is_stream = False
+        """Whether what has come so far is a stream of events."""
+        self.done = False
+        """Whether nothing of it follows."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decided = False
+        self._pieces: list[str] = []
+        """Of a stream: of the line that is not complete yet."""
+        self._error: object = None
+        self._message: dict[str, Any] = {}
+        self._choice: dict[str, Any] = {"message": self._message, "finish_reason": None}
+        self._body: dict[str, Any] = {"choices": []}
 
-    Raises:
-        ValueError: an event is not JSON.
-    """
-    message: dict[str, Any] = {}
-    choice: dict[str, Any] = {"message": message, "finish_reason": None}
-    body: dict[str, Any] = {"choices": []}
-    for line in text.split("\n"):
+    def feed(self, data: bytes | None) -> Heard:
+        """Read what has come, None for the end; returns what it adds to the answer.
+
+        Raises:
+            ValueError: an event is not JSON.
+        """
+        last = data is None
+        self.done |= last
+        new = self._decoder.decode(data or b"", last)
+        self._pieces.append(new)
+        if not self._decided:
+            head = self.text.lstrip("\ufeff \t\r\n")
+            self._decided = last or len(head) >= SURE or len(self.text) > BLANK
+            self.is_stream = self._decided and head.startswith(("data:", "event:", ": ", ":\n", "id:"))
+            if self.is_stream:
+                self._pieces = [new := head]
+        if not self.is_stream or not (last or "\n" in new):
+            return Heard()
+        text = self.text
+        end = len(text) if last else text.rfind("\n") + 1
+        self._pieces = [text[end:]]
+        heard = [self._event(line) for line in text[:end].split("\n") if line.startswith("data:")]
+        return Heard("".join(item.text for item in heard), "".join(item.reasoning for item in heard))
+
+    @property
+    def text(self) -> str:
+        """All that has come, as it came; of a stream what is not read yet."""
+        return "".join(self._pieces)
+
+    @property
+    def began(self) -> bool:
+        """Whether something of an answer has come."""
+        return any(self._message.values())
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The body that the events add up to.
+
+        Without a finish reason in any event it has none: the stream was cut. An event that holds an error makes the
+        whole an error.
+        """
+        return {"error": self._error} if self._error else self._body
+
+    @property
+    def so_far(self) -> dict[str, Any]:
+        """As `whole`, for what had come when it was cut off; an error at its end does not count."""
+        return {**self._body, "choices": [self._choice]}
+
+    def _event(self, line: str) -> Heard:
         data = line.removeprefix("data:").strip()
-        if not line.startswith("data:") or data in ("", "[DONE]"):
-            continue
+        self.done |= data == "[DONE]"
+        if data in ("", "[DONE]") or self._error:
+            return Heard()
         event = json.loads(data)
         if not isinstance(event, dict):
             raise ValueError("an event is not an object")
         if event.get("error"):
-            return {"error": event["error"]}
+            self._error = event["error"]
+            return Heard()
         if event.get("usage"):
-            body["usage"] = event["usage"]
+            self._body["usage"] = event["usage"]
         choices = event.get("choices")
         # The event that carries the usage has no choices.
-        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-            body["choices"] = [choice]
-            choice["finish_reason"] = choices[0].get("finish_reason") or choice["finish_reason"]
-            _add(message, choices[0].get("delta") or choices[0].get("message"))
-    return body
+        if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
+            return Heard()
+        self._body["choices"] = [self._choice]
+        self._choice["finish_reason"] = choices[0].get("finish_reason") or self._choice["finish_reason"]
+        return _add(self._message, choices[0].get("delta") or choices[0].get("message"))
 
 
-def _add(message: dict[str, Any], delta: object) -> None:
+def _add(message: dict[str, Any], delta: object) -> Heard:
+    heard = {"text": "", "reasoning": ""}
     for key, value in delta.items() if isinstance(delta, dict) else ():
-        if isinstance(value, str) and key != "role":
-            message[key] = (message.get(key) or "") + value
+        if key == "content" and isinstance(value, list):
+            value, aside = parts(value)
+            _append(message, "reasoning_content", aside)
+            heard["reasoning"] += aside
+        # The first event of many servers has an empty content whatever follows: it says nothing.
+        if isinstance(value, str) and value and key != "role":
+            _append(message, key, value)
+            heard["text" if key == "content" else "reasoning"] += value if key in _READ else ""
         elif key == "tool_calls" and isinstance(value, list):
-            _add_first_call(message.setdefault("tool_calls", [{"function": {}}])[0]["function"], value)
+            heard["text"] += _add_first_call(message.setdefault("tool_calls", [{"function": {}}])[0]["function"], value)
+        elif key == "function_call" and isinstance(value, dict):
+            heard["text"] += _add_first_call(message.setdefault(key, {}), [{"function": value}])
+    return Heard(heard["text"], heard["reasoning"])
 
 
-def _add_first_call(function: dict[str, str], deltas: list[Any]) -> None:
+_READ = ("content", "reasoning_content", "reasoning")
+
+
+def _append(message: dict[str, Any], key: str, text: str) -> None:
+    message[key] = (message.get(key) or "") + text
+
+
+def _add_first_call(function: dict[str, str], deltas: list[Any]) -> str:
     """Calls arrive in pieces that say by `index` which call they belong to; one step has one action."""
+    heard = ""
     for delta in deltas:
         piece = delta.get("function") if isinstance(delta, dict) and not delta.get("index") else None
         for key, value in piece.items() if isinstance(piece, dict) else ():
             if isinstance(value, str):
                 function[key] = function.get(key, "") + value
+                heard += value if key == "arguments" else ""
+    return heard

@@ -7,12 +7,14 @@ import queue
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from codenav.messages import Hear
 from codenav.models.faults import Fault, Kind, classify, classify_told, is_page
-from codenav.models.streams import is_stream, joined
+from codenav.models.streams import Stream
 from codenav.text import shown_url
 
 if TYPE_CHECKING:
@@ -37,26 +39,28 @@ class Transport:
         self._client: OpenAI | None = None
         self._lock = threading.Lock()
 
-    def chat(self, parameters: Mapping[str, Any], *, sent: Collection[str], seconds: float) -> Body | Fault:
-        """The answer to a chat-completions request; `sent` names its optional parameters."""
+    def chat(
+        self, parameters: Mapping[str, Any], *, sent: Collection[str], seconds: float, into: Stream, hear: Hear
+    ) -> Body | Fault:
+        """The answer to a chat-completions request; `sent` names its optional parameters.
 
-        def send(client: OpenAI, timeout: Any, stop: threading.Event) -> Body | Fault:
-            created = client.chat.completions.with_streaming_response.create(**parameters, timeout=timeout)
-            with created as response:
-                content = _read(response.iter_bytes(), stop)
-            return self._parsed(content, sent)
+        What arrives is read `into` a stream as it comes, where it stays whatever happens, and `hear` is told of it.
+        """
 
-        return self._bounded(send, sent, seconds)
+        def send(client: OpenAI, timeout: Any) -> Any:
+            return client.chat.completions.with_streaming_response.create(**parameters, timeout=timeout)
+
+        fault = self._received(send, sent, seconds, into, hear)
+        return self._masked(fault or self._answered(into, sent))
 
     def models(self, *, seconds: float) -> list[str] | Fault:
         """The names of the models that the server lists."""
 
-        def send(client: OpenAI, timeout: Any, stop: threading.Event) -> Body | Fault:
-            with client.models.with_streaming_response.list(timeout=timeout) as response:
-                content = _read(response.iter_bytes(), stop)
-            return self._decoded(content)
+        def send(client: OpenAI, timeout: Any) -> Any:
+            return client.models.with_streaming_response.list(timeout=timeout)
 
-        body = self._bounded(send, (), seconds)
+        into = Stream()
+        body = self._masked(self._received(send, (), seconds, into, lambda heard: None) or self._decoded(into))
         if isinstance(body, Fault):
             return body
         listed = body.get("data")
@@ -79,47 +83,67 @@ class Transport:
                 self._client = OpenAI(base_url=self._base_url, api_key=self._key, max_retries=0)
             return self._client
 
-    def _bounded(
-        self, send: Callable[[OpenAI, Any, threading.Event], Body | Fault], sent: Collection[str], seconds: float
-    ) -> Body | Fault:
-        """Run `send` in a thread and wait that long.
+    def _received(
+        self, send: Callable[[OpenAI, Any], Any], sent: Collection[str], seconds: float, into: Stream, hear: Hear
+    ) -> Fault | None:
+        """Send in a thread, and wait that long for all of the response; None where it has come.
 
         The client's own timeout is per read: name resolution, and a server that sends a byte now and then, would
         outlast it. An abandoned thread ends with its next byte or its next timeout.
         """
         import openai
 
-        outcome: queue.SimpleQueue[Body | Fault | BaseException] = queue.SimpleQueue()
+        arrived: queue.SimpleQueue[bytes | BaseException | None] = queue.SimpleQueue()
         stop = threading.Event()
         client = self._connected()
         timeout = openai.Timeout(seconds, connect=min(CONNECT, seconds))
+        deadline = time.monotonic() + seconds
 
         def work() -> None:
             try:
-                outcome.put(send(client, timeout, stop))
+                with send(client, timeout) as response:
+                    for chunk in response.iter_bytes():
+                        if stop.is_set():
+                            return
+                        arrived.put(chunk)
+                arrived.put(None)
             except BaseException as error:
-                outcome.put(error)
+                arrived.put(error)
 
         threading.Thread(target=work, name="codenav-model", daemon=True).start()
+        size = 0
         try:
-            result = outcome.get(timeout=seconds)
-        except queue.Empty:
-            return self._masked(self._silent(seconds))
+            while not into.done:
+                left = deadline - time.monotonic()
+                if left <= 0 and size:
+                    return self._silent(seconds, into)
+                try:
+                    chunk = arrived.get(timeout=max(0.0, left))
+                except queue.Empty:
+                    return self._silent(seconds, into)
+                if isinstance(chunk, BaseException):
+                    return self._fault(chunk, sent, seconds, into)
+                size += len(chunk or b"")
+                if size > LARGEST:
+                    return Fault(Kind.FAILED, f"an answer of over {LARGEST // 2**20} MB")
+                try:
+                    heard = into.feed(chunk)
+                except (ValueError, RecursionError):
+                    return Fault(Kind.TRANSIENT, "an answer that is not JSON")
+                if heard.text or heard.reasoning:
+                    hear(heard)
+            return None
         finally:
             stop.set()
-        if isinstance(result, BaseException):
-            result = self._fault(result, sent, seconds)
-        return self._masked(result) if isinstance(result, Fault) else result
 
-    def _silent(self, seconds: float) -> Fault:
-        return Fault(Kind.SILENT, f"no answer from {self.url} within {seconds:.3g} s")
+    def _silent(self, seconds: float, into: Stream) -> Fault:
+        what = "the answer was not complete" if into.began else f"no answer from {self.url}"
+        return Fault(Kind.SILENT, f"{what} within {seconds:.3g} s")
 
-    def _fault(self, error: BaseException, sent: Collection[str], seconds: float) -> Fault:
+    def _fault(self, error: BaseException, sent: Collection[str], seconds: float, into: Stream) -> Fault:
         """What an exception of the client means; one that is not about the connection is raised again."""
         import openai
 
-        if isinstance(error, _TooLarge):
-            return Fault(Kind.FAILED, f"an answer of over {LARGEST // 2**20} MB")
         if isinstance(error, openai.APIStatusError):
             return classify(error.status_code, error.response.text, headers=error.response.headers, sent=sent)
         names = {type(item).__name__ for item in _chain(error)}
@@ -128,7 +152,7 @@ class Transport:
                 Kind.UNREACHABLE, f"cannot reach {self.url}: no connection within {min(CONNECT, seconds):.3g} s"
             )
         if isinstance(error, openai.APITimeoutError) or "ReadTimeout" in names or "WriteTimeout" in names:
-            return self._silent(seconds)
+            return self._silent(seconds, into)
         if "ConnectError" in names or "ProxyError" in names:
             return Fault(Kind.UNREACHABLE, f"cannot reach {self.url}: {_reason(error)}")
         # openai 2 lets the errors of httpx through while a body is read, 3 wraps them.
@@ -139,8 +163,8 @@ class Transport:
             return Fault(Kind.TRANSIENT, f"the connection to {self.url} broke off")
         raise error
 
-    def _parsed(self, content: bytes, sent: Collection[str]) -> Body | Fault:
-        body = self._decoded(content)
+    def _answered(self, into: Stream, sent: Collection[str]) -> Body | Fault:
+        body = self._decoded(into)
         if isinstance(body, Fault):
             return body
         if body.get("choices"):
@@ -151,12 +175,14 @@ class Transport:
             return Fault(Kind.TRANSIENT, "an answer without choices")
         return self._no_api("answers, but not as a chat-completions server")
 
-    def _decoded(self, content: bytes) -> Body | Fault:
-        text = content.decode("utf-8", "replace")
+    def _decoded(self, into: Stream) -> Body | Fault:
+        if into.is_stream:
+            return into.whole
+        text = into.text
         if is_page(text):
             return self._no_api("answers with a web page, not as a chat-completions server")
         try:
-            body = joined(text) if is_stream(text) else json.loads(text)
+            body = json.loads(text)
         except (ValueError, RecursionError):
             return Fault(Kind.TRANSIENT, "an answer that is not JSON" if text.strip() else "an empty response")
         return body if isinstance(body, dict) else self._no_api("answers, but not as a chat-completions server")
@@ -164,25 +190,10 @@ class Transport:
     def _no_api(self, what: str) -> Fault:
         return Fault(Kind.NO_API, f"{self.url} {what}")
 
-    def _masked(self, fault: Fault) -> Fault:
-        if not self._secret:
-            return fault
-        return replace(fault, message=fault.message.replace(self._key, "***"))
-
-
-class _TooLarge(Exception):
-    """A response of over LARGEST bytes."""
-
-
-def _read(chunks: Iterator[bytes], stop: threading.Event) -> bytes:
-    content = bytearray()
-    for chunk in chunks:
-        content += chunk
-        if len(content) > LARGEST:
-            raise _TooLarge
-        if stop.is_set():
-            break
-    return bytes(content)
+    def _masked(self, outcome: Body | Fault) -> Body | Fault:
+        if not self._secret or not isinstance(outcome, Fault):
+            return outcome
+        return replace(outcome, message=outcome.message.replace(self._key, "***"))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

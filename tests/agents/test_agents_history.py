@@ -136,7 +136,8 @@ def test_cuts_go_from_the_oldest_on_and_bound_the_newest_two_last() -> None:
 def test_a_known_limit_is_met_in_one_cut() -> None:
     history = History("s", "r")
     all_steps = steps(*("x" * 8000 for _ in range(10)))
-    next(history.cuts(all_steps, limit=8000))
+    history.learn(all_steps, limit=8000, prompt_tokens=None)
+    next(history.cuts(all_steps))
     assert sum(estimate_tokens(message.content) for message in history.messages(all_steps)) <= 6000
     assert history.messages(all_steps)[-3].content == "x" * 8000
 

@@ -21,6 +21,13 @@ def told() -> list[str]:
     return []
 
 
+@pytest.fixture(params=["streamed", "whole"])
+def chat_server(request: pytest.FixtureRequest) -> Iterator[ChatServer]:
+    """A running chat server that streams where it is asked to, and one that answers with one body all the same."""
+    with ChatServer(streams=request.param == "streamed") as server:
+        yield server
+
+
 @pytest.fixture
 def connect(chat_server: ChatServer, told: list[str]) -> Iterator[Open]:
     """Opens models on the chat server, each by a name that no other test has taught anything."""

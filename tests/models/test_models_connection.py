@@ -91,6 +91,17 @@ class TestModelNames:
         assert caught.value.hint == "did you mean 'qwen3-coder'? It has: qwen3-coder, llama-4"
         assert caught.value.exit_code == 4
 
+    def test_a_refusal_says_what_the_server_said_and_suggests_no_name_that_was_given(
+        self, chat_server: ChatServer, connect: Open
+    ) -> None:
+        text = "The model `o9` does not exist or you do not have access to it."
+        chat_server.script = [Fault(404, text, "model_not_found")]
+        chat_server.models = ["o9", "o9-mini"]
+        with pytest.raises(ModelRefused) as caught:
+            connect("o9").complete(ASK)
+        assert str(caught.value) == f"{chat_server.url} has no model 'o9': 404: {text}"
+        assert caught.value.hint == "the server lists that name: ask those who run it why it is refused"
+
     def test_many_models_are_not_all_listed(self, chat_server: ChatServer, connect: Open) -> None:
         chat_server.strict = True
         chat_server.models = [f"{number}-x" for number in range(20)]

@@ -104,6 +104,11 @@ class TestRetries:
         assert len(chat_server.chats) == 1
         assert caught.value.exit_code == 1
 
+    def test_a_long_wait_is_spelled_out(self, chat_server: ChatServer, connect: Open) -> None:
+        chat_server.script = [Fault(429, "slow down", headers={"Retry-After": "3600"})]
+        with pytest.raises(ModelFailed, match=r"\(it asks to wait 3,600 s\)"):
+            connect().complete(ASK)
+
     def test_a_fault_that_lasts_is_given_up(self, chat_server: ChatServer, connect: Open, told: list[str]) -> None:
         chat_server.script = lambda body: Fault(503, "down", headers={"retry-after-ms": "1"})
         with pytest.raises(ModelFailed, match="gave no answer in 100 tries: 503: down"):

@@ -122,9 +122,21 @@ class TestProbe:
         assert probe("llama", chat_server.url)[0]
         assert chat_server.chats == []
 
-    def test_a_model_that_is_not_listed_is_asked(self, chat_server: ChatServer) -> None:
+    def test_a_model_of_a_server_without_a_list_is_asked(self, chat_server: ChatServer) -> None:
         chat_server.script = ["ready"]
-        assert probe("b", chat_server.url) == (True, f"{chat_server.url} answers as b", "")
+        chat_server.models = []
+        ok, detail, _ = probe("b", chat_server.url)
+        assert (ok, detail) == (True, f"{chat_server.url} answers as b; it does not say which models it has")
+
+    def test_a_server_that_takes_any_name(self, chat_server: ChatServer) -> None:
+        chat_server.script = ["ready"]
+        ok, detail, hint = probe("test-modle", chat_server.url)
+        assert (ok, hint) == (False, "did you mean 'test-model'? It has: test-model")
+        assert detail == f"{chat_server.url} has no model 'test-modle', though it answers to that name"
+
+    def test_a_model_that_is_listed_by_its_file(self, chat_server: ChatServer) -> None:
+        chat_server.models = ["/models/Qwen3-8B.Q4_K_M.gguf"]
+        assert probe("Qwen3-8B.Q4_K_M", chat_server.url)[0]
 
     def test_an_unknown_model(self, chat_server: ChatServer) -> None:
         chat_server.strict = True

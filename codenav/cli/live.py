@@ -1,0 +1,142 @@
+"""The line that moves while a run waits: what for, how long, and how much a model has written."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from codenav.actions import Try
+from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
+from codenav.messages import Heard
+from codenav.text import neutral
+
+TICK = 0.25
+"""Seconds between two drawings."""
+
+WORTH_SAYING = 0.5
+"""Seconds of a wait before it is shown: what is quicker would only flicker."""
+
+WORKING = {"code": "running the code", "code_summary": "replaying the summary"}
+"""Actions that may take long, in words."""
+
+TRYING = "trying what may be meant"
+"""What the planner does most of the time."""
+
+ERASE = "\r\x1b[K"
+"""To the start of the line, and everything behind the cursor away (ECMA-48, EL)."""
+
+
+class LiveLine:
+    """One line on stderr that is drawn again and again, and gone before anything else is printed.
+
+    Shows nothing where stderr is no terminal. `wanted=False` shows nothing either; `verbose` prints the text and the
+    reasoning of the model as they come in place of the line.
+    """
+
+    def __init__(self, *, wanted: bool = True, verbose: bool = False) -> None:
+        self._shows = wanted and sys.stderr.isatty()
+        self._verbose = wanted and verbose
+        self._model = ""
+        self._what = ""
+        """What the run waits for; empty: nothing."""
+        self._since = 0.0
+        self._bytes = self._calls = 0
+        self._drawn = self._open = False
+        """The line is on the terminal; a line of the model's text is not ended."""
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._ticker: threading.Thread | None = None
+
+    def __call__(self, event: Event) -> None:
+        """An event was shown; wait for what comes after it."""
+        match event:
+            case RunStarted():
+                self._model = event.model
+                self._wait(f"waiting for {event.model}")
+            case Acted() if isinstance(event.action, Try):
+                # One wait for all of them: each is quick, or hangs.
+                if self._what != TRYING:
+                    self._wait(TRYING)
+                self._calls += event.action.type == Try.type
+            case Tried():
+                pass
+            case Acted():
+                self._wait(WORKING.get(event.action.type, ""))
+            case Observed() if event.step.observation.ends:
+                self._wait("replaying the steps")
+            case Observed():
+                self._wait(f"waiting for {self._model}")
+            case RunEnded():
+                self._wait("")
+
+    def heard(self, heard: Heard) -> None:
+        """What comes from the model: a listener for `Session(heard=…)`."""
+        with self._lock:
+            self._bytes = 0 if heard.begins else self._bytes + len((heard.text + heard.reasoning).encode())
+            if self._verbose:
+                self._write(heard.reasoning + heard.text, begins=heard.begins)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Take the line away while something else is printed."""
+        with self._lock:
+            self._erase()
+            yield
+
+    def __enter__(self) -> Self:
+        if self._shows:
+            self._ticker = threading.Thread(target=self._tick, name="codenav-live", daemon=True)
+            self._ticker.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        with self._lock:
+            self._what = ""
+            self._erase()
+
+    def _wait(self, what: str) -> None:
+        with self._lock:
+            self._erase()
+            self._what, self._since, self._bytes, self._calls = what, time.monotonic(), 0, 0
+
+    def _tick(self) -> None:
+        while not self._stop.wait(TICK):
+            with self._lock:
+                seconds = time.monotonic() - self._since
+                if self._what and seconds >= WORTH_SAYING and not self._open and not self._stop.is_set():
+                    self._draw(seconds)
+
+    def _draw(self, seconds: float) -> None:
+        # A quarter of the bytes, as everywhere where a server has not counted yet.
+        done = f", {-(-self._bytes // 4):,} tokens" if self._bytes else f", {self._calls} calls" if self._calls else ""
+        line = neutral(f"… {self._what}  {seconds:.0f} s{done}").replace("\n", " ")
+        width = shutil.get_terminal_size().columns - 1
+        self._print(ERASE + (line if len(line) <= width else line[: width - 1] + "…"))
+        self._drawn = True
+
+    def _erase(self) -> None:
+        if self._open:
+            self._print("\n")
+        elif self._drawn:
+            self._print(ERASE)
+        self._drawn = self._open = False
+
+    def _write(self, text: str, *, begins: bool) -> None:
+        """The model's text as it streams. It is data: escapes in it steer nothing."""
+        if begins or (text and not self._open):
+            self._erase()
+        if text:
+            self._print(neutral(text))
+            self._open = not text.endswith("\n")
+
+    def _print(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()

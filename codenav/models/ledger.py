@@ -1,0 +1,60 @@
+"""What the requests of one model call cost, and what the last of them had written when it was cut off."""
+
+from __future__ import annotations
+
+import time
+
+from codenav.messages import Completion
+from codenav.models.answers import Answer, read_answer
+from codenav.models.streams import Stream
+from codenav.usage import Usage, estimate_tokens
+
+
+class Ledger:
+    """Of one call, retries and repeats included."""
+
+    def __init__(self, prompt: int) -> None:
+        """`prompt` is its estimated length in tokens."""
+        self._prompt = prompt
+        self._began = time.monotonic()
+        self._usage = Usage()
+        self._cut = ("", "")
+        """Text and reasoning of the last request that was cut off."""
+        self._open: Stream | None = None
+        """Of the request that is under way."""
+
+    def begin(self) -> Stream:
+        """A request goes out; what comes back is to be read into the result."""
+        self._usage += Usage(requests=1)
+        self._open = Stream()
+        return self._open
+
+    def answered(self, answer: Answer) -> None:
+        """The request was answered."""
+        self._open = None
+        self._usage += Usage(
+            input_tokens=answer.input_tokens or self._prompt,
+            output_tokens=answer.output_tokens or estimate_tokens(answer.text + answer.reasoning),
+            estimated=not (answer.input_tokens and answer.output_tokens),
+        )
+
+    def failed(self, *, silent: bool = False) -> None:
+        """The request came to nothing: refused, cut off in the middle, or no answer in time (`silent`)."""
+        stream, self._open = self._open, None
+        if stream and (stream.began or silent):
+            self._lost(stream)
+
+    def usage(self) -> Usage:
+        """All of it up to now, with the time that it took."""
+        return self._usage + Usage(seconds=time.monotonic() - self._began)
+
+    def partial(self) -> Completion:
+        """What there is where the call ends without an answer."""
+        self.failed(silent=True)
+        text, reasoning = self._cut
+        return Completion(text, self.usage(), reasoning, truncated=True)
+
+    def _lost(self, stream: Stream) -> None:
+        answer = read_answer(stream.so_far)
+        self._cut = (answer.text, answer.reasoning)
+        self.answered(answer)
