@@ -180,3 +180,16 @@ def test_the_demo_ends_with_a_verified_summary(codenav_home: Path) -> None:
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1] == "summary: verified"
+
+
+def test_the_example_does_what_its_text_says(place: Path) -> None:
+    text = (ROOT / "examples" / "karate_club.actions").read_text()
+    found = re.search(r"^    (codenav run (?:.*\\\n)*.*)", text, re.MULTILINE)
+    assert found
+    ran = subprocess.run(
+        ["sh", "-c", found[1]], cwd=ROOT, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "Node 0 has the highest betweenness centrality, 0.438.\nsummary: verified\n"
+    flow = [step["action"]["type"] for step in codenav("episodes", "show", "--json").document["steps"]]
+    assert flow == ["search", "code", "search", "code", "code_summary", "done"]
