@@ -55,7 +55,7 @@ class RunStarted(Event):
     """ISO 8601, UTC."""
     model: str
     sources: Sequence[Mapping[str, Any]] = ()
-    """Per source: `source`, `files`, `blocks`, `versions`."""
+    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
     description: str = ""
     prompt: str = ""
     """The system prompt, whole."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult, StoredIndex
 from codenav.config import load_config
@@ -52,6 +53,17 @@ class SourceIndex:
         if report is None:
             return stats
         return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
+
+    def facts(self) -> dict[str, Any]:
+        """What the record of a run tells of it: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+        stats = self.stats()
+        return {
+            "source": stats.source,
+            "files": stats.files,
+            "blocks": stats.blocks,
+            "versions": dict(stats.versions),
+            "import_paths": [str(path) for path in self.source.import_paths],
+        }
 
     def fingerprint(self) -> str:
         """A hash of the files that the index holds: the same exactly as long as they are."""

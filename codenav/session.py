@@ -366,10 +366,7 @@ class Session:
             request="",
             started="",
             model="",
-            sources=[
-                {"source": stats.source, "files": stats.files, "blocks": stats.blocks, "versions": dict(stats.versions)}
-                for stats in (index.stats() for index in self.indexes)
-            ],
+            sources=[index.facts() for index in self.indexes],
             sandbox=sandbox.info.to_dict(),
             work_dir=str(self._work_dir or ""),
         )

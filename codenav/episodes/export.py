@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codenav.actions import Step
+from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
 from codenav.errors import MissingExtra, NotFound, StorageFull, UsageError
 
@@ -23,21 +24,25 @@ def write_json(document: Mapping[str, Any], path: Path) -> Path:
     return _write(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
-def write_notebook(document: Mapping[str, Any], path: Path) -> Path:
-    """Write an episode as a Jupyter notebook; returns the path."""
+def write_notebook(document: Mapping[str, Any], path: Path, *, inputs: Sequence[str] = ()) -> Path:
+    """Write an episode as a Jupyter notebook that runs; returns the path. `inputs`: files that the run was given."""
     nbformat: Any = import_module("nbformat")
-    return _write(path, nbformat.writes(notebook(document)) + "\n")
+    return _write(path, nbformat.writes(notebook(document, inputs)) + "\n")
 
 
-def write_script(document: Mapping[str, Any], code: str, path: Path) -> Path:
-    """Write `code` under a header that says which episode it is from; returns the path."""
-    return _write(path, script_header(document) + "\n" + code.rstrip("\n") + "\n")
+def write_script(document: Mapping[str, Any], code: str, path: Path, *, inputs: Sequence[str] = ()) -> Path:
+    """Write `code` as a script that says where it is from and what it needs, and makes that importable.
+
+    `inputs`: names of the files that the run was given.
+    """
+    files = needs.files_read(code, inputs, document)
+    runs = needs.joined(code, needs.prelude(document, files, what="script"))
+    return _write(path, script_header(document, files) + "\n" + runs.rstrip("\n") + "\n")
 
 
-def script_header(document: Mapping[str, Any]) -> str:
-    """Comment lines: the episode, whether it was verified, Python and packages with their versions, the request."""
-    summary, python = document["summary"], document["sandbox"].get("python_version", "")
-    versions = {name: version for source in document["sources"] for name, version in source["versions"].items()}
+def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str:
+    """Comment lines: the episode, whether it was verified, what the script needs, the request."""
+    summary = document["summary"]
     verified = "it ran in a fresh sandbox with the same result"
     lines = [
         # Python looks for an encoding in the first two lines: no foreign text there.
@@ -45,8 +50,7 @@ def script_header(document: Mapping[str, Any]) -> str:
         "",
         f"Made by codenav {document['codenav']}, {document['started']}.",
         f"Verified: {verified}." if summary["verified"] else f"Not verified: {summary['reason'] or 'not replayed'}.",
-        *([f"Python {python}"] if python else []),
-        *(f"{name}=={version}" for name, version in sorted(versions.items())),
+        *needs.told(document, files),
         "",
         "Request:",
         *document["request"].splitlines(),

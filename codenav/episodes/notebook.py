@@ -1,5 +1,8 @@
 """An episode as a Jupyter notebook (nbformat 4.5): what was asked, thought, found and run, with the real outputs.
 
+It runs from its first cell to its last: code that raised in the run is tagged so that Jupyter goes on behind it, and
+code that ended its process, or had no end, stands there as text.
+
 All text that a model, a user or a source wrote stands in fences, so that no markup in it comes alive. Displays are
 stored as they are; Jupyter shows HTML and SVG of a notebook that it does not trust sanitised or not at all.
 """
@@ -8,9 +11,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
+
+from codenav.episodes import needs
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters without tab, line feed and carriage return, and those that turn the direction of writing."""
@@ -22,18 +27,32 @@ _ENDINGS = {
     "protocol_violation": "what came out of the sandbox was not valid",
 }
 
-_SUMMARY_CELL = "summary-code"
+_SETUP_CELL, _EARLIER_CELL, _SUMMARY_CELL = "setup", "earlier", "summary-code"
+"""Cells that were no step of the run."""
+
+_RAISES = "raises-exception"
+"""The tag by which Jupyter and nbclient go on with the next cell."""
 
 
-def notebook(document: Mapping[str, Any]) -> Any:
-    """The `nbformat.NotebookNode` of the document of an episode; cell ids depend on the episode alone."""
+def notebook(document: Mapping[str, Any], inputs: Sequence[str] = ()) -> Any:
+    """The `nbformat.NotebookNode` of the document of an episode; cell ids depend on the episode alone.
+
+    `inputs`: names of the files that the run was given.
+    """
     v4: Any = import_module("nbformat.v4")
+    body = [*(cell for step in document["steps"] for cell in _step_cells(v4, step)), *_end_cells(v4, document)]
+    if earlier := _earlier(document):
+        body.insert(0, v4.new_code_cell(earlier, id=_EARLIER_CELL))
+    code = [cell["source"] for cell in body if cell["cell_type"] == "code"]
+    files = sorted({name for source in code for name in needs.files_read(source, inputs, document)})
+    setup = needs.prelude(document, files, what="notebook") if code else ""
     cells = [
-        v4.new_markdown_cell(_head(document), id="request"),
-        *(cell for step in document["steps"] for cell in _step_cells(v4, step)),
-        *_end_cells(v4, document),
+        v4.new_markdown_cell(_head(document, files), id="request"),
+        *([v4.new_code_cell(setup.rstrip("\n"), id=_SETUP_CELL)] if setup else []),
+        *body,
     ]
-    ran = (cell for cell in cells if cell["cell_type"] == "code" and cell["id"] != _SUMMARY_CELL)
+    own = (_SETUP_CELL, _EARLIER_CELL, _SUMMARY_CELL)
+    ran = (cell for cell in cells if cell["cell_type"] == "code" and cell["id"] not in own)
     for count, cell in enumerate(ran, start=1):
         cell["execution_count"] = count
     language = {"name": "python", "version": document["sandbox"].get("python_version", "")}
@@ -57,12 +76,25 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
-def _head(document: Mapping[str, Any]) -> str:
-    sources = "\n".join(str(source["source"]) for source in document["sources"])
+def _head(document: Mapping[str, Any], files: Sequence[str]) -> str:
+    needed = "\n".join(needs.told(document, files))
     facts = {"episode": document["id"], "started": document["started"], "model": document["model"]}
     told = "\n".join(f"{name}: {value}" for name, value in facts.items() if value)
     parts = ["# Request", fenced(document["request"]), fenced(told)]
-    return "\n\n".join(parts + (["Sources", fenced(sources)] if sources else []))
+    return "\n\n".join(parts + (["Needs", fenced(needed)] if needed else []))
+
+
+def _earlier(document: Mapping[str, Any]) -> str:
+    """What earlier requests of the same session ran; the steps build on it.
+
+    A summary that the agent did not write itself is the code of all steps, and begins with theirs.
+    """
+    if any(step["action"]["type"] == "code_summary" for step in document["steps"]):
+        return ""
+    steps = [step for step in document["steps"] if step["action"]["type"] == "code"]
+    codes = [step["action"]["content"].strip("\n") for step in steps if step["observation"]["outcome"] == "ok"]
+    own, code = "\n\n".join(codes), document["summary"]["code"].rstrip("\n")
+    return code.removesuffix(own).rstrip("\n") if own and code.endswith(f"\n\n{own}") else ""
 
 
 def _step_cells(v4: Any, step: Mapping[str, Any]) -> Iterator[Any]:
@@ -71,16 +103,35 @@ def _step_cells(v4: Any, step: Mapping[str, Any]) -> Iterator[Any]:
     if "rule" in step["observation"]:
         kind = "invalid"
     if kind == "code":
-        text = [f"## Step {number}: code", *_thought(step)]
+        ended = step["observation"]["outcome"] in _ENDINGS
+        text = [f"## Step {number}: code", *_thought(step), *(_as_text(step) if ended else ())]
         yield v4.new_markdown_cell("\n\n".join(text), id=f"step-{number}", metadata=metadata)
-        yield v4.new_code_cell(
-            step["action"]["content"], id=f"step-{number}-code", outputs=_outputs(v4, step["observation"])
-        )
+        if not ended:
+            yield _code_cell(v4, step)
         return
     body = {"search": _search, "code_summary": _summary, "ask": _ask, "done": _done}.get(kind, _other)(step)
     yield v4.new_markdown_cell(
         "\n\n".join([*body[:1], *_thought(step), *body[1:]]), id=f"step-{number}", metadata=metadata
     )
+
+
+def _code_cell(v4: Any, step: Mapping[str, Any]) -> Any:
+    outputs = _outputs(v4, step["observation"])
+    raised = step["observation"]["outcome"] != "ok"
+    return v4.new_code_cell(
+        step["action"]["content"],
+        id=f"step-{step['number']}-code",
+        outputs=outputs,
+        metadata={"tags": [_RAISES]} if raised else {},
+    )
+
+
+def _as_text(step: Mapping[str, Any]) -> list[str]:
+    """A step of code that must not run again, with what came of it."""
+    execution = step["observation"]
+    told = [execution["stdout"], execution["stderr"], f"{execution['outcome']}: {_ENDINGS[execution['outcome']]}"]
+    shown = [fenced(text) for text in (*told, execution["notice"]) if text.strip()]
+    return [fenced(step["action"]["content"], "python"), "As text, so that the cells below it run.", *shown]
 
 
 def _thought(step: Mapping[str, Any]) -> list[str]:
@@ -139,14 +190,11 @@ def _outputs(v4: Any, execution: Mapping[str, Any]) -> list[Any]:
         if execution[name]:
             outputs.append(v4.new_output("stream", name=name, text=visible(execution[name])))
     outputs += [v4.new_output("display_data", data=_display(item)) for item in execution["displays"]]
-    error, outcome = execution["error"], execution["outcome"]
+    error = execution["error"]
     if error:
         trace = error["traceback"] or f"{error['type']}: {error['message']}"
         lines = visible(trace).splitlines()
         outputs.append(v4.new_output("error", ename=error["type"], evalue=visible(error["message"]), traceback=lines))
-    elif outcome != "ok":
-        told = _ENDINGS.get(outcome, outcome)
-        outputs.append(v4.new_output("error", ename=outcome, evalue=told, traceback=[f"{outcome}: {told}"]))
     if execution["notice"]:
         outputs.append(v4.new_output("stream", name="stderr", text=f"[{visible(execution['notice'])}]\n"))
     return outputs

@@ -42,7 +42,7 @@ class EpisodeResult:
     unfinished: Unfinished | None = None
     """What the model had written when its last request was cut off."""
     sources: Sequence[Mapping[str, Any]] = ()
-    """Per source: `source`, `files`, `blocks`, `versions`."""
+    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
     description: str = ""
     prompt: str = ""
     """The system prompt, whole."""
@@ -160,23 +160,32 @@ class EpisodeResult:
         )
         return result if end else _unended(result, alive)
 
+    def input_files(self) -> list[str]:
+        """The files that the run found in its work folder, relative to it; none where nothing was recorded."""
+        folder = self.folder / "inputs" if self.folder else None
+        if folder is None or not folder.is_dir():
+            return []
+        return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
     def to_notebook(self, path: str | Path) -> Path:
         """Write a Jupyter notebook with the steps, their real outputs and pictures; returns its path.
+
+        Its code runs in a fresh kernel, from any folder that holds the input files.
 
         Raises:
             NotFound: the folder does not exist.
             UsageError: the path is taken by something that is not a regular file.
             StorageFull: it could not be written; what was there stays.
         """
-        return export.write_notebook(self.to_dict(), Path(path))
+        return export.write_notebook(self.to_dict(), Path(path), inputs=self.input_files())
 
     def to_script(self, path: str | Path) -> Path:
-        """Write the code summary as a script, with a header that says where it is from; returns its path.
+        """Write the code summary as a script that says what it needs, and runs from any folder; returns its path.
 
         Raises: as `to_notebook`.
         """
         code = self.summary.code or script_from_steps(self.steps)
-        return export.write_script(self.to_dict(), code, Path(path))
+        return export.write_script(self.to_dict(), code, Path(path), inputs=self.input_files())
 
     def to_json(self, path: str | Path) -> Path:
         """Write the document; returns its path.

@@ -1,14 +1,19 @@
-"""README and docs are executed: every console line with its output, every Python block, every relative link."""
+"""README and docs are executed: every console line with its output, every Python block, every relative link.
+
+README and quickstart where a stranger reads them: in a new virtual environment that holds what README says.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import venv
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +35,8 @@ UP = "codenav elasticsearch up"
 """Runs on the Docker engine of the tests, which has the vendor's image under its name, at a free port."""
 PYTHON_IMAGE = "python:3.12-slim"
 """The image of the examples; the engine of the tests has Debian's Python under this name."""
+STRANGERS = ("README.md", "docs/quickstart.md")
+"""Pages of which everything works with what README's `pip install` lines bring."""
 STARTED = "codenav sandbox start"
 """What it starts is stopped in the end, also where the page fails before."""
 
@@ -60,17 +67,36 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, indexed: Path, codenav_home: Path, chat_server: ChatServer) -> Path:
-    """A folder to run in, with networkx indexed and a model that plays the demo for every conversation."""
-    shutil.copytree(indexed, codenav_home)
+def here(tmp_path: Path, chat_server: ChatServer) -> Path:
+    """A folder to run in, and a model that plays the example for every conversation."""
     answers = read_script(ROOT / "examples" / "karate_club.actions")
     chat_server.models = ["gpt-5"]
     chat_server.script = lambda body: answers[
         sum(message["role"] == "assistant" for message in body["messages"]) % len(answers)
     ]
-    here = tmp_path / "here"
-    here.mkdir()
+    folder = tmp_path / "here"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def place(here: Path, indexed: Path, codenav_home: Path) -> Path:
+    """A folder to run in, with networkx indexed."""
+    shutil.copytree(indexed, codenav_home)
     return here
+
+
+@pytest.fixture(scope="session")
+def new_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new virtual environment in which README's `pip install` lines were typed, from the checkout."""
+    folder = tmp_path_factory.mktemp("stranger") / "env"
+    venv.create(folder)
+    lines = re.findall(r"^(?:\$ )?pip (install [^#\n]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert lines
+    for line in lines:
+        pip = [sys.executable, "-m", "pip", "--python", str(folder), *shlex.split(line), "--quiet"]
+        subprocess.run(pip, cwd=ROOT, check=True)
+    return folder
 
 
 @pytest.fixture
@@ -98,8 +124,13 @@ def served(request: pytest.FixtureRequest, chat_server: ChatServer, monkeypatch:
     return serve
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+def environment(folder: Path | None = None) -> dict[str, str]:
+    """With the programs of a virtual environment first: of this one, or of another in place of it."""
+    own = str(Path(sys.executable).parent)
+    if folder is None:
+        return {**os.environ, "PATH": f"{own}:{os.environ['PATH']}"}
+    path = [part for part in os.environ["PATH"].split(":") if part != own]
+    return {**os.environ, "VIRTUAL_ENV": str(folder), "PATH": ":".join([f"{folder}/bin", *path])}
 
 
 def commands(text: str) -> list[tuple[str, str]]:
@@ -131,28 +162,55 @@ def pages(language: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(text, id=name, marks=servers(text)) for name, text in pages("console").items()]
+    "page",
+    [
+        pytest.param(text, id=name, marks=servers(text))
+        for name, text in pages("console").items()
+        if name not in STRANGERS
+    ],
 )
 def test_console_blocks_do_what_they_show(page: str, place: Path, served: Serve) -> None:
+    type_in(served(page), place, environment())
+
+
+def type_in(page: str, place: Path, variables: Mapping[str, str]) -> None:
     """A page is read from top to bottom: a block may need what the blocks above it left."""
     for command, expected in commands(page):
         ran = subprocess.run(
-            ["sh", "-c", served(command)],
-            cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            ["sh", "-c", command],
+            cwd=place, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert ran.returncode == 0, f"{command}\n{ran.stderr}"
         assert matches(expected, ran.stdout), f"{command}\n{ran.stdout}"
 
 
 @pytest.mark.parametrize(
-    "code", [pytest.param(block.text, id=str(block), marks=servers(block.text)) for block in blocks("python")]
+    "code",
+    [
+        pytest.param(block.text, id=str(block), marks=servers(block.text))
+        for block in blocks("python")
+        if str(block.page.relative_to(ROOT)) not in STRANGERS
+    ],
 )
 def test_python_blocks_run(code: str, place: Path, served: Serve) -> None:
+    run_block(served(code), place, environment())
+
+
+def run_block(code: str, place: Path, variables: Mapping[str, str]) -> None:
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", served(code)],
-        cwd=place, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        ["python", "-W", "error", "-c", code],
+        cwd=place, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.xdist_group("stranger")
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_stranger_gets_what_a_page_shows(name: str, new_environment: Path, here: Path, served: Serve) -> None:
+    type_in(served(pages("console")[name]), here, environment(new_environment))
+    for block in blocks("python"):
+        if block.page == ROOT / name:
+            run_block(served(block.text), here, environment(new_environment))
 
 
 def test_relative_links_lead_somewhere() -> None:
@@ -180,3 +238,16 @@ def test_the_demo_ends_with_a_verified_summary(codenav_home: Path) -> None:
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1] == "summary: verified"
+
+
+def test_the_example_does_what_its_text_says(place: Path) -> None:
+    text = (ROOT / "examples" / "karate_club.actions").read_text()
+    found = re.search(r"^    (codenav run (?:.*\\\n)*.*)", text, re.MULTILINE)
+    assert found
+    ran = subprocess.run(
+        ["sh", "-c", found[1]], cwd=ROOT, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "Node 0 has the highest betweenness centrality, 0.438.\nsummary: verified\n"
+    flow = [step["action"]["type"] for step in codenav("episodes", "show", "--json").document["steps"]]
+    assert flow == ["search", "code", "search", "code", "code_summary", "done"]
