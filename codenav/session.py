@@ -179,11 +179,6 @@ class Session:
             if self._model is None:
                 self._limits = limits or planner.limits(config.limits())
                 self._tell(planner.WHAT_IT_IS)
-                if chosen.backend == "process" and sandbox != "process":
-                    raise SandboxUnavailable(
-                        "the planner calls what it finds, so it runs in a sandbox only",
-                        hint="codenav doctor; or accept that it has your rights: --sandbox process",
-                    )
             if chosen.backend == "process":
                 self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             self.indexes = []

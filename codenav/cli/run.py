@@ -101,7 +101,7 @@ def command(request: str, **options: Any) -> int:
 
 def _session(options: dict[str, Any]) -> Session:
     from codenav import planner
-    from codenav.cli import display
+    from codenav.cli import asking, display
     from codenav.config import load_config
     from codenav.session import Session
 
@@ -126,24 +126,13 @@ def _session(options: dict[str, Any]) -> Session:
             lint=options["lint"],
             types=options["types"],
             prompts=options["prompts"],
-            ask=_ask if terminal else None,
-            confirm=_confirm if terminal else None,
+            ask=asking.ask if terminal else None,
+            confirm=asking.confirm if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else display.notice,
             **contained,
             **store,
         )
-
-
-def _confirm(question: str) -> bool:
-    return click.confirm(question, default=False, err=True)
-
-
-def _ask(question: str) -> str | None:
-    try:
-        return str(click.prompt(question, err=True))
-    except click.Abort:
-        raise KeyboardInterrupt from None
 
 
 def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
