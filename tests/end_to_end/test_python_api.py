@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,3 +196,15 @@ def test_a_script_that_runs_out_is_an_error_in_the_result(library: Path) -> None
     assert (result.status, result.exit_code) == ("error", 1)
     assert len(result.steps) == 1
     assert result.summary.code == "y = 1\n"
+
+
+def test_the_hint_stands_below_the_message_in_a_traceback() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "import codenav; codenav.index('no/such/folder')"], capture_output=True, text=True
+    )
+    *_, message, hint = ran.stderr.splitlines()
+    assert message == "codenav.errors.NotFound: no such file or folder: no/such/folder"
+    assert hint.startswith("Try: ") and ran.stderr.count("Try: ") == 1
+    with pytest.raises(NotFound) as caught:
+        codenav.index("no/such/folder")
+    assert str(caught.value) == "no such file or folder: no/such/folder"

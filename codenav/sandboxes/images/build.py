@@ -300,7 +300,7 @@ def _writable() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageFull(f"cannot write {error.filename or home('data')}: {error.strerror}") from error
+        raise StorageFull(f"cannot write {error.filename or home('data')}: {error.strerror}", cause=error) from error
 
 
 def _common(do: str, settings: PipSettings, env: Mapping[str, str]) -> dict[str, Any]:
