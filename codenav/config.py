@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import difflib
 import errno
+import functools
+import inspect
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from codenav.errors import ELSEWHERE, Unavailable, UsageError
 from codenav.execution import GIB, KIB, MIB, Resources
@@ -139,6 +141,28 @@ class StoreKeywords(TypedDict, total=False):
     elasticsearch_user: str | None
     elasticsearch_password: str | None
     elasticsearch_ca_file: str | None
+
+
+_Taker = TypeVar("_Taker", bound=Callable[..., Any])
+
+
+def spelled(function: _Taker) -> _Taker:
+    """For a function that takes `**store`: a keyword that it does not have is a UsageError, which names a near one."""
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        own = [item.name for item in inspect.signature(function).parameters.values() if item.kind != item.VAR_KEYWORD]
+        known = [name for name in (*own, *StoreKeywords.__annotations__) if name != "self"]
+        for name in keywords:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                raise UsageError(
+                    f"there is no keyword {name!r}",
+                    hint=f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}",
+                )
+        return function(*arguments, **keywords)
+
+    return cast(_Taker, checked)
 
 
 @dataclass(frozen=True)

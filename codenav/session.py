@@ -13,7 +13,7 @@ from typing import Self, Unpack
 from codenav import planner
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
-from codenav.config import StoreKeywords, episodes_dir, load_config
+from codenav.config import StoreKeywords, episodes_dir, load_config, spelled
 from codenav.describing import described
 from codenav.environments import (
     AskEnvironment,
@@ -62,6 +62,7 @@ class Session:
     The variables of one request are there for the next. Each request is an episode with a record of its own.
     """
 
+    @spelled
     def __init__(
         self,
         *,
