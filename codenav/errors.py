@@ -128,7 +128,7 @@ class StorageFull(Unavailable):
 
 
 class MissingExtra(Unavailable):
-    """An optional package is needed for this and is not installed."""
+    """An optional package is needed for this and is not installed: the grammar of a language."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'")
