@@ -22,7 +22,7 @@ from codenav.cli.options import (
     store_of,
     store_options,
 )
-from codenav.errors import CodeNavError
+from codenav.errors import CodeNavError, UsageError
 
 if TYPE_CHECKING:
     from codenav.episodes.record import EpisodeResult
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @python_option
 @json_option
 def command(request: str, **options: Any) -> int:
-    """Do what REQUEST asks, with the code of the named sources.
+    """Do what REQUEST asks, with the code of the named sources. A REQUEST of - is read from stdin.
 
     The answer is on stdout, with a line that says whether the code summary replayed with the same result. What
     happens meanwhile is on stderr. The record stays: codenav episodes show last.
@@ -69,6 +69,7 @@ def command(request: str, **options: Any) -> int:
       codenav run "Which node of the karate club graph has the highest betweenness?" \\
           --on pkg:networkx --model gpt-5 --base-url http://localhost:8000/v1
       codenav run "Count the loans per city" --on ./my-repo --work-dir data --save-summary count.py
+      codenav run - --on ./my-repo < request.txt
 
     \b
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something is missing,
@@ -78,6 +79,8 @@ def command(request: str, **options: Any) -> int:
         raise click.UsageError("--stream goes with --json.")
     from codenav.cli import display
 
+    if request == "-":
+        request = _read_request()
     saved = options["save_summary"]
     if saved and not saved.absolute().parent.is_dir():
         raise click.UsageError(f"--save-summary: there is no folder {saved.absolute().parent}.")
@@ -97,6 +100,13 @@ def command(request: str, **options: Any) -> int:
         if saved and running.result.summary.code:
             running.result.to_script(saved)
         return running.result.exit_code
+
+
+def _read_request() -> str:
+    request = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    if not request:
+        raise UsageError("there is no request on stdin", hint="echo 'What is …?' | codenav run - --on SOURCE")
+    return request
 
 
 def _session(options: dict[str, Any]) -> Session:
