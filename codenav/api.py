@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from codenav.blocks import BlockKind, SearchResult
-from codenav.config import StoreKeywords, episodes_dir, load_config
+from codenav.config import StoreKeywords, episodes_dir, load_config, spelled
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
@@ -21,6 +21,7 @@ from codenav.protocols import Model, Sandbox
 from codenav.stores import open_store
 
 
+@spelled
 def index(
     source: str | Path | Sequence[str | Path],
     *,
@@ -68,6 +69,7 @@ def index(
     return found
 
 
+@spelled
 def search(
     query: str,
     *,

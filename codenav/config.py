@@ -7,14 +7,19 @@ default.
 from __future__ import annotations
 
 import difflib
+import errno
+import functools
+import inspect
 import os
 import re
+import stat
 import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
-from codenav.errors import UsageError
+from codenav.errors import ELSEWHERE, Unavailable, UsageError
 from codenav.execution import GIB, KIB, MIB, Resources
 from codenav.limits import Limits
 
@@ -138,6 +143,28 @@ class StoreKeywords(TypedDict, total=False):
     elasticsearch_ca_file: str | None
 
 
+_Taker = TypeVar("_Taker", bound=Callable[..., Any])
+
+
+def spelled(function: _Taker) -> _Taker:
+    """For a function that takes `**store`: a keyword that it does not have is a UsageError, which names a near one."""
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        own = [item.name for item in inspect.signature(function).parameters.values() if item.kind != item.VAR_KEYWORD]
+        known = [name for name in (*own, *StoreKeywords.__annotations__) if name != "self"]
+        for name in keywords:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                raise UsageError(
+                    f"there is no keyword {name!r}",
+                    hint=f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}",
+                )
+        return function(*arguments, **keywords)
+
+    return cast(_Taker, checked)
+
+
 @dataclass(frozen=True)
 class StoreOptions:
     """Where indexes are kept, and how it is reached."""
@@ -158,10 +185,16 @@ class StoreOptions:
 
 
 def home(kind: str) -> Path:
-    """The folder for `cache` (indexes), `data` (records) or `config`; all under CODENAV_HOME where that is set."""
+    """The folder for `cache` (indexes), `data` (records) or `config`; all under CODENAV_HOME where that is set.
+
+    It need not exist.
+
+    Raises:
+        Unavailable: it is no folder, or may not be read.
+    """
     moved = os.environ.get("CODENAV_HOME")
     if moved:
-        return Path(os.path.abspath(os.path.expanduser(moved)))
+        return _readable(Path(os.path.abspath(os.path.expanduser(moved))), "CODENAV_HOME=")
     import platformdirs
 
     places = {
@@ -169,7 +202,23 @@ def home(kind: str) -> Path:
         "data": platformdirs.user_data_path,
         "config": platformdirs.user_config_path,
     }
-    return places[kind]("codenav")
+    return _readable(places[kind]("codenav"), "")
+
+
+def _readable(folder: Path, named: str) -> Path:
+    trouble = ""
+    try:
+        if not stat.S_ISDIR(os.stat(folder).st_mode):
+            trouble = "is a file, not a folder"
+        elif not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
+            trouble = f"cannot be read: {os.strerror(errno.EACCES)}"
+    except FileNotFoundError:
+        trouble = "is a link that leads nowhere" if folder.is_symlink() else ""
+    except OSError as error:
+        trouble = f"cannot be read: {error.strerror}"
+    if trouble:
+        raise Unavailable(f"{named}{folder} {trouble}", hint=ELSEWHERE)
+    return folder
 
 
 def indexes_dir() -> Path:
@@ -191,7 +240,8 @@ def load_config() -> Config:
     """The configuration file with the CODENAV_* variables over it.
 
     Raises:
-        UsageError: the file is not TOML, holds an unknown key, or a value has the wrong type.
+        UsageError: the file is not TOML, holds an unknown key, or a value has the wrong type or is out of its range.
+        Unavailable: codenav's own folder cannot be read.
     """
     values: dict[str, Any] = {}
     path = config_file()
@@ -217,9 +267,33 @@ def _checked(key: str, value: Any, *, where: str) -> Any:
             f"unknown key {key!r} in {where}",
             hint=f"did you mean {near[0]!r}?" if near else f"keys: {', '.join(known)}",
         )
+    default = getattr(Config, key)
+    hint = f"export {where}={default}" if where.isupper() else f"{key} = {default}, the default"
     try:
         if known[key] is str and not isinstance(value, str):
             raise ValueError
-        return known[key](value)
+        if isinstance(value, bool) or (known[key] is int and isinstance(value, float)):
+            raise ValueError
+        found = known[key](value)
     except (TypeError, ValueError):
-        raise UsageError(f"{key} in {where} is not a {known[key].__name__}: {value!r}") from None
+        raise UsageError(f"{key} in {where} is not {_KINDS[known[key]]}: {value!r}", hint=hint) from None
+    if key in _RANGES:
+        least, most, words = _RANGES[key]
+        if not least <= found <= most:
+            raise UsageError(f"{key} in {where} must be {words}: {value}", hint=hint)
+    return found
+
+
+_KINDS = {str: "a text", int: "a whole number", float: "a number"}
+_SMALLEST, _DAY, _LARGEST = 1e-3, 86_400.0, 2**63 - 1
+_RANGES: Mapping[str, tuple[float, float, str]] = {
+    "code_timeout": (_SMALLEST, _DAY, "above 0 and at most 86400 seconds"),
+    "cpus": (_SMALLEST, 1e6, "above 0"),
+    "pids": (1, _LARGEST, "at least 1"),
+    "limit_steps": (0, _LARGEST, "0 (no limit) or above"),
+    "limit_seconds": (0, _DAY, "0 (no limit) or above, and at most 86400 seconds"),
+    "limit_tokens": (0, _LARGEST, "0 (no limit) or above"),
+    "elasticsearch_replicas": (0, _LARGEST, "0 or above"),
+    "elasticsearch_shards": (1, _LARGEST, "at least 1"),
+}
+"""Per number of `Config` the least and the most that it may be, and how that is said."""

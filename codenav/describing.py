@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Unpack
 
-from codenav.config import StoreKeywords, home
+from codenav.config import StoreKeywords, home, spelled
 from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex
 from codenav.navigation import description
@@ -21,6 +21,7 @@ RULES = 1
 """Of `navigation.description`; what was made by other rules is made anew."""
 
 
+@spelled
 def describe(
     on: On | Sequence[On],
     *,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from codenav.errors import MissingExtra, Unavailable
+from codenav.errors import Unavailable
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 """Where the engine listens unless `DOCKER_HOST` says something else."""
@@ -28,13 +28,10 @@ def connect(*, timeout: float = 120.0) -> Any:
     """A client of the engine; `timeout` in seconds, of one request.
 
     Raises:
-        MissingExtra: the client library is not installed.
         Unavailable: no engine answers, or it does not let us in.
     """
-    try:
-        import docker
-    except ImportError as error:
-        raise MissingExtra("docker", "docker") from error
+    import docker
+
     try:
         return docker.from_env(timeout=timeout)
     except (docker.errors.DockerException, OSError, ValueError) as error:

@@ -200,11 +200,7 @@ class Episode:
         return [observation.execution for observation in steps if isinstance(observation, CodeObservation)]
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per step: thought, action, outcome, what was shown, seconds, tokens.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row per step: thought, action, outcome, what was shown, seconds, tokens."""
         return self.result.to_frame()
 
     def to_notebook(self, path: str | Path) -> Path:

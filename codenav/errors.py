@@ -24,12 +24,16 @@ What a *model* should see and react to is not here: that is an observation (`act
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from codenav.blocks import CodeBlock
     from codenav.messages import Completion
+
+ELSEWHERE = "point CODENAV_HOME at a folder that you may read and write"
+"""The hint where codenav's own folder is the trouble and room is not."""
 
 
 class CodeNavError(Exception):
@@ -47,6 +51,9 @@ class CodeNavError(Exception):
         super().__init__(message)
         if hint is not None:
             self.hint = hint
+        if self.hint:
+            # Shown below the message in a traceback; `str` stays the message alone.
+            self.add_note(f"Try: {self.hint}")
 
 
 class UsageError(CodeNavError):
@@ -115,13 +122,18 @@ class IndexUnavailable(Unavailable):
 
 
 class StorageFull(Unavailable):
-    """codenav cannot write where it keeps its files."""
+    """codenav cannot write where it keeps its files: no space, or, as `cause` tells, no permission."""
 
     hint = "free some space, or point CODENAV_HOME at another disk"
 
+    def __init__(self, message: str, *, hint: str | None = None, cause: OSError | None = None) -> None:
+        if hint is None and cause is not None and cause.errno not in (errno.ENOSPC, errno.EDQUOT):
+            hint = ELSEWHERE
+        super().__init__(message, hint=hint)
+
 
 class MissingExtra(Unavailable):
-    """An optional package is needed for this and is not installed."""
+    """An optional package is needed for this and is not installed: the grammar of a language."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'")

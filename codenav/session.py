@@ -13,7 +13,7 @@ from typing import Self, Unpack
 from codenav import planner
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
-from codenav.config import StoreKeywords, episodes_dir, load_config
+from codenav.config import StoreKeywords, episodes_dir, load_config, spelled
 from codenav.describing import described
 from codenav.environments import (
     AskEnvironment,
@@ -67,6 +67,7 @@ class Session:
     The variables of one request are there for the next. Each request is an episode with a record of its own.
     """
 
+    @spelled
     def __init__(
         self,
         *,
@@ -188,11 +189,6 @@ class Session:
                 self._tell(planner.WHAT_IT_IS)
                 if os.environ.get("OPENAI_BASE_URL") and named != planner.NAME:
                     self._tell(UNUSED_SERVER)
-                if chosen.backend == "process" and sandbox != "process":
-                    raise SandboxUnavailable(
-                        "the planner calls what it finds, so it runs in a sandbox only",
-                        hint="codenav doctor; or accept that it has your rights: --sandbox process",
-                    )
             if chosen.backend == "process":
                 self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             self.indexes = []

@@ -20,7 +20,6 @@ def open_store(options: StoreOptions) -> Store:
     Raises:
         UsageError: Elasticsearch is asked for, but no server is named and none was started by
             `codenav elasticsearch up`.
-        MissingExtra: the client of Elasticsearch is not installed.
     """
     if options.store == "embedded":
         from codenav.retrieval.catalog import EmbeddedStore
@@ -36,7 +35,7 @@ def check_store(options: StoreOptions) -> Iterator[CheckRow]:
     """Run the checks of `retrieval.self_check` against the store that the options name, on throw-away indexes.
 
     Raises:
-        UsageError, MissingExtra: as `open_store`.
+        UsageError: as `open_store`.
         IndexUnavailable: the store cannot be reached.
     """
     with ExitStack() as ending:

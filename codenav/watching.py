@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from codenav.blocks import FileSkip, IndexStats
-from codenav.config import StoreKeywords, load_config
+from codenav.config import StoreKeywords, load_config, spelled
 from codenav.errors import CodeNavError
 from codenav.indexers.build import RACY_SECONDS, BuildReport, Progress
 from codenav.indexers.sources import lasting, resolve
@@ -55,6 +55,7 @@ class Update:
         return {**self.stats.to_dict(details=False), "changed": list(self.changed), "removed": list(self.removed)}
 
 
+@spelled
 def watch(
     sources: Sequence[str | Path],
     *,

@@ -226,9 +226,11 @@ def choose_backend(
         return Choice("bubblewrap")
     if confirm and confirm(f"{row.detail}. Run the code without isolation, with your rights and your files?"):
         return Choice("process")
+    engine = "no engine of Docker has an image for these sources" if wanted else "no engine of Docker serves"
+    build = f", or {_build(wanted)}" if wanted else ""
     raise SandboxUnavailable(
-        f"no sandbox works here: {row.detail}; and no engine of Docker has an image for these sources",
-        hint=f"{row.hint}, or {_build(wanted)}; to run without isolation: --sandbox process",
+        f"no sandbox works here: {row.detail}; and {engine}",
+        hint=f"{row.hint}{build}; to run without isolation: --sandbox process",
     )
 
 

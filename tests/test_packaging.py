@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -52,3 +54,41 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     where, *answer = ran.stdout.splitlines()
     assert where.startswith(str(tmp_path)), ran.stderr
     assert answer == ["2", "summary: verified"], ran.stderr
+
+
+def test_extras_are_for_languages_and_tests_only() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(project["optional-dependencies"]) == {"languages", "all", "test"}
+    core = {re.split(r"[<>=~! ]", requirement)[0] for requirement in project["dependencies"]}
+    assert {"pandas", "docker", "elastic-transport", "orjson"} <= core
+
+
+def test_what_can_be_installed_is_named_as_the_package_index_has_it() -> None:
+    """`codenav` is somebody else's there, and so is every extra that is not ours."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "codenav").rglob("*.py"), ROOT / "Makefile"]
+    for path in texts:
+        for asked in re.findall(r"(?:pip|pipx|uv pip|uv tool) install ([^`\n]*)", path.read_text()):
+            for extras in re.findall(r"codenav(?!-agent)[\w-]*|codenav-agent\[([^\]{]*)\]", asked):
+                assert extras in project["optional-dependencies"], f"{path}: {asked}"
+
+
+@pytest.mark.parametrize("program", ["import codenav", "import codenav.cli.main"])
+def test_nothing_heavy_is_imported_before_it_is_used(program: str) -> None:
+    heavy = "{'pandas', 'numpy', 'docker', 'elastic_transport', 'orjson', 'openai', 'nbformat', 'rich', 'tantivy'}"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{program}\nimport sys; print(sorted({heavy} & set(sys.modules)))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ran.stdout == "[]\n"
+
+
+def test_a_folder_in_a_language_without_its_parser_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "one.rs").write_text("fn one() -> i32 { 1 }\n")
+    code = (
+        "import sys; sys.modules['tree_sitter_rust'] = None\n"
+        f"from codenav.cli.main import main; main(['index', {str(tmp_path)!r}])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert ran.stderr == "Error: the parser for rust is not installed\nTry: pip install 'codenav-agent[languages]'\n"

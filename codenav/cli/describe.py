@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from codenav.cli import completing
 from codenav.cli.options import python_option, say, store_options
 
 
 @click.command("describe")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources)
 @click.option(
     "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write it there, to be edited."
 )

@@ -15,6 +15,8 @@ from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
 from codenav.text import flattened
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
     from codenav.indexers.build import Progress
 
 
@@ -24,9 +26,27 @@ class ReportProgress(Protocol):
     def __call__(self, progress: Progress, /) -> None: ...
 
 
+_bars: list[Bar] = []
+"""Those on the terminal now."""
+
+
 def notice(text: str) -> None:
     """One line that a person should know."""
-    say(f"Note: {text}", err=True)
+    with paused():
+        say(f"Note: {text}", err=True)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """No bar is on the terminal meanwhile: what is written there stays."""
+    bars = list(_bars)
+    for bar in bars:
+        bar.stop()
+    try:
+        yield
+    finally:
+        for bar in bars:
+            bar.start()
 
 
 @contextmanager
@@ -46,7 +66,11 @@ def indexing(source: str) -> Iterator[ReportProgress]:
         def report(progress: Progress, /) -> None:
             bar.update(task, completed=progress.done, total=progress.total)
 
-        yield report
+        _bars.append(bar)
+        try:
+            yield report
+        finally:
+            _bars.remove(bar)
 
 
 @contextmanager

@@ -8,11 +8,15 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
 from codenav.cli.options import json_option, print_json, python_option, say
-from codenav.errors import CodeNavError
+from codenav.errors import ELSEWHERE, CodeNavError
+
+if TYPE_CHECKING:
+    from codenav.config import Config
 
 LEAST_FREE = 1 << 30
 """Bytes. The index of the largest package that was tried (transformers, 88,000 blocks) takes 60 MB."""
@@ -85,11 +89,20 @@ def _configuration() -> Row:
     return Row("configuration", True, str(path) if path.exists() else f"{path} (not there; defaults hold)")
 
 
+def _settings() -> Config:
+    """The configuration; the defaults where it cannot be read, which has a row of its own."""
+    from codenav.config import Config, load_config
+
+    try:
+        return load_config()
+    except CodeNavError:
+        return Config()
+
+
 def _python(named: str | None) -> Row:
-    from codenav.config import load_config
     from codenav.interpreter import find_interpreter
 
-    found = find_interpreter(named or load_config().python or None)
+    found = find_interpreter(named or _settings().python or None)
     own = ".".join(map(str, sys.version_info[:3]))
     detail = f"codenav on {own}; code runs on {found.version} at {found.executable}"
     return Row("python", True, f"{detail}, {len(found.distributions)} packages", needed=True)
@@ -121,12 +134,11 @@ def _docker(others: bool) -> Row:
 
 
 def _elasticsearch() -> Row:
-    from codenav.config import load_config
     from codenav.retrieval.elastic.connection import Connection
     from codenav.retrieval.elastic.local_server import with_local_server
 
     try:
-        options = with_local_server(load_config().store_options(store="elasticsearch"))
+        options = with_local_server(_settings().store_options(store="elasticsearch"))
         if not options.elasticsearch_url:
             return Row("elasticsearch", True, "not configured; the embedded index serves")
         with contextlib.closing(Connection(options, patience=0.0)) as connection:
@@ -139,10 +151,9 @@ def _elasticsearch() -> Row:
 
 def _model(named: str | None, base_url: str | None) -> Row:
     from codenav import planner
-    from codenav.config import load_config
     from codenav.models import probe
 
-    config = load_config()
+    config = _settings()
     if planner.stands_in(named or config.model, base_url or config.base_url):
         unused = "; OPENAI_BASE_URL is set, and nothing is asked of it" if os.environ.get("OPENAI_BASE_URL") else ""
         detail = f"none: the planner does plain requests; for a model: --model NAME or CODENAV_MODEL{unused}"
@@ -159,9 +170,9 @@ def _disk() -> Row:
         existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
         free = shutil.disk_usage(existing).free
         details.append(f"{folder} {free / (1 << 30):.1f} GiB free")
-        hint = "free some space, or point CODENAV_HOME at another disk"
-        if not os.access(existing, os.W_OK):
-            return Row("disk", False, f"{existing} is not writable", hint, needed=True)
+        if not os.access(existing, os.W_OK | os.X_OK, effective_ids=True):
+            return Row("disk", False, f"{existing} is not writable", ELSEWHERE, needed=True)
         if free < LEAST_FREE:
+            hint = "free some space, or point CODENAV_HOME at another disk"
             return Row("disk", False, f"{free >> 20} MiB free in {folder}", hint, needed=True)
     return Row("disk", True, "; ".join(details), needed=True)

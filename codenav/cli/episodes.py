@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from codenav.cli import completing
 from codenav.cli.options import json_option, print_json, say
 
 FilePath = click.Path(path_type=Path, dir_okay=False)
@@ -51,7 +52,7 @@ def list_episodes(limit: int, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("episode", default="last")
+@click.argument("episode", default="last", shell_complete=completing.episodes)
 @click.option("--all", "whole", is_flag=True, help="Leave nothing out: all that the model wrote, was shown, and tries.")
 @click.option("--prompt", is_flag=True, help="Print the system prompt that the model got, and nothing else.")
 @json_option
@@ -79,7 +80,7 @@ def show(episode: str, whole: bool, prompt: bool, as_json: bool) -> None:
 
 
 @command.command("export")
-@click.argument("episode", default="last")
+@click.argument("episode", default="last", shell_complete=completing.episodes)
 @click.option("--notebook", type=FilePath, metavar="FILE.ipynb", help="Steps with their outputs and pictures.")
 @click.option("--script", type=FilePath, metavar="FILE.py", help="The code summary.")
 @click.option("--record", type=FilePath, metavar="FILE.json", help="The whole record as one JSON document.")

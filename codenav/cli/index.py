@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codenav.cli import completing
 from codenav.cli.options import (
     counted,
     json_option,
@@ -30,7 +31,7 @@ NAMED = 3
 
 
 @click.command("index")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
 @click.option("--name", metavar="NAME", help="One index for all SOURCEs, as name:NAME from then on.")
 @click.option("--watch", is_flag=True, help="Keep running and follow each change, until Ctrl-C.")
 @store_options

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import click
 
+from codenav.cli import completing
 from codenav.config import STORES, StoreKeywords, load_config
 from codenav.text import neutral
 
@@ -34,6 +35,7 @@ on_option: Decorator = click.option(
     metavar="SOURCE",
     multiple=True,
     required=True,
+    shell_complete=completing.sources,
     help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. May be given several times.",
 )
 

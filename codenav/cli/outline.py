@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from codenav.cli import completing
 from codenav.cli.options import print_json, reading_options, say
 
 
 @click.command("outline")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources)
 @click.option("--path", default="", metavar="PATH", help="Only a folder or file of the sources.")
 @click.option(
     "--tokens",

@@ -23,7 +23,7 @@ from codenav.cli.options import (
     store_of,
     store_options,
 )
-from codenav.errors import CodeNavError
+from codenav.errors import CodeNavError, UsageError
 
 if TYPE_CHECKING:
     from codenav.cli.live import LiveLine
@@ -64,7 +64,7 @@ T = TypeVar("T")
 @python_option
 @json_option
 def command(request: str, **options: Any) -> int:
-    """Do what REQUEST asks, with the code of the named sources.
+    """Do what REQUEST asks, with the code of the named sources. A REQUEST of - is read from stdin.
 
     The answer is on stdout, with a line that says whether the code summary replayed with the same result. What
     happens meanwhile is on stderr. The record stays: codenav episodes show last.
@@ -74,6 +74,7 @@ def command(request: str, **options: Any) -> int:
       codenav run "Which node of the karate club graph has the highest betweenness?" \\
           --on pkg:networkx --model gpt-5 --base-url http://localhost:8000/v1
       codenav run "Count the loans per city" --on ./my-repo --work-dir data --save-summary count.py
+      codenav run - --on ./my-repo < request.txt
 
     \b
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something is missing,
@@ -84,6 +85,8 @@ def command(request: str, **options: Any) -> int:
     from codenav.cli import display
     from codenav.cli.live import LiveLine
 
+    if request == "-":
+        request = _read_request()
     saved = options["save_summary"]
     if saved and not saved.absolute().parent.is_dir():
         raise click.UsageError(f"--save-summary: there is no folder {saved.absolute().parent}.")
@@ -109,8 +112,15 @@ def command(request: str, **options: Any) -> int:
         return running.result.exit_code
 
 
+def _read_request() -> str:
+    request = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    if not request:
+        raise UsageError("there is no request on stdin", hint="echo 'What is …?' | codenav run - --on SOURCE")
+    return request
+
+
 def _session(options: dict[str, Any], live: LiveLine) -> Session:
-    from codenav.cli import display
+    from codenav.cli import asking, display
     from codenav.config import load_config
     from codenav.session import Session
 
@@ -134,8 +144,8 @@ def _session(options: dict[str, Any], live: LiveLine) -> Session:
             lint=options["lint"],
             types=options["types"],
             prompts=options["prompts"],
-            ask=_between(live, _ask) if terminal else None,
-            confirm=_confirm if terminal else None,
+            ask=_between(live, asking.ask) if terminal else None,
+            confirm=asking.confirm if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else _between(live, display.notice),
             heard=live.heard,
@@ -152,17 +162,6 @@ def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], 
             return say_or_ask(text)
 
     return call
-
-
-def _confirm(question: str) -> bool:
-    return click.confirm(question, default=False, err=True)
-
-
-def _ask(question: str) -> str | None:
-    try:
-        return str(click.prompt(question, err=True))
-    except click.Abort:
-        raise KeyboardInterrupt from None
 
 
 def _print(result: EpisodeResult, options: dict[str, Any]) -> None:

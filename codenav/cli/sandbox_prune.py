@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, json_option, print_json, say
-from codenav.errors import CodeNavError, MissingExtra, Unavailable
+from codenav.errors import CodeNavError, Unavailable
 
 if TYPE_CHECKING:
     from codenav.sandboxes.sweeper import Leftover
@@ -69,8 +69,6 @@ def _found() -> Iterator[list[Leftover]]:
             client = docker_engine.connect(timeout=20.0)
             open_until_removed.callback(client.close)
             leftovers += engine_leftovers(client.api)
-        except MissingExtra:
-            pass
         except Unavailable as error:
             if os.environ.get("DOCKER_HOST"):
                 say(f"Containers are not looked at: {error}", err=True)

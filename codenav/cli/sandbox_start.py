@@ -68,6 +68,7 @@ def command(**options: Any) -> None:
       codenav sandbox start --backend docker --image python:3.12-slim --network bridge
       codenav sandbox start --name lab --env STRIPE_KEY --mount ./data --idle 8h
     """
+    from codenav.cli.asking import confirm
     from codenav.cli.sandbox_ps import row_of
     from codenav.indexing import listed
     from codenav.named import launch, places
@@ -81,7 +82,7 @@ def command(**options: Any) -> None:
         on=listed(options["sources"]) if options["sources"] else [],
         python=options["python"],
         snapshots=options["snapshots"],
-        confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
         **contained,
     )
     name = launch.start(
@@ -98,7 +99,3 @@ def command(**options: Any) -> None:
     contains = "" if record.isolated else ", which contains nothing"
     say(f"{record.backend}{contains}, Python {record.python_version}{where}, network: {record.network}", err=True)
     say(f'Next: codenav sandbox exec {name} -c "x = 1"', err=True)
-
-
-def _confirm(question: str) -> bool:
-    return click.confirm(question, default=False, err=True)

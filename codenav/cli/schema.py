@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from codenav.cli import completing
 from codenav.cli.options import print_json
 
 
 @click.command("schema")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.schemas)
 def command(name: str | None) -> None:
     """Print the JSON Schema NAME of what --json prints; without NAME, the names.
 

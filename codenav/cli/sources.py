@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codenav.cli import completing
 from codenav.cli.options import (
     counted,
     json_option,
@@ -60,7 +61,7 @@ def list_sources(as_json: bool, **options: Any) -> None:
 
 
 @command.command("show")
-@click.argument("source")
+@click.argument("source", shell_complete=completing.indexes)
 @store_options
 @python_option
 @json_option
@@ -96,7 +97,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
 
 
 @command.command("remove")
-@click.argument("source")
+@click.argument("source", shell_complete=completing.indexes)
 @store_options
 @python_option
 @json_option

@@ -12,7 +12,7 @@ from typing import Any
 from codenav.actions import Step
 from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
-from codenav.errors import MissingExtra, NotFound, StorageFull, UsageError
+from codenav.errors import NotFound, StorageFull, UsageError
 
 _COLUMNS = (
     "number", "thought", "action", "content", "outcome", "shown", "seconds", "input_tokens", "output_tokens",
@@ -59,15 +59,9 @@ def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str
 
 
 def frame(steps: Sequence[Step]) -> Any:
-    """A `pandas.DataFrame` with one row per step.
+    """A `pandas.DataFrame` with one row per step."""
+    import pandas
 
-    Raises:
-        MissingExtra: pandas is not installed.
-    """
-    try:
-        pandas = import_module("pandas")
-    except ImportError as error:
-        raise MissingExtra("pandas", "pandas") from error
     rows = [
         (
             step.number,

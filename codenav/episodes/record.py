@@ -119,7 +119,7 @@ class EpisodeResult:
         if events[0].get("format") != FORMAT:
             raise CodeNavError(
                 f"the record has format {events[0].get('format')!r}; this codenav reads format {FORMAT}",
-                hint="pip install --upgrade codenav-agent",
+                hint="read it with the codenav that wrote it, or a newer one",
             )
         try:
             result = _begun(events[0], folder)
@@ -198,9 +198,6 @@ class EpisodeResult:
         """A `pandas.DataFrame`, one row per step.
 
         Columns: number, thought, action, content, outcome, shown, seconds, input_tokens, output_tokens.
-
-        Raises:
-            MissingExtra: pandas is not installed.
         """
         return export.frame(self.steps)
 

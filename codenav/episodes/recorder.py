@@ -146,7 +146,9 @@ class Recorder:
     def _full(self, error: OSError) -> StorageFull:
         steps = self._state.steps
         upto = f"complete up to step {steps}" if steps else "without any step"
-        return StorageFull(f"cannot write the record: {error.strerror}; it is {upto}, in {self.path.parent}")
+        return StorageFull(
+            f"cannot write the record: {error.strerror}; it is {upto}, in {self.path.parent}", cause=error
+        )
 
 
 def _sync_folder(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from codenav.episodes.record import EpisodeResult, read_line
 from codenav.episodes.recorder import EVENTS_FILE, Recorder
-from codenav.errors import CodeNavError, NotFound, StorageFull, UsageError
+from codenav.errors import ELSEWHERE, CodeNavError, NotFound, StorageFull, UsageError
 from codenav.events import Status
 from codenav.owners import Owner
 
@@ -90,9 +90,9 @@ class EpisodeStore:
                 (self.folder / id).mkdir(mode=0o700)
             except FileExistsError as error:
                 if not self.folder.is_dir():
-                    raise StorageFull(f"{self.folder} is not a folder") from error
+                    raise StorageFull(f"{self.folder} is not a folder", hint=ELSEWHERE) from error
             except OSError as error:
-                raise StorageFull(f"cannot make a folder in {self.folder}: {error.strerror}") from error
+                raise StorageFull(f"cannot make a folder in {self.folder}: {error.strerror}", cause=error) from error
             else:
                 return id, self.folder / id
 

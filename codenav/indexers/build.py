@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
-from codenav.errors import UsageError
+from codenav.errors import CodeNavError, MissingExtra, UsageError
+from codenav.indexers.code_blocks import NO_PARSER
 from codenav.indexers.place import Place
 from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
@@ -61,6 +62,7 @@ def build(
 
     Raises:
         UsageError: the source has no file that can be indexed, and the index holds none that would have to leave.
+        MissingExtra: so it is, and there are files of a language whose parser is not installed.
         StorageFull: the index cannot be written; its old state stays.
     """
     started = time.monotonic()
@@ -151,7 +153,10 @@ class _Run:
         yield from self.skips
 
 
-def _nothing(source: Source, skips: list[FileSkip]) -> UsageError:
+def _nothing(source: Source, skips: list[FileSkip]) -> CodeNavError:
+    missing = next((skip.reason for skip in skips if skip.reason.startswith(NO_PARSER)), "")
+    if missing:
+        return MissingExtra(f"the parser for {missing.removeprefix(NO_PARSER).partition(':')[0]}", "languages")
     left_out = f" ({len(skips)} left out, the first: {skips[0].path}: {skips[0].reason})" if skips else ""
     return UsageError(
         f"nothing to index in {source.spec}: it holds no source code and no document{left_out}",

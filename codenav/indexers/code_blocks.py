@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 CUT = "cut: indexed as text"
 """The reason of a skip for a file that the parser could not read in time."""
 
+NO_PARSER = "no parser for "
+"""A reason of a skip begins with it where the grammar of a language is not installed; the name follows."""
+
 MINIFIED = "minified"
 
 LONG_LINE = 2_000
@@ -56,7 +59,7 @@ def code_blocks(
     try:
         root = _parsed(data, language, seconds)
     except NoParser:
-        return None, f"no parser for {rules.name}: pip install 'codenav-agent[{rules.extra}]'"
+        return None, f"{NO_PARSER}{rules.name}: pip install 'codenav-agent[{rules.extra}]'"
     except OutOfTime:
         return document_blocks(text, place, rules.name), CUT
     marks = Marks(data)

@@ -220,6 +220,6 @@ class _told_when_full:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            raise StorageFull(f"cannot write to {self.folder}: {error.strerror}") from error
+            raise StorageFull(f"cannot write to {self.folder}: {error.strerror}", cause=error) from error
         if isinstance(error, GitFailed) and shutil.disk_usage(self.folder).free < 1 << 20:
             raise StorageFull(f"no space left for {self.folder}") from error

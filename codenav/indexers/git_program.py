@@ -230,4 +230,4 @@ def _making(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageFull(f"cannot write to {folder}: {error.strerror}") from error
+        raise StorageFull(f"cannot write to {folder}: {error.strerror}", cause=error) from error

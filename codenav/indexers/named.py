@@ -46,7 +46,7 @@ def define(spec: str, sources: Sequence[str]) -> None:
         fresh.write_text(json.dumps({"sources": list(sources)}, indent=1), encoding="utf-8")
         fresh.replace(path)
     except OSError as error:
-        raise StorageFull(f"cannot write {path}: {error.strerror}") from error
+        raise StorageFull(f"cannot write {path}: {error.strerror}", cause=error) from error
 
 
 def sources_of(spec: str) -> list[str]:

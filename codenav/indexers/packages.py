@@ -89,6 +89,10 @@ def _installed(paths: Iterable[Path]) -> Iterable[Distribution]:
             yield found
 
 
+_CLOSE = 0.75
+"""`difflib`'s ratio: two letters in the wrong order of a name of eight give 0.88, `nope` for `openai` 0.6."""
+
+
 def _meant(wanted: str, interpreter: Interpreter) -> str:
     """What to type instead: the distribution that holds the module of that name, or names that look alike."""
     if wanted in sys.stdlib_module_names:
@@ -100,10 +104,13 @@ def _meant(wanted: str, interpreter: Interpreter) -> str:
         names[name] = None
         if wanted.casefold() in (module.casefold() for module in _top_names(found)):
             holders.append(name)
-    close = holders or difflib.get_close_matches(normalise(wanted), names, n=3, cutoff=0.6)
+    close = holders or difflib.get_close_matches(normalise(wanted), names, n=3, cutoff=_CLOSE)
     if close:
         return "did you mean " + " or ".join(f"pkg:{name}" for name in dict.fromkeys(close)) + "?"
-    return f"{interpreter.executable} -m pip install {wanted}"
+    if normalise(wanted) == "codenav":
+        return "pkg:codenav-agent: the package index has another project under the name codenav"
+    pip = f"{interpreter.executable} -m pip"
+    return f"{pip} list names what is there; if the package index has such a package: {pip} install {wanted}"
 
 
 def _package(found: Distribution) -> Package:

@@ -192,7 +192,7 @@ def _writing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageFull(f"cannot write in {sandboxes_dir()}: {error.strerror}") from error
+        raise StorageFull(f"cannot write in {sandboxes_dir()}: {error.strerror}", cause=error) from error
 
 
 def _socket_of(folder: Path, *, make: bool = True) -> Path:

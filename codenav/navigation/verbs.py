@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from codenav.blocks import CodeBlock
-from codenav.config import StoreKeywords, load_config
+from codenav.config import StoreKeywords, load_config, spelled
 from codenav.errors import UsageError
 from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_index
@@ -21,6 +21,7 @@ from codenav.protocols import Index
 from codenav.stores import open_store
 
 
+@spelled
 def show(
     block: str,
     *,
@@ -44,6 +45,7 @@ def show(
         return list(lookup.definition(as_index(indexes), block))
 
 
+@spelled
 def callers(
     name: str,
     *,
@@ -69,6 +71,7 @@ def callers(
         return calls.callers(as_index(indexes), name, limit=limit)
 
 
+@spelled
 def callees(
     name: str,
     *,
@@ -91,6 +94,7 @@ def callees(
         return calls.callees(as_index(indexes), name, limit=limit)
 
 
+@spelled
 def outline(
     on: On | Sequence[On],
     *,

@@ -99,6 +99,6 @@ def remove_index(folder: Path, key: str) -> None:
             shutil.rmtree(gone, ignore_errors=True)
             place.rename(gone)
         except OSError as error:
-            raise StorageFull(f"the index {key} cannot be removed: {error.strerror}") from error
+            raise StorageFull(f"the index {key} cannot be removed: {error.strerror}", cause=error) from error
     for left in folder.glob(f"{_GOING}*"):
         shutil.rmtree(left, ignore_errors=True)

@@ -266,13 +266,15 @@ def storing() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            raise StorageFull(f"the index cannot be written: {error.strerror}") from error
+            raise StorageFull(f"the index cannot be written: {error.strerror}", cause=error) from error
         raise
     except ValueError as error:
         match = re.search(r"\(os error (\d+)\)|code: (\d+), kind", str(error))
         code = int(match[1] or match[2]) if match else 0
         if code in _FULL:
-            raise StorageFull(f"the index cannot be written: {os.strerror(code)}") from error
+            raise StorageFull(
+                f"the index cannot be written: {os.strerror(code)}", cause=OSError(code, os.strerror(code))
+            ) from error
         raise
 
 

@@ -83,7 +83,6 @@ def image_for(sources: Sequence[str]) -> str | None:
     `sources` are absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`.
 
     Raises:
-        MissingExtra: the client library is not installed.
         Unavailable: no engine answers.
     """
     from codenav import docker_engine

@@ -305,10 +305,3 @@ def test_wrong_usage(engine: Engine, arguments: list[str], said: str) -> None:
     ran = codenav("elasticsearch", "up", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
-
-
-def test_without_the_extra() -> None:
-    code = "import sys; sys.modules['docker'] = None; from codenav.cli.main import main; main(['elasticsearch', 'up'])"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (ran.returncode, ran.stdout) == (4, "")
-    assert ran.stderr == "Error: docker is not installed\nTry: pip install 'codenav-agent[docker]'\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -194,3 +196,31 @@ def test_a_script_that_runs_out_is_an_error_in_the_result(library: Path) -> None
     assert (result.status, result.exit_code) == ("error", 1)
     assert len(result.steps) == 1
     assert result.summary.code == "y = 1\n"
+
+
+def test_the_hint_stands_below_the_message_in_a_traceback() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "import codenav; codenav.index('no/such/folder')"], capture_output=True, text=True
+    )
+    *_, message, hint = ran.stderr.splitlines()
+    assert message == "codenav.errors.NotFound: no such file or folder: no/such/folder"
+    assert hint.startswith("Try: ") and ran.stderr.count("Try: ") == 1
+    with pytest.raises(NotFound) as caught:
+        codenav.index("no/such/folder")
+    assert str(caught.value) == "no such file or folder: no/such/folder"
+
+
+@pytest.mark.parametrize("call", [codenav.run, codenav.index, codenav.search, codenav.Session, codenav.describe])
+def test_a_misspelled_keyword_is_named_with_a_near_one(library: Path, call: Callable[..., object]) -> None:
+    arguments = ["?"] if call in (codenav.run, codenav.search) else []
+    arguments += [library] if call is codenav.index else []
+    keywords = {} if call is codenav.index else {"on": library}
+    with pytest.raises(UsageError) as caught:
+        call(*arguments, **keywords, stoer="embedded")
+    assert (str(caught.value), caught.value.hint) == ("there is no keyword 'stoer'", "did you mean 'store'?")
+
+
+def test_a_misspelled_keyword_of_a_session_is_named_by_run(library: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        codenav.run("?", on=library, sandbx="process")
+    assert caught.value.hint == "did you mean 'sandbox'?"

@@ -204,18 +204,6 @@ def test_a_frame_has_a_row_per_step(recorded: Recorded) -> None:
     assert list(EpisodeResult("x", "y", Status.DONE).to_frame().columns) == list(frame.columns)
 
 
-def test_a_frame_without_pandas_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['pandas'] = None\n"
-        "from codenav.episodes.export import frame\n"
-        "from codenav.errors import MissingExtra\n"
-        "try: frame([])\n"
-        "except MissingExtra as error: print(error, '|', error.hint, '|', error.exit_code)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "pandas is not installed | pip install 'codenav-agent[pandas]' | 4\n"
-
-
 def test_an_existing_file_is_replaced_whole_and_keeps_its_mode(recorded: Recorded, tmp_path: Path) -> None:
     path, result = tmp_path / "run.json", recorded()
     path.write_text("x" * 10_000_000)

@@ -211,7 +211,7 @@ def test_a_source_with_nothing_to_index(tree: Tree, index: Any, built: Build, fi
 
 def test_a_source_of_which_everything_was_left_out(tree: Tree, index: Any, built: Build) -> None:
     root = tree({"a.py": b"\0", "b.py": b"\0"})
-    with pytest.raises(UsageError, match=r"\(2 left out, the first: a\.py: binary\)$"):
+    with pytest.raises(UsageError, match=r"(?m)\(2 left out, the first: a\.py: binary\)$"):
         built(root)
     assert index.applied == []
 

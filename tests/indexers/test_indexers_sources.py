@@ -205,6 +205,8 @@ def build_wheel(*arguments):
         ("pkg:Demo_Pgk", "did you mean pkg:demo-pkg?"),
         ("pkg:json", "json is part of Python's standard library: name its folder or file instead"),
         ("pkg:quite-another", "python -m pip install quite-another"),
+        ("pkg:nope", "python -m pip install nope"),
+        ("pkg:codenav", "pkg:codenav-agent: the package index has another project under the name codenav"),
         ("pkg:pillow@9", "codenav index pkg:pillow, or name another environment with --python"),
         ("pkg:pillow==10.1", "codenav index pkg:pillow, or name another environment with --python"),
     ],
@@ -212,6 +214,7 @@ def build_wheel(*arguments):
 def test_a_package_that_is_not_installed(site: Path, other: Interpreter, spec: str, hint: str) -> None:
     install(site, "pillow", {"PIL/__init__.py": ""}, version="10.0")
     install(site, "Demo.Pkg", {"demo.py": ""})
+    install(site, "openai", {"openai.py": ""})
     (site / "broken-1.0.dist-info").mkdir()
     with pytest.raises(NotFound) as caught:
         resolve(spec, other)

@@ -349,22 +349,6 @@ def test_the_cluster_goes_away_in_a_build_and_comes_back(secured: Server) -> Non
         assert len(left) == 2, "the half one is gone"
 
 
-def test_without_its_client_the_store_says_how_to_install_it() -> None:
-    program = f"""
-import sys
-sys.modules["elastic_transport"] = None
-from codenav.errors import MissingExtra
-from codenav.retrieval.elastic.store import ElasticsearchStore
-from codenav.config import StoreOptions
-try:
-    ElasticsearchStore({StoreOptions(elasticsearch_url="http://localhost:9200")!r})
-except MissingExtra as error:
-    print(error, "|", error.hint, "|", error.exit_code)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "codenav-agent[elasticsearch]" in done.stdout and done.stdout.strip().endswith("| 4"), done.stderr
-
-
 def test_importing_the_store_imports_no_client() -> None:
     program = "import sys, codenav.retrieval.elastic.store; print('elastic_transport' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable, MissingExtra, NotFound, UsageError
+from codenav.errors import IndexUnavailable, NotFound, UsageError
 from codenav.retrieval.elastic import codec, faults
 from codenav.text import neutral, shown_url
 
@@ -81,7 +81,6 @@ class Connection:
 
         Raises:
             UsageError: a URL or a file that cannot be right, or two ways to say who we are.
-            MissingExtra: the client is not installed.
         """
         urls = [url.strip() for url in options.elasticsearch_url.split(",") if url.strip()]
         if not urls:
@@ -280,10 +279,7 @@ def _tls(ca_file: str) -> ssl.SSLContext:
 
 
 def _transport(nodes: list[Node], context: ssl.SSLContext) -> Any:
-    try:
-        from elastic_transport import JsonSerializer, NodeConfig, Transport
-    except ImportError as error:
-        raise MissingExtra("elastic-transport", "elasticsearch") from error
+    from elastic_transport import JsonSerializer, NodeConfig, Transport
 
     class Raw(JsonSerializer):
         """Bytes in, bytes out."""

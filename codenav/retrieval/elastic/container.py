@@ -82,7 +82,6 @@ class Container:
         """`tell` takes lines for a person about what is waited for.
 
         Raises:
-            MissingExtra: the Docker SDK is not installed.
             Unavailable: no engine answers, or it is on another machine.
         """
         self._tell, self._pulled = tell, pulled

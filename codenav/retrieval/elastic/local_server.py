@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codenav.config import StoreOptions, home
+from codenav.errors import Unavailable
 from codenav.retrieval.generations import storing
 
 USER = "elastic"
@@ -54,7 +55,7 @@ def remembered() -> LocalServer | None:
     try:
         held = json.loads(remembered_at().read_text(encoding="utf-8"))
         return LocalServer(str(held["url"]), str(held["user"]), str(held["password"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, Unavailable):
         return None
 
 

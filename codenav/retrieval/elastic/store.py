@@ -32,7 +32,6 @@ class ElasticsearchStore:
 
         Raises:
             UsageError: options that cannot be right.
-            MissingExtra: the client is not installed.
         """
         for value, least, most, what in (
             (options.elasticsearch_replicas, 0, MOST_REPLICAS, "replicas"),

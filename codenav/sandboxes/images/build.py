@@ -63,7 +63,7 @@ def build(recipe: Recipe, *, rebuild: bool = False, tell: Tell = lambda line: No
 
     Raises:
         StorageFull: nothing can be written under CODENAV_HOME.
-        MissingExtra, Unavailable: no engine, no base, or pip or apt-get failed.
+        Unavailable: no engine, no base, or pip or apt-get failed.
         UsageError: a base without Python 3.8, a name of an image that is none, requirements that cannot be read.
     """
     with contextlib.closing(docker_engine.connect()) as client:
@@ -300,7 +300,7 @@ def _writable() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageFull(f"cannot write {error.filename or home('data')}: {error.strerror}") from error
+        raise StorageFull(f"cannot write {error.filename or home('data')}: {error.strerror}", cause=error) from error
 
 
 def _common(do: str, settings: PipSettings, env: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""Runs the real command line on a pseudo-terminal, as a person would, and answers what it asks."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+END_OF_INPUT = "\x04"
+"""What Ctrl-D sends."""
+INTERRUPT = "\x03"
+
+
+def on_terminal(
+    *arguments: str | Path, answers: Mapping[str, str], env: Mapping[str, str] | None = None, seconds: float = 120.0
+) -> tuple[int, str]:
+    """Exit code and all that was on the terminal; `answers`: what is typed once a text is there, in this order."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        try:
+            os.execve(
+                sys.executable,
+                [sys.executable, "-m", "codenav", *map(str, arguments)],
+                {**os.environ, "TERM": "xterm", "COLUMNS": "200", **(env or {})},
+            )
+        finally:
+            os._exit(127)
+    shown, waiting = "", list(answers.items())
+    try:
+        while select.select([terminal], [], [], seconds)[0]:
+            try:
+                shown += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:
+                break
+            if waiting and waiting[0][0] in shown:
+                os.write(terminal, waiting.pop(0)[1].encode())
+        else:
+            os.kill(pid, signal.SIGKILL)
+            raise AssertionError(f"nothing more came: {shown}")
+    finally:
+        status = os.waitpid(pid, 0)[1]
+        os.close(terminal)
+    return os.waitstatus_to_exitcode(status), shown
+
+
+def screen(shown: str) -> list[str]:
+    """The lines that stay on a screen: what is written over or erased is gone."""
+    lines, row, column = [""], 0, 0
+    for token in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\s\S]", shown):
+        if token == "\n":
+            row, column = row + 1, column
+            lines += [""] * (row + 1 - len(lines))
+        elif token == "\r":
+            column = 0
+        elif re.fullmatch(r"\x1b\[\d*A", token):
+            row = max(0, row - int(token[2:-1] or 1))
+        elif token in ("\x1b[2K",):
+            lines[row] = ""
+        elif not token.startswith("\x1b"):
+            lines[row] = lines[row].ljust(column)[:column] + token + lines[row][column + 1 :]
+            column += 1
+    return [line.rstrip() for line in lines]
