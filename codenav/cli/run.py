@@ -157,6 +157,8 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if result.summary.code and result.answer:
         verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
         say(f"summary: {verdict}")
+    if result.guess:
+        say(result.guess.told, err=True)
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
         if result.hint:

@@ -31,6 +31,8 @@ def _lines(result: EpisodeResult) -> Iterator[str]:
     if result.answer:
         yield ""
         yield f"Answer   {result.answer}"
+    if result.guess:
+        yield f"Guess    {result.guess.told.removeprefix('a guess: ')}"
     if result.summary.code:
         verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
         yield ""
