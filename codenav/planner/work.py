@@ -5,7 +5,6 @@ Everything is a generator of actions that is sent their observations, so that it
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Collection, Generator
@@ -21,11 +20,22 @@ from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
 from codenav.planner.guard import Guard
-from codenav.planner.judging import ENOUGH, FORM, GOOD, ILLUSTRATED, SURE, certainty, chooses, doubt, ranked, room_for
-from codenav.planner.literals import Kind
+from codenav.planner.judging import (
+    ENOUGH,
+    FORM,
+    GOOD,
+    ILLUSTRATED,
+    certainty,
+    chooses,
+    doubt,
+    ranked,
+    room_for,
+    shows_no_picture,
+)
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
+from codenav.planner.reducing import reduced
 from codenav.planner.saving import saved, written
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, language, parts
@@ -52,7 +62,6 @@ KEYED = 0.5
 """Added for what looks a literal up in a dict, and for what is in an object that says nothing of itself."""
 HOLDING = ("dict", "list", "tuple")
 """Types of Python's own that may hold what offers more."""
-_NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
 DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
 
 
@@ -221,7 +230,7 @@ class Work:
                     goal.keep(worth, made)
                 if best is None or worth > best[0]:
                     best = worth, made
-                if worth >= SURE:
+                if self._maker.sure(made, goal):
                     break
             if best is not None and best[0] >= GOOD:
                 break
@@ -230,13 +239,16 @@ class Work:
         if makes_files(best[1], goal) < 0 and (made := (yield from written(goal))) is not None:
             best = max(best, (self._maker.judged(made, goal), made), key=lambda pair: pair[0])
         if certainty(best[1], best[0], goal) < ENOUGH:
-            goal.fails(doubt(best[1], goal))
+            why = doubt(best[1], goal)
+            goal.fails(why)
+            if shows_no_picture(best[1], goal):
+                goal.why = why
             return None
         if goal.earlier and goal.clause.refers_back and not best[1].linked:
             goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
             return None
         result = yield from self._renewed(best[1], calls=self._caller.count - begun)
-        return (yield from self._finished(result, goal))
+        return (yield from reduced(self._caller, result, goal, self._known))
 
     def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
         """The result, made anew where more `calls` were made than its own: they may have changed objects; or where what
@@ -288,7 +300,7 @@ class Work:
             other = yield from self._extended(result, goal, EXTENDED)
             if self._maker.judged(other, goal) > self._maker.judged(best, goal):
                 best = other
-            if self._maker.judged(best, goal) >= SURE:
+            if self._maker.sure(best, goal):
                 break
         return best
 
@@ -302,7 +314,7 @@ class Work:
         silent = result.opaque and goal.last
         # Of a list only what the one thing in it offers.
         closed = result.builtin and result.type not in HOLDING
-        if not depth or closed or not (left or literals or silent) or worth >= SURE:
+        if not depth or closed or not (left or literals or silent) or self._maker.sure(result, goal):
             return result
         told = yield from self._caller.members(result)
         meaning = self._pool.meaning(left or goal.meaning.words)
@@ -339,41 +351,3 @@ class Work:
             if (found := self._maker.judged(more, goal)) > best[0]:
                 best = found, more
         return best[1]
-
-    def _finished(self, result: Result, goal: Goal) -> Generator[Action, Observation, Result]:
-        """What the clause asks of a collection: how many there are, or which is highest or lowest."""
-        kind = self._known.asks(goal.clause.bare)
-        if not kind or result.echo or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
-            return result
-        if kind == "count" and result.type == "tuple" and _NUMBERS.fullmatch(result.repr):
-            # `How many rows and columns?` are these.
-            return result
-        several = (literal for literal in goal.clause.literals if literal.kind is Kind.NUMBER)
-        if kind != "count" and any(literal.after in self._known.asking for literal in several):
-            # `the 3 most common`
-            return result
-        asked = [word for phrase in self._known.asked[kind] for word in phrase.split() if word in goal.meaning.words]
-        if kind != "count" and any(
-            goal.meaning.qualities(call)[word] >= 0.6 for call in result.calls for word in asked
-        ):
-            # `largest_component` has answered it.
-            return result
-        key = f", key={result.name}.get" if result.type in ("dict", "defaultdict", "Counter") else ""
-        code = {
-            "count": f"len({result.name})",
-            "most": f"max({result.name}{key})",
-            "least": f"min({result.name}{key})",
-        }[kind]
-        made, name, _ = yield from self._caller.assign(code, [])
-        if made is None and kind == "count":
-            code = f"sum(1 for _ in {result.name})"
-            made, name, _ = yield from self._caller.assign(code, [])
-        if made is None:
-            return result
-        return replace(
-            result,
-            name=name,
-            type=made.type.rpartition(".")[2],
-            repr=made.repr,
-            lines=(*result.lines, f"{name} = {code}"),
-        )
