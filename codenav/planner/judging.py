@@ -133,8 +133,8 @@ def certainty(result: Result, worth: float, goal: Goal) -> float:
     if worth < LEAST or is_barred(result, goal):
         return 0.0
     weights = _weights()["claim"]
-    own = _log_odds(worth)
-    rivals = crowd(Seen.of(result), own, ((seen, _log_odds(other)) for seen, other in goal.worths.items()))
+    own = log_odds(worth)
+    rivals = crowd(Seen.of(result), own, ((seen, log_odds(other)) for seen, other in goal.worths.items()))
     tried = len({seen.shown for seen in goal.worths}) / MANY
     return _logistic(weights["bias"] + weights["worth"] * own + weights["crowd"] * rivals + weights["tried"] * tried)
 
@@ -178,7 +178,8 @@ def _logistic(score: float) -> float:
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, score))))
 
 
-def _log_odds(chance: float) -> float:
+def log_odds(chance: float) -> float:
+    """The logarithm of the odds."""
     return math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
 
 

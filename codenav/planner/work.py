@@ -7,10 +7,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 
-from codenav.actions import Action, Code, CodeObservation, CodeSummary, Done, Observation, Search, SearchObservation
+from codenav.actions import (
+    Action,
+    Code,
+    CodeObservation,
+    CodeSummary,
+    Done,
+    Guess,
+    Observation,
+    Search,
+    SearchObservation,
+)
 from codenav.blocks import BlockKind
 from codenav.execution import Variable
 from codenav.planner.answers import GAVE_UP, Steps, ended
@@ -20,6 +30,7 @@ from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
 from codenav.planner.guard import Guard
+from codenav.planner.guessing import Claim, guessed
 from codenav.planner.judging import (
     ENOUGH,
     FORM,
@@ -84,6 +95,7 @@ class Work:
         self._pool = Pool(self._caller, self._known, packages)
         self._maker = Maker(self._caller, self._pool)
         self._results: list[Result] = []
+        self._claims: list[Claim] = []
         self._began = time.monotonic()
 
     def steps(self) -> Steps:
@@ -135,7 +147,12 @@ class Work:
             else:
                 self._results.append(result)
                 before = goal
-        yield from ended(self._caller, self._results, failed)
+        yield from ended(self._caller, self._results, failed, self._guessed)
+
+    def _guessed(self, shown: Sequence[Result]) -> Generator[Action, Observation, Guess | None]:
+        """How sure the answer is that shows some of the results."""
+        told = guessed(self._caller, self._request, self.clauses, self._claims, self._results, shown, self._known)
+        return (yield from told)
 
     def _otherwise(self, before: Goal, goal: Goal) -> Making:
         """The clause again, with something else for the one before it; then both as one."""
@@ -238,7 +255,8 @@ class Work:
             return None
         if makes_files(best[1], goal) < 0 and (made := (yield from written(goal))) is not None:
             best = max(best, (self._maker.judged(made, goal), made), key=lambda pair: pair[0])
-        if certainty(best[1], best[0], goal) < ENOUGH:
+        chance = certainty(best[1], best[0], goal)
+        if chance < ENOUGH:
             why = doubt(best[1], goal)
             goal.fails(why)
             if shows_no_picture(best[1], goal):
@@ -248,7 +266,9 @@ class Work:
             goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
             return None
         result = yield from self._renewed(best[1], calls=self._caller.count - begun)
-        return (yield from reduced(self._caller, result, goal, self._known))
+        made = yield from reduced(self._caller, result, goal, self._known)
+        self._claims.append(Claim(goal, best[1], made, chance))
+        return made
 
     def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
         """The result, made anew where more `calls` were made than its own: they may have changed objects; or where what
