@@ -74,12 +74,12 @@ class Guess:
     @property
     def told(self) -> str:
         """One line: `a guess: 62 % likely; next best: 33 (14 %); unused: "from 0 to 33"`."""
-        told = [f"a guess: {self.chance:.0%} likely"]
+        told = [f"a guess: {100 * self.chance:.0f} % likely"]
         if self.others:
-            told.append("next best: " + ", ".join(f"{answer} ({chance:.0%})" for answer, chance in self.others))
+            told.append("next best: " + ", ".join(f"{answer} ({100 * chance:.0f} %)" for answer, chance in self.others))
         if self.unused:
             told.append("unused: " + ", ".join(f'"{piece}"' for piece in self.unused))
-        return "; ".join(told).replace("%", " %")
+        return "; ".join(told)
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""
@@ -103,6 +103,8 @@ class Done(Action):
     type: str = "done"
     guess: Guess | None = None
     """Set where the answer was chosen by its chance."""
+    hint: str = ""
+    """What a person may do next, where the agent gives up."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,8 @@ class DoneObservation(Observation):
     """The agent says that it could not do it; `text` is then why."""
     guess: Guess | None = None
     """As in `Done`. It stands in the record beside the answer, not in the step."""
+    hint: str = ""
+    """The same: where it gave up, what a person may do next."""
 
     @property
     def ok(self) -> bool:

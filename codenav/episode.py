@@ -266,7 +266,7 @@ class Episode:
     def _answered(self, step: Step) -> RunEnded:
         done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
         if done.gave_up:
-            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", exit_code=1)
+            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", hint=done.hint, exit_code=1)
         return RunEnded(Status.DONE, answer=step.observation.text, guess=done.guess, summary=self._summary())
 
     def _summary(self) -> Summary:

@@ -11,6 +11,8 @@ from codenav.planner.goals import Goal
 
 GAVE_UP = "FAILED: "
 """What an answer begins with that is none."""
+NEAREST = 5
+"""Callables that come near and are named where nothing was done."""
 Steps = Generator[Action, Observation, None]
 Guessing = Callable[[Sequence[Result]], Generator[Action, Observation, Guess | None]]
 
@@ -21,8 +23,10 @@ def ended(caller: Caller, results: Sequence[Result], failed: Sequence[Goal], gue
     `failed` are those that nothing was found for, `guessed` says how sure an answer is that shows some of the results.
     """
     undone = "\n".join(goal.told() for goal in failed)
+    near = list(dict.fromkeys(one for goal in failed for one in goal.nearest))[:NEAREST]
+    hint = f"the words of what is meant, if it is one of these: {'; '.join(near)}" if near else ""
     if not results:
-        yield Done(GAVE_UP + (undone or "the request says nothing that could be looked for"))
+        yield Done(GAVE_UP + (undone or "the request says nothing that could be looked for"), hint=hint)
         return
     kept = list(results)
     shown: list[Result] = []
@@ -39,12 +43,13 @@ def ended(caller: Caller, results: Sequence[Result], failed: Sequence[Goal], gue
             answers.append(told)
     if not shown or shown[-1] is not kept[-1]:
         silent = f"what came out says nothing of itself: {kept[-1].repr}"
-        yield Done(GAVE_UP + "\n".join(filter(None, [undone, silent])))
+        yield Done(GAVE_UP + "\n".join(filter(None, [undone, silent])), hint=hint)
         return
     answer = "\n".join(answers)
     guess = None if failed else (yield from guessed(claimed))
     yield CodeSummary(script(kept, shown))
-    yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer, guess=guess)
+    answer = f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer
+    yield Done(answer, guess=guess, hint=hint)
 
 
 def finals(results: Sequence[Result]) -> list[Result]:

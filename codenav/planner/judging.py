@@ -191,7 +191,8 @@ def doubt(result: Result, goal: Goal) -> str:
     if goal.clause.asks_whether and result.type not in ("bool", "bool_"):
         return f"{call} does not answer yes or no"
     if shows_no_picture(result, goal):
-        return f"nothing that fits draws: {call} gives {result.type} objects"
+        left = ", ".join(goal.meaning.left(result.calls))
+        return f"{call} gives a {result.type} and no picture" + (f", and leaves {left} unexplained" if left else "")
     if result.nothing or result.opaque or result.echo:
         return f"{call} gives {result.repr}"
     left = ", ".join(goal.meaning.left(result.calls)) or "too much"

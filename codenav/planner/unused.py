@@ -67,7 +67,7 @@ def _is_neutral(word: str, known: Language) -> bool:
     """Whether a word says nothing that a call could stand for."""
     if re.fullmatch(known.patterns["picturing"], word):
         return False
-    return len(word) < 2 or word in known.stop | known.empty_verbs | known.making | known.weak
+    return len(word) < 2 or word in known.stop | known.empty_verbs | known.making | known.weak | {*known.joins}
 
 
 class _Reader:
@@ -117,7 +117,7 @@ class _Reader:
             return True
         word = text.lower().removesuffix("'s").removesuffix("’s")
         if word in self._beside:
-            return True
+            return None if word in self._known.stop else True
         if word in self._known.asking:
             return self._reduced or self._stands(word) or (None if word in self._known.stop else False)
         told = [piece for piece in word.split("-") if not _is_neutral(piece, self._known)]

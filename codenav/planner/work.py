@@ -23,7 +23,7 @@ from codenav.actions import (
 )
 from codenav.blocks import BlockKind
 from codenav.execution import Variable
-from codenav.planner.answers import GAVE_UP, Steps, ended
+from codenav.planner.answers import GAVE_UP, NEAREST, Steps, ended
 from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
 from codenav.planner.evidence import is_moment, is_tally, makes_files
 from codenav.planner.filled import Filled
@@ -66,7 +66,6 @@ TALLY, CHANGES, LITERALLY = 0.15, 0.3, 0.15
 that is named by words just as they stand in the clause."""
 OTHERS = 3
 """Other results of a clause that are tried, where the next one cannot go on."""
-NEAREST = 5
 SHOWN = 10
 """Places that are named of what was asked for by name."""
 KEYED = 0.5
