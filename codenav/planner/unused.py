@@ -127,6 +127,10 @@ class _Reader:
         """Whether a call or what came out has to do with a word."""
         if any(self._explains(word, call) for call in self._calls.values()):
             return True
+        sign = self._known.spelled(word)
+        if isinstance(sign, str) and any(sign in result.repr for result in self._results):
+            # `with dashes`
+            return True
         shown = (part for result in self._results for part in parts(f"{result.type} {result.repr[:SHOWN]}"))
         return any(likeness(word, part) == 1 for part in shown)
 

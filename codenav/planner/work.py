@@ -25,7 +25,7 @@ from codenav.blocks import BlockKind
 from codenav.execution import Variable
 from codenav.planner.answers import GAVE_UP, NEAREST, Steps, ended
 from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
-from codenav.planner.evidence import is_moment, is_tally, makes_files
+from codenav.planner.evidence import is_moment, is_tally, makes_files, unused
 from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
@@ -257,9 +257,9 @@ class Work:
         chance = certainty(best[1], best[0], goal)
         if chance < ENOUGH:
             why = doubt(best[1], goal)
-            goal.fails(why)
-            if shows_no_picture(best[1], goal):
-                goal.why = why
+            # What the best one leaves out says more than what another call has raised.
+            leaves = unused(best[1], goal) or shows_no_picture(best[1], goal)
+            goal.why = why if leaves else goal.why or why
             return None
         if goal.earlier and goal.clause.refers_back and not best[1].linked:
             goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
