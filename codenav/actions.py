@@ -92,10 +92,50 @@ class Ask(Action):
 
 
 @dataclass(frozen=True)
+class Guess:
+    """How sure an answer is that was chosen among others, and what was not used for it."""
+
+    chance: float
+    """How likely it is right, 0 to 1, as a fitted model says."""
+    others: Sequence[tuple[str, float]] = ()
+    """The next best answers that differ, each in one line with its chance on the same scale; best first."""
+    unused: Sequence[str] = ()
+    """Pieces of the request that nothing was done with, as they stand there."""
+
+    @property
+    def told(self) -> str:
+        """One line: `a guess: 62 % likely; next best: 33 (14 %); unused: "from 0 to 33"`."""
+        told = [f"a guess: {100 * self.chance:.0f} % likely"]
+        if self.others:
+            told.append("next best: " + ", ".join(f"{answer} ({100 * chance:.0f} %)" for answer, chance in self.others))
+        if self.unused:
+            told.append("unused: " + ", ".join(f'"{piece}"' for piece in self.unused))
+        return "; ".join(told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "chance": round(self.chance, 3),
+            "others": [{"answer": answer, "chance": round(chance, 3)} for answer, chance in self.others],
+            "unused": list(self.unused),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guess:
+        """The inverse of `to_dict`."""
+        others = tuple((one["answer"], one["chance"]) for one in data["others"])
+        return cls(data["chance"], others, tuple(data["unused"]))
+
+
+@dataclass(frozen=True)
 class Done(Action):
     """The answer to the request; ends the episode."""
 
     type: str = "done"
+    guess: Guess | None = None
+    """Set where the answer was chosen by its chance."""
+    hint: str = ""
+    """What a person may do next, where the agent gives up."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +231,10 @@ class DoneObservation(Observation):
 
     gave_up: bool = False
     """The agent says that it could not do it; `text` is then why."""
+    guess: Guess | None = None
+    """As in `Done`. It stands in the record beside the answer, not in the step."""
+    hint: str = ""
+    """The same: where it gave up, what a person may do next."""
 
     @property
     def ok(self) -> bool:

@@ -171,6 +171,7 @@ class Episode:
             request=self.request,
             status=end.status,
             answer=end.answer,
+            guess=end.guess,
             summary=end.summary,
             steps=tuple(self.steps),
             tries=tuple(self.tries),
@@ -298,10 +299,10 @@ class Episode:
         )
 
     def _answered(self, step: Step) -> RunEnded:
-        gave_up = isinstance(step.observation, DoneObservation) and step.observation.gave_up
-        if gave_up:
-            return RunEnded(Status.FAILED, reason=step.observation.text or "the agent gave up", exit_code=1)
-        return RunEnded(Status.DONE, answer=step.observation.text, summary=self._summary())
+        done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
+        if done.gave_up:
+            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", hint=done.hint, exit_code=1)
+        return RunEnded(Status.DONE, answer=step.observation.text, guess=done.guess, summary=self._summary())
 
     def _summary(self) -> Summary:
         """The agent's last code summary, else the steps that ended ok, replayed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from codenav.actions import Action, Step, Summary, action_from
+from codenav.actions import Action, Guess, Step, Summary, action_from
 from codenav.limits import Limits
 from codenav.usage import Usage
 
@@ -191,6 +191,8 @@ class RunEnded(Event):
     """Why it is not `done`: one sentence."""
     hint: str = ""
     exit_code: int = 0
+    guess: Guess | None = None
+    """How sure the answer is, where the agent says so."""
 
     def to_dict(self) -> dict[str, Any]:
         """One line of a record."""
@@ -198,6 +200,7 @@ class RunEnded(Event):
             "event": self.name,
             "status": self.status.value,
             "answer": self.answer,
+            "guess": self.guess.to_dict() if self.guess else None,
             "summary": self.summary.to_dict(),
             "usage": self.usage.to_dict(),
             "seconds": round(self.seconds, 3),

@@ -177,6 +177,8 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
             say(line.text, err=True)
         say(steps.spent(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
+    if result.guess:
+        say(result.guess.told, err=True)
     # What the run was for stands last, where the eye is.
     if result.answer:
         say(result.answer)

@@ -33,6 +33,8 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     if result.answer:
         yield Line("")
         yield Line(f"Answer   {neutral(result.answer)}")
+    if result.guess:
+        yield Line(neutral(f"Guess    {result.guess.told.removeprefix('a guess: ')}"))
     if result.summary.code:
         verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
         yield Line(f"Summary  {neutral(verdict)}")

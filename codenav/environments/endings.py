@@ -74,7 +74,7 @@ class DoneEnvironment:
 
     def respond(self, action: Action, *, timeout: float | None = None) -> DoneObservation:
         """End the episode."""
-        answer = action.content.strip()
+        answer, done = action.content.strip(), action if isinstance(action, Done) else Done("")
         if answer.upper().startswith(GAVE_UP):
-            return DoneObservation(answer[len(GAVE_UP) :].strip(), gave_up=True)
-        return DoneObservation(answer)
+            return DoneObservation(answer[len(GAVE_UP) :].strip(), gave_up=True, hint=done.hint)
+        return DoneObservation(answer, guess=done.guess)

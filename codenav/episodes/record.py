@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Step, Summary
+from codenav.actions import Guess, Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError
@@ -62,6 +62,8 @@ class EpisodeResult:
     """The action that was being carried out when the run ended or its process died; while it runs, the one now."""
     notices: Sequence[str] = ()
     """What a person should know and the agent need not: a retry, a damaged line of the record."""
+    guess: Guess | None = None
+    """How sure the answer is, where the agent says so: the planner does."""
     folder: Path | None = None
     """Where the record lies; None where nothing was recorded. Not part of the document."""
     format: int = FORMAT
@@ -79,6 +81,7 @@ class EpisodeResult:
             "request": self.request,
             "status": self.status.value,
             "answer": self.answer,
+            "guess": self.guess.to_dict() if self.guess else None,
             "summary": self.summary.to_dict(),
             "steps": [step.to_dict() for step in self.steps],
             "usage": self.usage.to_dict(),
@@ -248,6 +251,7 @@ def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
         result,
         status=Status(end["status"]),
         answer=end["answer"],
+        guess=Guess.from_dict(end["guess"]) if end.get("guess") else None,
         summary=Summary(**end["summary"]),
         usage=Usage.from_dict(end["usage"]),
         seconds=end["seconds"],

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
-from codenav.actions import Action, CodeObservation, CodeSummary, Done, Observation, Try
+from codenav.actions import Action, CodeObservation, CodeSummary, Done, Guess, Observation, Try
 from codenav.planner.calls import OPAQUE, Caller, Result
 from codenav.planner.goals import Goal
 
 GAVE_UP = "FAILED: "
 """What an answer begins with that is none."""
+NEAREST = 5
+"""Callables that come near and are named where nothing was done."""
 Steps = Generator[Action, Observation, None]
+Guessing = Callable[[Sequence[Result]], Generator[Action, Observation, Guess | None]]
 
 
-def ended(caller: Caller, results: Sequence[Result], failed: Sequence[Goal]) -> Steps:
-    """The answers of all clauses, or why there are none; `failed` are those that nothing was found for."""
+def ended(caller: Caller, results: Sequence[Result], failed: Sequence[Goal], guessed: Guessing) -> Steps:
+    """The answers of all clauses, or why there are none.
+
+    `failed` are those that nothing was found for, `guessed` says how sure an answer is that shows some of the results.
+    """
     undone = "\n".join(goal.told() for goal in failed)
+    near = list(dict.fromkeys(one for goal in failed for one in goal.nearest))[:NEAREST]
+    hint = f"the words of what is meant, if it is one of these: {'; '.join(near)}" if near else ""
     if not results:
-        yield Done(GAVE_UP + (undone or "the request says nothing that could be looked for"))
+        yield Done(GAVE_UP + (undone or "the request says nothing that could be looked for"), hint=hint)
         return
     kept = list(results)
     shown: list[Result] = []
+    claimed: list[Result] = []
     answers: list[str] = []
     for one in finals(results):
         place = next(number for number, other in enumerate(kept) if other is one)
@@ -30,14 +39,17 @@ def ended(caller: Caller, results: Sequence[Result], failed: Sequence[Goal]) -> 
         told = yield from _answer(kept[place])
         if told:
             shown.append(kept[place])
+            claimed.append(one)
             answers.append(told)
     if not shown or shown[-1] is not kept[-1]:
         silent = f"what came out says nothing of itself: {kept[-1].repr}"
-        yield Done(GAVE_UP + "\n".join(filter(None, [undone, silent])))
+        yield Done(GAVE_UP + "\n".join(filter(None, [undone, silent])), hint=hint)
         return
     answer = "\n".join(answers)
+    guess = None if failed else (yield from guessed(claimed))
     yield CodeSummary(script(kept, shown))
-    yield Done(f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer)
+    answer = f"{GAVE_UP}{undone}\nDone until then: {answer}" if failed else answer
+    yield Done(answer, guess=guess, hint=hint)
 
 
 def finals(results: Sequence[Result]) -> list[Result]:

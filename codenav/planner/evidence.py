@@ -365,6 +365,8 @@ def tells(result: Result) -> bool:
     return any(piece not in given and _NO_LETTER.sub("", piece).lower() not in plain for piece in shown)
 
 
+_COUNTS_EACH = re.compile(r"[^{]*\{(?:'[^']*'|\"[^\"]*\"|\([^()]*\)|[^:'\",]+): \d+[,}]")
+"""A mapping to whole numbers."""
 UNNAMED = -0.25
 """How well a number that no name says to be a count answers how many there are."""
 
@@ -375,14 +377,16 @@ def meets_criterion(result: Result, goal: Goal, known: Language) -> float:
     if not wanted or wanted not in goal.meaning.words or wanted in met_beside(result):
         return 0
     counts = known.asks(goal.clause.bare) == "count"
-    if counts and result.echo:
+    if counts and (result.echo or _COUNTS_EACH.match(result.repr)):
+        # How many each one has is not how many there are.
         return -1
     if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
         # `How many seconds long is it?` asks for a measure; names of calls need not say the unit.
         last = result.calls[-1]
         measures = counts and is_number(result) and last.module != "builtins"
         return 0 if measures and is_tally(last) else UNNAMED if measures else -1
-    return int(not counts)
+    # What an object can be gone through for is no measure.
+    return int(not counts and not (result.opaque or result.as_text))
 
 
 def criterion(clause: Clause, known: Language) -> str:

@@ -112,12 +112,9 @@ class Goal:
         self.why = self.why or why
 
     def told(self) -> str:
-        """The clause, why nothing was done, and what comes near."""
+        """The clause, and why nothing was done."""
         why = self.why if self.top > MEANT or not self.nearest else ""
-        lines = [f"“{' '.join(self.clause.text.split())}”: {why or 'no callable that was found explains it'}"]
-        if self.nearest:
-            lines.append("Nearest: " + "; ".join(self.nearest))
-        return "\n".join(lines)
+        return f"“{' '.join(self.clause.text.split())}”: {why or 'no callable that was found explains it'}"
 
 
 def shape(item: Callable_) -> str:

@@ -24,7 +24,7 @@ from codenav.planner.evidence import (
 from codenav.planner.filling import is_asked_for
 from codenav.planner.goals import Goal, Seen, shape
 from codenav.planner.survey import Callable_
-from codenav.planner.words import Language
+from codenav.planner.words import Language, likeness, parts
 from codenav.planner.writing import Value, fit, is_in_name
 
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
@@ -130,22 +130,38 @@ def judged(result: Result, goal: Goal, known: Language) -> float:
 def certainty(result: Result, worth: float, goal: Goal) -> float:
     """How likely the best result is right, 0 to 1, seen beside the others: how many are as likely, and how many there
     are."""
-    share = goal.meaning.share(result.calls, met_beside(result))
-    unexplained = share < EXPLAINED and not any(map(is_main, result.calls))
-    if (
-        worth < LEAST
-        or unused(result, goal)
-        or makes_files(result, goal) < 0
-        or unexplained
-        or misses_aim(result, goal)
-    ):
-        # With something left out, or next to nothing said by what was called, none of the fitted requests was right.
+    if worth < LEAST or is_barred(result, goal):
         return 0.0
     weights = _weights()["claim"]
-    own = _log_odds(worth)
-    rivals = crowd(Seen.of(result), own, ((seen, _log_odds(other)) for seen, other in goal.worths.items()))
+    own = log_odds(worth)
+    rivals = crowd(Seen.of(result), own, ((seen, log_odds(other)) for seen, other in goal.worths.items()))
     tried = len({seen.shown for seen in goal.worths}) / MANY
     return _logistic(weights["bias"] + weights["worth"] * own + weights["crowd"] * rivals + weights["tried"] * tried)
+
+
+def is_barred(result: Result, goal: Goal) -> bool:
+    """Whether a result is never claimed: with something left out, or next to nothing said by what was called, none of
+    the fitted requests was right."""
+    share = goal.meaning.share(result.calls, met_beside(result))
+    return bool(
+        unused(result, goal)
+        or makes_files(result, goal) < 0
+        or (share < EXPLAINED and not any(map(is_main, result.calls)))
+        or misses_aim(result, goal)
+        or shows_no_picture(result, goal)
+    )
+
+
+def shows_no_picture(result: Result, goal: Goal) -> bool:
+    """Whether a picture is asked for, and what came out is an object that nothing has drawn."""
+    verb = goal.meaning.words[0] if goal.meaning.words else ""
+    if not re.fullmatch(goal.clause.known.patterns["picturing"], verb):
+        return False
+    own = [part for call in result.calls for part in parts(f"{call.expression} {call.name}")]
+    # A graph that the clause names draws nothing, though `graph` may mean a plot elsewhere.
+    draws = [part for part in own if not any(likeness(part, word) == 1 for word in goal.meaning.words[1:])]
+    drawn = any(goal.clause.known.likeness(verb, part) for part in draws)
+    return not drawn and not result.files and (result.opaque or result.as_text)
 
 
 def crowd(best: Seen, own: float, others: Iterable[tuple[Seen, float]]) -> float:
@@ -162,7 +178,8 @@ def _logistic(score: float) -> float:
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, score))))
 
 
-def _log_odds(chance: float) -> float:
+def log_odds(chance: float) -> float:
+    """The logarithm of the odds."""
     return math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
 
 
@@ -173,6 +190,9 @@ def doubt(result: Result, goal: Goal) -> str:
         return f"no call that fits takes {min(value.code for value in left_out)}"
     if goal.clause.asks_whether and result.type not in ("bool", "bool_"):
         return f"{call} does not answer yes or no"
+    if shows_no_picture(result, goal):
+        left = ", ".join(goal.meaning.left(result.calls))
+        return f"{call} gives a {result.type} and no picture" + (f", and leaves {left} unexplained" if left else "")
     if result.nothing or result.opaque or result.echo:
         return f"{call} gives {result.repr}"
     left = ", ".join(goal.meaning.left(result.calls)) or "too much"

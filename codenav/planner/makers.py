@@ -73,8 +73,10 @@ def makers(
         makes = any(part in MAKERS for part in parts(item.name))
         in_words = item.name in mentioned
         form = max((reads(item, value) for value in literals[:2]), default=0)
+        # `the karate club graph` is that one, and no empty graph as in an example.
+        whole = len(meaning.words) > 1 and set(meaning.words) <= set(parts(item.name))
         worth = 2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + 0.5 * in_words + 0.5 * item.shown
-        options.append((worth + READS * form, item))
+        options.append((worth + READS * form + MADE_SO * whole, item))
     options.sort(key=lambda option: -option[0])
     return [item for worth, item in options if worth > 0.4]
 

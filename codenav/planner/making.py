@@ -11,10 +11,12 @@ from types import MappingProxyType
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
 from codenav.planner.calls import Call, Caller, Making, Result, reason, written
+from codenav.planner.evidence import unused
 from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags, type_words
 from codenav.planner.goals import Goal, shape
+from codenav.planner.idle import without_idle
 from codenav.planner.judging import SURE, judged
 from codenav.planner.makers import MAKERS, makers, named_by
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
@@ -52,6 +54,10 @@ class Maker:
             known = goal.judged[id(result)] = result, judged(result, goal, self._pool.known)
         return known[1]
 
+    def sure(self, result: Result, goal: Goal) -> bool:
+        """Whether nothing else has to be tried; what leaves a literal out is never claimed."""
+        return self.judged(result, goal) >= SURE and not unused(result, goal)
+
     def spent(self, goal: Goal) -> bool:
         """Whether enough was tried: for the clause, or for the callable of it that is tried."""
         count = self._caller.count
@@ -84,8 +90,9 @@ class Maker:
             if done is None:
                 failed += [] if filled.missing else [filled]
                 continue
+            done = (yield from without_idle(self, done, item, filled, goal, values)) or done
             found.append(done)
-            if self.judged(done, goal) >= SURE:
+            if self.sure(done, goal):
                 return found
         plain = any(goal.wanted <= one.used and not (one.nothing or one.echo or one.guessed) for one in found)
         for filled in [] if plain else failed:
@@ -108,10 +115,11 @@ class Maker:
         for filled in fillings(item, [*without, *goal.constants], self._pool.classes, flags)[:ON]:
             if self.spent(goal):
                 return best
-            done = yield from self.with_(item, filled, goal, without, 1, owner)
+            made = yield from self.with_(item, filled, goal, without, 1, owner)
+            done = yield from without_idle(self, made, item, filled, goal, without, owner)
             if done is not None and (best is None or self.judged(done, goal) > self.judged(best, goal)):
                 best = done
-            if best is not None and self.judged(best, goal) >= SURE:
+            if best is not None and self.sure(best, goal):
                 # Another call might change what this one was made on.
                 return best
         return best

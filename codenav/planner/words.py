@@ -56,12 +56,12 @@ class Language:
     """Regular expressions, read without regard to case: `whether` begins what is answered with yes or no, `when` a
     question for a time, `amount` one for a number, `back` speaks of what came before, `result` names it; `spoken` and
     `only_spoken` (where there is no literal) are a preposition and a word that may be a value; `saving` and `saved` are
-    the words of a request to keep something, `target` stands before the name of what is to be written, `joining`
-    between the members of a list, `reaching` between the two of a pair that `away` begins, `without` before what is not
-    wanted; `towards`, `away` and `aside` are prepositions before what is to come out, what is there, and anything else,
-    and after `turning` comes what is there; `passing` are words that belong to the literal after them;
-    `question_after` begins a question that is joined to something; `where` asks for the place of a definition,
-    `question` are the words of such a question."""
+    the words of a request to keep something, `picturing` the one for a picture, `target` stands before the name of what
+    is to be written, `joining` between the members of a list, `reaching` between the two of a pair that `away` begins,
+    `without` before what is not wanted; `towards`, `away` and `aside` are prepositions before what is to come out, what
+    is there, and anything else, and after `turning` comes what is there; `passing` are words that belong to the literal
+    after them; `question_after` begins a question that is joined to something; `where` asks for the place of a
+    definition, `question` are the words of such a question."""
 
     @cached_property
     def asking(self) -> frozenset[str]:

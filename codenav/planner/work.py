@@ -5,10 +5,9 @@ Everything is a generator of actions that is sent their observations, so that it
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 
 from codenav.actions import (
@@ -17,6 +16,7 @@ from codenav.actions import (
     CodeObservation,
     CodeSummary,
     Done,
+    Guess,
     Observation,
     Search,
     SearchObservation,
@@ -24,18 +24,30 @@ from codenav.actions import (
 )
 from codenav.blocks import BlockKind
 from codenav.execution import Variable
-from codenav.planner.answers import GAVE_UP, Steps, ended
+from codenav.planner.answers import GAVE_UP, NEAREST, Steps, ended
 from codenav.planner.calls import CHANGING, Caller, Making, Result, changed_in, reason
-from codenav.planner.evidence import is_moment, is_tally, makes_files
+from codenav.planner.evidence import is_moment, is_tally, makes_files, unused
 from codenav.planner.filled import Filled
 from codenav.planner.finding import UNASKED, Described
 from codenav.planner.goals import Goal, shape
 from codenav.planner.guard import Guard
-from codenav.planner.judging import ENOUGH, FORM, GOOD, ILLUSTRATED, SURE, certainty, chooses, doubt, ranked, room_for
-from codenav.planner.literals import Kind
+from codenav.planner.guessing import Claim, guessed
+from codenav.planner.judging import (
+    ENOUGH,
+    FORM,
+    GOOD,
+    ILLUSTRATED,
+    certainty,
+    chooses,
+    doubt,
+    ranked,
+    room_for,
+    shows_no_picture,
+)
 from codenav.planner.making import Maker
 from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
+from codenav.planner.reducing import reduced
 from codenav.planner.saving import saved, written
 from codenav.planner.survey import Callable_
 from codenav.planner.words import Language, language, parts
@@ -55,14 +67,12 @@ TALLY, CHANGES, LITERALLY = 0.15, 0.3, 0.15
 that is named by words just as they stand in the clause."""
 OTHERS = 3
 """Other results of a clause that are tried, where the next one cannot go on."""
-NEAREST = 5
 SHOWN = 10
 """Places that are named of what was asked for by name."""
 KEYED = 0.5
 """Added for what looks a literal up in a dict, and for what is in an object that says nothing of itself."""
 HOLDING = ("dict", "list", "tuple")
 """Types of Python's own that may hold what offers more."""
-_NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
 DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
 
 
@@ -85,6 +95,7 @@ class Work:
         self._pool = Pool(self._caller, self._known, packages)
         self._maker = Maker(self._caller, self._pool)
         self._results: list[Result] = []
+        self._claims: list[Claim] = []
         self._began = time.monotonic()
 
     def steps(self) -> Steps:
@@ -136,7 +147,12 @@ class Work:
             else:
                 self._results.append(result)
                 before = goal
-        yield from ended(self._caller, self._results, failed)
+        yield from ended(self._caller, self._results, failed, self._guessed)
+
+    def _guessed(self, shown: Sequence[Result]) -> Generator[Action, Observation, Guess | None]:
+        """How sure the answer is that shows some of the results."""
+        told = guessed(self._caller, self._request, self.clauses, self._claims, self._results, shown, self._known)
+        return (yield from told)
 
     def _otherwise(self, before: Goal, goal: Goal) -> Making:
         """The clause again, with something else for the one before it; then both as one."""
@@ -231,7 +247,7 @@ class Work:
                     goal.keep(worth, made)
                 if best is None or worth > best[0]:
                     best = worth, made
-                if worth >= SURE:
+                if self._maker.sure(made, goal):
                     break
             if best is not None and best[0] >= GOOD:
                 break
@@ -239,14 +255,20 @@ class Work:
             return None
         if makes_files(best[1], goal) < 0 and (made := (yield from written(goal))) is not None:
             best = max(best, (self._maker.judged(made, goal), made), key=lambda pair: pair[0])
-        if certainty(best[1], best[0], goal) < ENOUGH:
-            goal.fails(doubt(best[1], goal))
+        chance = certainty(best[1], best[0], goal)
+        if chance < ENOUGH:
+            why = doubt(best[1], goal)
+            # What the best one leaves out says more than what another call has raised.
+            leaves = unused(best[1], goal) or shows_no_picture(best[1], goal)
+            goal.why = why if leaves else goal.why or why
             return None
         if goal.earlier and goal.clause.refers_back and not best[1].linked:
             goal.fails(f"no call that fits takes the {goal.earlier[0].type} from before")
             return None
         result = yield from self._renewed(best[1], calls=self._caller.count - begun)
-        return (yield from self._finished(result, goal))
+        made = yield from reduced(self._caller, result, goal, self._known)
+        self._claims.append(Claim(goal, best[1], made, chance))
+        return made
 
     def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
         """The result, made anew where more `calls` were made than its own: they may have changed objects; or where what
@@ -298,7 +320,7 @@ class Work:
             other = yield from self._extended(result, goal, EXTENDED)
             if self._maker.judged(other, goal) > self._maker.judged(best, goal):
                 best = other
-            if self._maker.judged(best, goal) >= SURE:
+            if self._maker.sure(best, goal):
                 break
         return best
 
@@ -312,7 +334,7 @@ class Work:
         silent = result.opaque and goal.last
         # Of a list only what the one thing in it offers.
         closed = result.builtin and result.type not in HOLDING
-        if not depth or closed or not (left or literals or silent) or worth >= SURE:
+        if not depth or closed or not (left or literals or silent) or self._maker.sure(result, goal):
             return result
         told = yield from self._caller.members(result)
         meaning = self._pool.meaning(left or goal.meaning.words)
@@ -349,41 +371,3 @@ class Work:
             if (found := self._maker.judged(more, goal)) > best[0]:
                 best = found, more
         return best[1]
-
-    def _finished(self, result: Result, goal: Goal) -> Generator[Action, Observation, Result]:
-        """What the clause asks of a collection: how many there are, or which is highest or lowest."""
-        kind = self._known.asks(goal.clause.bare)
-        if not kind or result.echo or result.type in ("int", "float", "str", "bool", "NoneType", "complex"):
-            return result
-        if kind == "count" and result.type == "tuple" and _NUMBERS.fullmatch(result.repr):
-            # `How many rows and columns?` are these.
-            return result
-        several = (literal for literal in goal.clause.literals if literal.kind is Kind.NUMBER)
-        if kind != "count" and any(literal.after in self._known.asking for literal in several):
-            # `the 3 most common`
-            return result
-        asked = [word for phrase in self._known.asked[kind] for word in phrase.split() if word in goal.meaning.words]
-        if kind != "count" and any(
-            goal.meaning.qualities(call)[word] >= 0.6 for call in result.calls for word in asked
-        ):
-            # `largest_component` has answered it.
-            return result
-        key = f", key={result.name}.get" if result.type in ("dict", "defaultdict", "Counter") else ""
-        code = {
-            "count": f"len({result.name})",
-            "most": f"max({result.name}{key})",
-            "least": f"min({result.name}{key})",
-        }[kind]
-        made, name, _ = yield from self._caller.assign(code, [])
-        if made is None and kind == "count":
-            code = f"sum(1 for _ in {result.name})"
-            made, name, _ = yield from self._caller.assign(code, [])
-        if made is None:
-            return result
-        return replace(
-            result,
-            name=name,
-            type=made.type.rpartition(".")[2],
-            repr=made.repr,
-            lines=(*result.lines, f"{name} = {code}"),
-        )

@@ -334,7 +334,7 @@ def test_the_command_line_says_that_it_is_no_model(shop: Path) -> None:
     assert ran.code == 0 and ran.out.startswith("True\nsummary: verified")
     assert "a planner does this, no language model" in ran.err
     ran = codenav("run", "Sell the fruit 'fig'", "--on", shop, "--model", "planner", "--json")
-    assert ran.code == 1 and "sell(fruit)" in ran.document["reason"] + ran.document["answer"]
+    assert ran.code == 1 and "sell(fruit)" in ran.document["hint"]
 
 
 def test_it_is_the_default_where_no_model_and_no_server_is_named(shop: Path) -> None:
@@ -361,7 +361,7 @@ def test_consent_to_run_without_isolation_is_enough(shop: Path, monkeypatch: pyt
 def test_a_bound_on_calls_ends_with_the_reason(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "ALL", 0)
     result = run("Compute the checksum of 'abc'", shop)
-    assert (result.status, result.exit_code) == ("failed", 1) and "checksum(data)" in result.reason
+    assert (result.status, result.exit_code) == ("failed", 1) and "checksum(data)" in result.hint
 
 
 def test_a_bound_on_steps_ends_it(shop: Path) -> None:
