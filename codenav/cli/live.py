@@ -43,8 +43,10 @@ class LiveLine:
         """What the run waits for; empty: nothing."""
         self._since = 0.0
         self._bytes = 0
-        self._drawn = self._open = False
-        """The line is on the terminal; a line of the model's text is not ended."""
+        self._drawn = ""
+        """The line as it is on the terminal."""
+        self._open = False
+        """A line of the model's text is not ended."""
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._ticker: threading.Thread | None = None
@@ -107,15 +109,17 @@ class LiveLine:
         tokens = f", {-(-self._bytes // 4):,} tokens" if self._bytes else ""
         line = neutral(f"… {self._what}  {seconds:.0f} s{tokens}").replace("\n", " ")
         width = shutil.get_terminal_size().columns - 1
-        self._print(ERASE + (line if len(line) <= width else line[: width - 1] + "…"))
-        self._drawn = True
+        line = line if len(line) <= width else line[: width - 1] + "…"
+        if line != self._drawn:
+            self._print(ERASE + line)
+        self._drawn = line
 
     def _erase(self) -> None:
         if self._open:
             self._print("\n")
         elif self._drawn:
             self._print(ERASE)
-        self._drawn = self._open = False
+        self._drawn, self._open = "", False
 
     def _write(self, text: str, *, begins: bool) -> None:
         """The model's text as it streams. It is data: escapes in it steer nothing."""
