@@ -107,9 +107,10 @@ class LiveLine:
     def _draw(self, seconds: float) -> None:
         # A quarter of the bytes, as everywhere where a server has not counted yet.
         tokens = f", {-(-self._bytes // 4):,} tokens" if self._bytes else ""
-        line = neutral(f"… {self._what}  {seconds:.0f} s{tokens}").replace("\n", " ")
-        width = shutil.get_terminal_size().columns - 1
-        line = line if len(line) <= width else line[: width - 1] + "…"
+        numbers = f"  {seconds:.0f} s{tokens}"
+        what = neutral(f"… {self._what}").replace("\n", " ")
+        room = max(8, shutil.get_terminal_size().columns - 1 - len(numbers))
+        line = (what if len(what) <= room else what[: room - 1] + "…") + numbers
         if line != self._drawn:
             self._print(ERASE + line)
         self._drawn = line

@@ -385,7 +385,8 @@ def test_no_splice_of_tags_raises() -> None:
     "unit",
     ["<content>", "</content>", "</content", "<type>code</type><content>", "<type>code</type>\n<content>\n", "<type>",
      "<think>", "<thought>", "</", "< ", "'\\", '"""&lt;', "``` \n", "<type>code</type><content>a</content>",
-     "<type>code</type>x<thought><content>", "&lt;'", "</ ", "\n "],
+     "<type>code</type>x<thought><content>", "&lt;'", "</ ", "\n ",
+     '{"a":', "\n{", "<tool_call>{", "<action type=code>", "```python\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("head", ["", "<type>code</type>\n<content>\n"])
 def test_a_megabyte_of_one_thing_is_read_in_linear_time(head: str, unit: str) -> None:
