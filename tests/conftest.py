@@ -13,7 +13,7 @@ from chat_server import ChatServer
 # A shell starts what runs in the background with it ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["elasticsearch_server", "docker_engine"]
+pytest_plugins = ["elasticsearch_server", "docker_engine", "local_model"]
 
 ALONE = {"cli", "docs", "end_to_end"}
 """Folders whose tests take seconds each and share next to nothing."""
@@ -44,6 +44,8 @@ def _group(item: pytest.Item) -> str:
         return f"docker {item.path.name}"
     if fixtures & {"elasticsearch", "elasticsearch_secured"}:
         return "elasticsearch"
+    if fixtures & {"terse_model", "endless_model"}:
+        return "local model"
     if item.path.parent.name in ALONE:
         return ""
     return f"{item.path.name} {backend}".strip()

@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Mapping
 
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction
-from codenav.agents.tags import Found, find_actions, prose, visible
+from codenav.agents.plain import find_plain
+from codenav.agents.tags import Found, find_actions
 
 _SYNONYMS = {
     "search": ("es_search", "search_code", "code_search", "retrieve", "retrieval", "query", "find"),
@@ -44,11 +45,11 @@ def parse(text: str, actions: Mapping[str, type[Action]], *, truncated: bool = F
     holds other actions, the last of those counts: the answer was written before their results were there. Where
     none is complete, the end of the text closes the last one, except where `truncated` says that the server cut it.
 
-    An answer without tags that ends with its only ```python block is read as `code`.
+    An answer without our tags is read by `find_plain`.
     """
-    found = find_actions(text)
+    found = find_actions(text) or [item for item in find_plain(text) if item.type != "code" or Code.type in actions]
     if not found:
-        return _untagged(text, actions, truncated)
+        return _invalid("truncated" if truncated else "no_action", actions)
     whole = [item for item in found if item.closed]
     if not whole and truncated:
         return _invalid("truncated", actions, type_=_known(found[-1].type, actions))
@@ -77,19 +78,6 @@ def _known(written: str, actions: Mapping[str, type[Action]]) -> str:
         return name
     meant = _TYPE_OF.get(name, "")
     return meant if meant in actions else ""
-
-
-def _untagged(text: str, actions: Mapping[str, type[Action]], truncated: bool) -> Action | InvalidAction:
-    shown = visible(text)
-    if truncated:
-        return _invalid("truncated", actions)
-    opening = _FENCE.search(shown)
-    alone = shown.count("```") == 2 and shown.endswith("\n```") and "<type>" not in shown
-    if Code.type in actions and opening and alone:
-        code = shown[opening.end() : -4]
-        if opening["language"].lower() in ("python", "py", "python3") and code.strip():
-            return actions[Code.type](content=code, thought=prose(shown[: opening.start()]))
-    return _invalid("no_action", actions)
 
 
 def _clean(content: str, kind: type[Action]) -> str:

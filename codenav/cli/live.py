@@ -47,8 +47,10 @@ class LiveLine:
         """What the run waits for; empty: nothing."""
         self._since = 0.0
         self._bytes = self._calls = 0
-        self._drawn = self._open = False
-        """The line is on the terminal; a line of the model's text is not ended."""
+        self._drawn = ""
+        """The line as it is on the terminal."""
+        self._open = False
+        """A line of the model's text is not ended."""
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._ticker: threading.Thread | None = None
@@ -116,17 +118,20 @@ class LiveLine:
     def _draw(self, seconds: float) -> None:
         # A quarter of the bytes, as everywhere where a server has not counted yet.
         done = f", {-(-self._bytes // 4):,} tokens" if self._bytes else f", {self._calls} calls" if self._calls else ""
-        line = neutral(f"… {self._what}  {seconds:.0f} s{done}").replace("\n", " ")
-        width = shutil.get_terminal_size().columns - 1
-        self._print(ERASE + (line if len(line) <= width else line[: width - 1] + "…"))
-        self._drawn = True
+        numbers = f"  {seconds:.0f} s{done}"
+        what = neutral(f"… {self._what}").replace("\n", " ")
+        room = max(8, shutil.get_terminal_size().columns - 1 - len(numbers))
+        line = (what if len(what) <= room else what[: room - 1] + "…") + numbers
+        if line != self._drawn:
+            self._print(ERASE + line)
+        self._drawn = line
 
     def _erase(self) -> None:
         if self._open:
             self._print("\n")
         elif self._drawn:
             self._print(ERASE)
-        self._drawn = self._open = False
+        self._drawn, self._open = "", False
 
     def _write(self, text: str, *, begins: bool) -> None:
         """The model's text as it streams. It is data: escapes in it steer nothing."""

@@ -10,7 +10,7 @@ import pytest
 from codenav.actions import Action, Code, Done, InvalidAction, Observation, Search, Step, Unreadable
 from codenav.agents import CodeNavAgent
 from codenav.agents.history import History
-from codenav.errors import ContextOverflow, ModelRefused, UsageError
+from codenav.errors import ContextOverflow, ModelFailed, ModelRefused, UsageError
 from codenav.messages import Completion, Message
 from codenav.usage import Usage, estimate_tokens
 
@@ -163,6 +163,80 @@ def test_an_overflow_is_survived_and_the_next_call_starts_where_it_ended(tmp_pat
     agent.act([*played, Step(11, Code("y"), Observation("z"))])
     assert len(model.sent) == calls + 1
     assert model.sent[-1][: len(model.sent[-2])] == model.sent[-2]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_after_one_overflow_no_conversation_is_sent_that_must_overflow_again(tmp_path: Path, told: bool) -> None:
+    model = small(6000, told=told)
+    agent = briefed(model, tmp_path)
+    played = steps(*("x" * 8000 for _ in range(20)))
+    for count in range(1, 21):
+        agent.act(played[:count])
+    fits = [sum(estimate_tokens(message.content) for message in sent) <= 6000 for sent in model.sent]
+    assert fits.count(False) == 1
+
+
+def test_a_tokenizer_that_makes_twice_as_many_tokens_is_reckoned_with(tmp_path: Path) -> None:
+    def answer(messages: Sequence[Message]) -> Completion:
+        used = 2 * sum(estimate_tokens(message.content) for message in messages)
+        if used > 6000:
+            raise ContextOverflow("too long", limit=6000, prompt_tokens=used)
+        return Completion("<type>done</type><content>ok</content>")
+
+    model = Plays(answer)
+    agent = briefed(model, tmp_path)
+    played = steps(*("x" * 4000 for _ in range(20)))
+    for count in range(1, 21):
+        agent.act(played[:count])
+    assert len(model.sent) == 21
+
+
+def test_what_a_cut_left_out_is_told_once(tmp_path: Path) -> None:
+    told: list[str] = []
+    agent = CodeNavAgent(small(6000), prompts=tmp_path, notice=told.append)
+    briefed(small(1), tmp_path)
+    agent.brief("How many?", description="", environments=[Place(Search), Place(Code), Place(Done)])
+    played = steps(*("x" * 8000 for _ in range(20)))
+    for count in range(1, 21):
+        agent.act(played[:count])
+    assert told == [
+        "the conversation is too long for plays: the result of 1 step is left out of what it is shown, and older ones "
+        "from now on where they must be"
+    ]
+
+
+def test_the_cost_of_a_refused_conversation_counts(tmp_path: Path) -> None:
+    def answer(messages: Sequence[Message]) -> Completion:
+        if len(model.sent) == 1:
+            error = ContextOverflow("too long")
+            error.partial = Completion("", Usage(requests=1))
+            raise error
+        return Completion("<type>done</type><content>ok</content>", Usage(requests=1, input_tokens=9))
+
+    model = Plays(answer)
+    usage = briefed(model, tmp_path).act(steps("x" * 8000, "y", "z")).usage
+    assert (usage.requests, usage.input_tokens) == (2, 9)
+
+
+DOUBT = "the server says that it read 10 tokens of a prompt of about 2,000"
+
+
+def test_a_doubt_is_an_error_only_where_the_first_answer_is_no_action(tmp_path: Path) -> None:
+    agent = briefed(says("I would search.", doubt=DOUBT), tmp_path)
+    with pytest.raises(
+        ModelFailed, match="10 tokens of a prompt of about 2,000, and its answer is no action"
+    ) as caught:
+        agent.act([])
+    assert "docs/models.md" in caught.value.hint
+    assert caught.value.partial is not None and caught.value.partial.text == "I would search."
+
+
+def test_a_doubt_about_valid_actions_is_none(tmp_path: Path) -> None:
+    answers = iter(["<type>code</type><content>x</content>", "hm"])
+    agent = briefed(Plays(lambda messages: Completion(next(answers), doubt=DOUBT)), tmp_path)
+    first = agent.act([])
+    assert first.action == Code("x")
+    assert agent.act([Step(1, first.action, Observation("1"))]).invalid is not None
 
 
 def test_an_overflow_that_no_cut_helps_goes_up_after_a_few_calls(tmp_path: Path) -> None:

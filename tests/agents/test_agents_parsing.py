@@ -189,13 +189,52 @@ READ: list[tuple[str, str, Action]] = [
     ("a code block alone", "```python\nx = 1\n```", Code("x = 1")),
     ("a thought and a code block", "<thought>w</thought>\n```python\nx = 1\n```\n", Code("x = 1", "w")),
     ("prose that ends with a code block", "I count them.\n\n```python\nx = 1\n```", Code("x = 1", "I count them.")),
+    ("a sentence behind it", "Use this:\n```python\nx\n```\nThis prints the area.", Code("x", "Use this:")),
+    # Forms of other agents.
+    ("an object", '{"thought": "w", "type": "code", "content": "x = 1\\ny = 2"}', Code("x = 1\ny = 2", "w")),
+    ("an object with line ends in its text", '{"type": "code", "content": "x = 1\ny = 2"}', Code("x = 1\ny = 2")),
+    ("an object in a fence", '```json\n{\n "type": "search",\n "content": "q"\n}\n```', Search("q")),
+    ("prose, then an object", 'I look.\n{"type": "search", "content": ["a", "b"]}', Search("a\nb", "I look.")),
+    ("an object with a number", '{"type": "done", "content": 42}', Done("42")),
+    ("two objects", '{"type": "code", "content": "a"}\n{"type": "done", "content": "3"}', Code("a")),
+    (
+        "a tool call",
+        '<tool_call>\n{"name": "search", "arguments": {"query": "mean"}}\n</tool_call>',
+        Search("mean"),
+    ),
+    (
+        "a tool call with prose and a thought",
+        'Now.\n<tool_call>{"name": "execute", "arguments": {"thought": "w", "code": "x = 1"}}</tool_call>',
+        Code("x = 1", "w"),
+    ),
+    ("a tool call left open", '<tool_call>{"name": "final_answer", "arguments": "{\\"answer\\": 4}"}', Done("4")),
+    ("a tool call of our keys", '<tool_call>{"name": "code", "arguments": {"content": "x"}}</tool_call>', Code("x")),
+    ("the type as an attribute", '<action type="code">\nx = 1\n</action>', Code("x = 1")),
+    ("the type as an attribute, left open", "Now.\n<action type='search'>mean", Search("mean", "Now.")),
+    (
+        "the type as an attribute, with our tags inside",
+        '<action type="done"><thought>w</thought><content>42</content></action>',
+        Done("42", "w"),
+    ),
+    (
+        "an object in the thinking",
+        '<think>{"type": "done", "content": "1"}</think>{"type": "search", "content": "q"}',
+        Search("q"),
+    ),
 ]
 
 BROKEN: list[tuple[str, str, bool, str]] = [
     ("nothing", "", False, "no_action"),
     ("space", " \n\t ", False, "no_action"),
     ("prose", "The answer is 42.", False, "no_action"),
-    ("prose around a code block", "Use this:\n```python\nx\n```\nThen you are done.", False, "no_action"),
+    ("prose around a code block", "Use this:\n```python\nx\n```\nThen:\n\n1. call it", False, "no_action"),
+    ("an object with other keys", '{"type": "code", "content": "x", "id": 3}', False, "no_action"),
+    ("an object that was cut", '{"type": "code", "content": "x = 1', True, "truncated"),
+    ("an object of no type", '{"type": "fly", "content": "x"}', False, "unknown_type"),
+    ("a call of no type", '<tool_call>{"name": "fly", "arguments": {}}</tool_call>', False, "unknown_type"),
+    ("an empty object", '{"type": "code", "content": ""}', False, "empty_content"),
+    ("data", 'The entries are:\n{"name": "a"}\n{"name": "b"}', False, "no_action"),
+    ("an attribute, cut off", '<action type="code">\nx = ', True, "truncated"),
     ("two code blocks", "```python\nx\n```\nand\n```python\ny\n```", False, "no_action"),
     ("another language", "```bash\nls\n```", False, "no_action"),
     ("a type and a code block", "<type>search</type>\n```python\nx\n```", False, "no_action"),
@@ -346,7 +385,8 @@ def test_no_splice_of_tags_raises() -> None:
     "unit",
     ["<content>", "</content>", "</content", "<type>code</type><content>", "<type>code</type>\n<content>\n", "<type>",
      "<think>", "<thought>", "</", "< ", "'\\", '"""&lt;', "``` \n", "<type>code</type><content>a</content>",
-     "<type>code</type>x<thought><content>", "&lt;'", "</ ", "\n "],
+     "<type>code</type>x<thought><content>", "&lt;'", "</ ", "\n ",
+     '{"a":', "\n{", "<tool_call>{", "<action type=code>", "```python\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("head", ["", "<type>code</type>\n<content>\n"])
 def test_a_megabyte_of_one_thing_is_read_in_linear_time(head: str, unit: str) -> None:

@@ -1,0 +1,114 @@
+"""Actions in other forms than ours that say plainly what is meant: habits of models from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from codenav.agents.tags import Found, prose, visible
+
+_KEYS = {"thought", "type", "content"}
+_TRIES = 32
+"""Objects that are looked for in one answer: more of them are data, not actions."""
+
+_ATTRIBUTE = re.compile(
+    r"<action\s+type\s*=\s*[\"']?(?P<type>[\w -]{1,40}?)[\"']?\s*>(?P<inner>.*?)(?P<end></action>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_INNER = re.compile(r"<(thought|content)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_CALL = re.compile(r"<tool_call>\s*(?=\{)", re.IGNORECASE)
+_OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+_FENCE = re.compile(r"^```\w*[ \t]*$", re.MULTILINE)
+_PYTHON = re.compile(r"```[ \t]*(?:python3?|py)[ \t]*\n(?P<code>.*?)\n?```", re.DOTALL | re.IGNORECASE)
+_SENTENCE = 200
+"""Characters that may stand behind a block of code: what it is for, and no second step."""
+
+
+def find_plain(text: str) -> list[Found]:
+    """The actions of an answer that has none in our tags, in their order.
+
+    `<action type="code">…</action>`; `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; JSON objects of our three
+    keys; and where there is none of these, the only block of Python with at most a sentence behind it.
+    """
+    shown = visible(text)
+    if "<type>" in shown:
+        return []
+    return _with_attribute(shown) or _calls(shown) or _objects(shown) or _block(shown)
+
+
+def _with_attribute(text: str) -> list[Found]:
+    found: list[Found] = []
+    for match in _ATTRIBUTE.finditer(text):
+        inner: dict[str, str] = {name.lower(): held for name, held in _INNER.findall(match["inner"])}
+        closed = bool(match["end"]) or "</content>" in match["inner"].lower()
+        thought = inner.get("thought", "" if found else prose(text[: match.start()])).strip()
+        found.append(Found(match["type"], inner.get("content") or match["inner"], thought, closed))
+    return found
+
+
+def _calls(text: str) -> list[Found]:
+    found: list[Found] = []
+    for data, start in _decoded(text, _CALL):
+        given = data.get("arguments", data.get("parameters", {}))
+        if isinstance(given, str):
+            given = _loaded(given)
+        if not isinstance(data.get("name"), str):
+            continue
+        given = given if isinstance(given, dict) else {"content": given}
+        content = given.get("content", [value for key, value in given.items() if key != "thought"])
+        thought = str(given.get("thought") or ("" if found else prose(text[:start])))
+        found.append(Found(data["name"], _joined(content), thought, True))
+    return found
+
+
+def _objects(text: str) -> list[Found]:
+    bare = _FENCE.sub("", text)
+    found: list[Found] = []
+    for data, start in _decoded(bare, _OBJECT):
+        if {"type", "content"} <= set(data) <= _KEYS and isinstance(data["type"], str):
+            thought = str(data.get("thought") or ("" if found else prose(bare[:start])))
+            found.append(Found(data["type"], _joined(data["content"]), thought, True))
+    return found
+
+
+def _block(text: str) -> list[Found]:
+    block = _PYTHON.search(text)
+    if not block or text.count("```") != 2 or not block["code"].strip():
+        return []
+    behind = text[block.end() :].strip()
+    if len(behind) > _SENTENCE or "\n" in behind:
+        return []
+    # Not closed: of an answer that was cut off nobody knows whether the block was all of it.
+    return [Found("code", block["code"], prose(text[: block.start()]), False)]
+
+
+def _decoded(text: str, opening: re.Pattern[str]) -> list[tuple[dict[str, Any], int]]:
+    """The JSON objects behind `opening`, with where each begins; none of them inside another."""
+    decoder, position = json.JSONDecoder(strict=False), 0
+    found: list[tuple[dict[str, Any], int]] = []
+    for _ in range(_TRIES):
+        match = opening.search(text, position)
+        if not match:
+            break
+        try:
+            data, position = decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            position = match.end() + 1
+            continue
+        if isinstance(data, dict):
+            found.append((data, match.start()))
+    return found
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _joined(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(_joined, value))
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

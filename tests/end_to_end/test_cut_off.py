@@ -1,0 +1,219 @@
+"""A request to the model that is cut off: what it had written and what it cost stay; what a person sees meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from chat_server import Answer, Begun, ChatServer, Hang
+from command_line import Ran, codenav, start
+
+import codenav as package
+from codenav import schemas
+from codenav.actions import Code, Done
+from codenav.messages import Completion
+
+Run = Callable[..., Ran]
+
+WRITTEN = "<thought>I measure the field.</thought>\n<type>code</type>\n<content>\nwidth = 20"
+REASONED = "Twenty by thirty metres"
+
+
+def last() -> dict[str, Any]:
+    ran = codenav("episodes", "show", "last", "--json")
+    assert ran.code == 0, ran.err
+    document: dict[str, Any] = ran.document
+    jsonschema.validate(document, schemas.load("episode"))
+    return document
+
+
+def on_a_terminal(
+    *arguments: str | Path, until: str = "", then: Callable[[], object] = lambda: None
+) -> tuple[int, str]:
+    """Run `codenav` with a terminal of 80 columns as its stderr; do something once that has shown a text."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "codenav", *map(str, arguments)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "COLUMNS": "80"},
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    try:
+        # The terminal of a process that has ended cannot be read any more (EIO).
+        while data := os.read(ours, 65536):
+            shown += data
+            if until and until.encode() in shown:
+                until = ""
+                then()
+    except OSError:
+        pass
+    finally:
+        os.close(ours)
+    return process.wait(timeout=60), shown.decode(errors="replace")
+
+
+def screen(shown: str) -> list[str]:
+    """The lines that are left on a terminal: what was drawn and erased again is gone."""
+    lines = [re.split(r"\r(?=\x1b\[K)", line.rstrip("\r"))[-1].removeprefix("\x1b[K") for line in shown.split("\n")]
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+
+
+@pytest.mark.parametrize("begun", [Begun(WRITTEN, REASONED), Begun("", REASONED)], ids=["text", "reasoning alone"])
+def test_by_the_time_limit(run: Run, chat_server: ChatServer, library: Path, begun: Begun) -> None:
+    chat_server.script = [Code("x = 1"), begun]
+    ran = run("Area?", "--on", library, "--max-seconds", "4")
+    assert ran.code == 3, ran.err
+    record = last()
+    assert record["unfinished"] == {"response": begun.text, "reasoning": REASONED}
+    assert (record["status"], len(record["steps"]), record["usage"]["requests"]) == ("limit", 1, 2)
+    first = record["steps"][0]["usage"]
+    assert record["usage"]["input_tokens"] > 2 * first["input_tokens"]
+    assert record["usage"]["output_tokens"] > first["output_tokens"]
+    assert f"The model was cut off while it wrote:\n   {REASONED}" in ran.err
+    assert re.search(r"^1 step, about [\d,]+ tokens in 2 requests, \d+\.\d s$", ran.err, re.MULTILINE)
+    assert (WRITTEN.splitlines()[-1] in codenav("episodes", "show", "last").out) == bool(begun.text)
+
+
+def test_the_event_is_in_the_stream_and_in_the_record(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Begun(WRITTEN)]
+    ran = run("Area?", "--on", library, "--max-seconds", "3", "--json", "--stream")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    for event in events:
+        jsonschema.validate(event, schemas.load("event"))
+    assert [event["event"] for event in events] == ["run_started", "unfinished", "run_ended"]
+    assert events[1]["response"] == WRITTEN
+    assert events[1]["usage"]["requests"] == events[2]["usage"]["requests"] == 1
+
+
+def test_before_a_word_came_the_request_counts(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Hang()]
+    assert run("Area?", "--on", library, "--max-seconds", "2").code == 3
+    record = last()
+    assert record["unfinished"] is None
+    assert record["usage"]["requests"] == 1 and record["usage"]["input_tokens"] > 500
+    assert record["usage"]["estimated"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_by_an_interrupt(chat_server: ChatServer, library: Path, number: int) -> None:
+    chat_server.script = [Begun(WRITTEN, REASONED)]
+    process = start("run", "Area?", "--on", library, "--verbose", "--model", "m", "--base-url", chat_server.url)
+    assert process.stderr is not None
+    seen = ""
+    while "width = 20" not in seen:
+        seen += (letter := process.stderr.read(1))
+        assert letter, seen
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err and "1 request" in err
+    record = last()
+    assert record["unfinished"] == {"response": WRITTEN, "reasoning": REASONED}
+    assert (record["status"], record["usage"]["requests"]) == ("interrupted", 1)
+
+
+def test_a_connection_that_breaks_is_asked_again_and_counts(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Begun(WRITTEN, breaks=True), Done("600")]
+    ran = run("Area?", "--on", library)
+    assert (ran.code, ran.out) == (0, "600\n"), ran.err
+    record = last()
+    assert (record["unfinished"], record["usage"]["requests"]) == (None, 2)
+
+
+class TestWhatIsSeen:
+    def test_the_last_line_counts(self, run: Run, chat_server: ChatServer, library: Path) -> None:
+        usage = {"prompt_tokens": 2000, "completion_tokens": 105}
+        chat_server.script = [Answer(Code("x = 1").to_xml(), usage=usage), Answer(Done("1").to_xml(), usage=usage)]
+        err = run("One?", "--on", library).err
+        assert re.search(r"^2 steps, 4,210 tokens in 2 requests, \d+\.\d s$", err, re.MULTILINE), err
+
+    def test_without_a_model_it_counts_no_tokens(self, library: Path) -> None:
+        err = codenav("run", "How large is a circular area of radius 2?", "--on", library).err
+        assert re.search(r"^\d+ steps?, \d+\.\d s$", err, re.MULTILINE), err
+
+    @pytest.mark.parametrize("quiet", ["--quiet", "--json"])
+    def test_a_quiet_run_says_nothing_of_it(self, run: Run, chat_server: ChatServer, library: Path, quiet: str) -> None:
+        chat_server.script = [Done("600")]
+        assert "request" not in run("Area?", "--on", library, quiet, "--verbose").err
+
+    def test_a_pipe_gets_no_line_that_moves(self, run: Run, chat_server: ChatServer, library: Path) -> None:
+        chat_server.script = [Begun(WRITTEN)]
+        assert "waiting for" not in run("Area?", "--on", library, "--max-seconds", "2").err
+
+    def test_a_long_name_leaves_the_line_in_one_row(self, chat_server: ChatServer, library: Path) -> None:
+        chat_server.script = [Begun("word " * 200)]
+        _, shown = on_a_terminal(
+            "run", "Area?", "--on", library, "--model", "m" * 100, "--base-url", chat_server.url, "--max-steps", "1",
+            until="tokens", then=chat_server.released.set,
+        )  # fmt: skip
+        drawn = re.findall(r"\x1b\[K(… waiting for m+….*?tokens)", shown)
+        assert drawn and all(len(line) < 80 for line in drawn), shown
+
+    def test_the_line_says_how_long_and_how_much(self, chat_server: ChatServer, library: Path) -> None:
+        chat_server.script = [Begun("word " * 200), Done("600")]
+        code, shown = on_a_terminal(
+            "run", "Area?", "--on", library, "--model", "gpt-5", "--base-url", chat_server.url,
+            until="tokens", then=chat_server.released.set,
+        )  # fmt: skip
+        assert re.search(r"… waiting for gpt-5  \d+ s, 250 tokens", shown), shown
+        left = screen(shown)
+        assert not any("waiting for" in line for line in left), left
+        assert any(re.match(r"2 steps, .* in 2 requests", line) for line in left), left
+        assert code == 0
+
+    def test_verbose_shows_the_text_as_it_streams_and_it_steers_nothing(
+        self, chat_server: ChatServer, library: Path
+    ) -> None:
+        chat_server.script = [Begun("I \x1b[31mthink so"), Done("600")]
+        _, shown = on_a_terminal(
+            "run", "Area?", "--on", library, "--verbose", "--model", "gpt-5", "--base-url", chat_server.url,
+            until="so", then=chat_server.released.set,
+        )  # fmt: skip
+        assert r"I \x1b[31mthink so" in shown
+
+
+class TestPython:
+    def test_a_listener_hears_what_the_model_writes(self, chat_server: ChatServer, library: Path) -> None:
+        chat_server.script = [Done("600")]
+        heard: list[package.Heard] = []
+        result = package.run("Area?", on=library, model="m", base_url=chat_server.url, heard=heard.append)
+        assert heard[0].begins
+        assert Done("600").to_xml().startswith("".join(item.text for item in heard))
+        assert result.unfinished is None
+
+    def test_a_model_of_ones_own_can_tell_what_it_had_written(self, library: Path) -> None:
+        def answer(messages: object) -> str:
+            error = package.CodeNavError("gone")
+            error.partial = Completion(WRITTEN, package.Usage(requests=1, input_tokens=7))
+            raise error
+
+        result = package.run("Area?", on=library, model=package.FunctionModel(answer))
+        assert (result.status, result.usage.input_tokens) == ("error", 7)
+        assert result.unfinished is not None and result.unfinished.response == WRITTEN
+
+
+class TestAServerWithoutAModel:
+    def test_a_variable_for_other_programs_is_told_and_the_planner_works(self, library: Path) -> None:
+        env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+        ran = codenav("run", "How large is a circular area of radius 2?", "--on", library, env=env)
+        assert ran.code == 0, ran.err
+        assert ran.out.startswith("12.56")
+        assert "OPENAI_BASE_URL is set but no model is named" in ran.err and "--model NAME" in ran.err
+        rows = {row["name"]: row for row in codenav("doctor", "--json", env=env).document}
+        assert rows["model"]["ok"] and "OPENAI_BASE_URL is set" in rows["model"]["detail"]
+
+    def test_with_a_model_the_variable_names_the_server(self, chat_server: ChatServer, library: Path) -> None:
+        chat_server.script = [Done("600")]
+        ran = codenav("run", "Area?", "--on", library, "--model", "m", env={"OPENAI_BASE_URL": chat_server.url})
+        assert (ran.code, ran.out) == (0, "600\n"), ran.err
