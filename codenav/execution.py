@@ -40,6 +40,63 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Digest:
+    """A name in the sandbox with a digest of its whole value, to the last element: equal data, equal digests."""
+
+    name: str
+    type: str
+    digest: str
+    """32 hexadecimal digits; empty where the value cannot be compared."""
+    kind: str
+    """`firm`; `part`: an equal one says little, of a value that shows a part of itself; `soft`: another one says nothing,
+    of an object that shows nothing of itself; `none`: the value cannot be compared."""
+    telling: bool
+    """Whether the same value is hardly there by chance, as `3` may be."""
+    repr: str
+    """Bounded."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it travels."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "digest": self.digest,
+            "kind": self.kind,
+            "telling": self.telling,
+            "repr": self.repr,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the variables of a sandbox hold: digests, and a bounded part of the numbers and texts in them."""
+
+    digests: Mapping[str, Digest] = field(default_factory=dict)
+    numbers: tuple[float, ...] = ()
+    """Of plain values and small containers; lengths, shapes, and the extremes of larger ones."""
+    many: tuple[float, ...] = ()
+    """In larger containers, where chance holds nearly any short number."""
+    texts: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it travels."""
+        return {
+            "digests": [item.to_dict() for item in self.digests.values()],
+            "numbers": list(self.numbers),
+            "many": list(self.many),
+            "texts": list(self.texts),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Held:
+        """The inverse of `to_dict`."""
+        items = [Digest(**item) for item in data["digests"]]
+        return cls(
+            {item.name: item for item in items}, tuple(data["numbers"]), tuple(data["many"]), tuple(data["texts"])
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionError:
     """What a step raised, and where in the step's own code."""
 
