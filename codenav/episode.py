@@ -18,10 +18,12 @@ from codenav.actions import (
     Observation,
     Step,
     Summary,
+    SummaryObservation,
     Turn,
     Unreadable,
 )
 from codenav.episodes.record import EpisodeResult
+from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
 from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
@@ -266,18 +268,29 @@ class Episode:
         gave_up = isinstance(step.observation, DoneObservation) and step.observation.gave_up
         if gave_up:
             return RunEnded(Status.FAILED, reason=step.observation.text or "the agent gave up", exit_code=1)
-        return RunEnded(Status.DONE, answer=step.observation.text, summary=self._summary())
+        return RunEnded(Status.DONE, answer=step.observation.text, summary=self._summary(step.observation.text))
 
-    def _summary(self) -> Summary:
-        """The agent's last code summary, else the steps that ended ok, replayed."""
-        sent = last_summary(self.steps)
-        if sent:
-            return sent
-        code = self._script()
-        if not code or self._verify is None:
+    def _summary(self, answer: str) -> Summary:
+        """The agent's last code summary, else the steps that ended ok, replayed; and whether it holds the answer."""
+        observations = (step.observation for step in reversed(self.steps))
+        sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
+        code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
+        if verdict is None and (not code or self._verify is None):
             return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
-        verdict = self._verify(code, timeout=self._seconds_left())
-        return Summary(code, verdict.verified, verdict.reason)
+        if verdict is None:
+            assert self._verify is not None
+            verdict = self._verify(code, timeout=self._seconds_left())
+        summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
+        if not answer or not verdict.verified or verdict.replayed is None:
+            return summary
+        lacking = unsupported(answer, verdict.replayed, script=code, request=self.request, known=self._known())
+        return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
+
+    def _known(self) -> list[str]:
+        """Names and versions of the sources, which an answer may speak of."""
+        sources = self._head.sources
+        versions = [f"{name} {version}" for source in sources for name, version in source["versions"].items()]
+        return [*(str(source["source"]) for source in sources), *versions]
 
     def _script(self) -> str:
         return script_from_steps([*self._earlier, *self.steps])

@@ -217,7 +217,7 @@ def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
         result,
         status=Status(end["status"]),
         answer=end["answer"],
-        summary=Summary(**end["summary"]),
+        summary=Summary.from_dict(end["summary"]),
         usage=Usage.from_dict(end["usage"]),
         seconds=end["seconds"],
         reason=end["reason"],

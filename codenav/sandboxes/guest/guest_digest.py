@@ -116,11 +116,7 @@ def _telling(value: Any, depth: int = 3) -> bool:
     if isinstance(size, int):
         return size >= TELLING_LENGTH
     shown = shown_text(value)
-    return (
-        shown is not None
-        and of_class(type(value), "__repr__") is not of_class(object, "__repr__")
-        and len(shown) >= TELLING_TEXT
-    )
+    return shown is not None and len(shown) >= TELLING_TEXT
 
 
 def answer(space: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]:
