@@ -30,7 +30,7 @@ class _TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Beginning:
-    """What was there before the first step: the inputs of the work folder, and of each folder that may be written to."""
+    """What was there before the first step: the inputs of the work folder, and each folder that may be written to."""
 
     folder: Path
     """Beside the record."""

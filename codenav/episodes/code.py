@@ -97,6 +97,12 @@ class Flow:
         """Number of the last step that bound a name for good; -1 where none did."""
         return max((one.step for one in self.statements if one.binds - self.passing), default=-1)
 
+    def last_step_that_makes(self) -> int:
+        """Number of the last step that bound or changed data, or wrote a file; -1 where none did."""
+        silent = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        made = (one for one in self.statements if not isinstance(one.node, silent))
+        return max((one.step for one in made if one.binds or one.changes or one.writes), default=-1)
+
     def bound_in(self, step: int) -> set[str]:
         """Names that a step bound or changed."""
         return {name for one in self.statements if one.step == step for name in one.binds | one.changes}
@@ -180,14 +186,25 @@ def _targets_of_loops(node: ast.AST) -> Iterator[str]:
 
 
 def labels_of(codes: Iterable[str]) -> str:
-    """The texts that stand in the code of what is printed, joined: they say nothing of a result."""
+    """The words of the code that say nothing of a result, joined: names, and texts that are printed or passed.
+
+    Texts in lists, dicts and assignments are data.
+    """
     found: list[str] = []
     for tree in filter(None, map(parsed, codes)):
         for node in ast.walk(tree):
             parts: Iterable[ast.AST] = ()
-            if isinstance(node, ast.Call) and last_name(node.func) in PRINTS:
-                parts = ast.walk(node)
+            if isinstance(node, ast.Call):
+                parts = ast.walk(node) if last_name(node.func) in PRINTS else _arguments(node)
             elif isinstance(node, ast.JoinedStr):
                 parts = node.values
+            elif isinstance(node, ast.Subscript):
+                parts = ast.walk(node.slice)
+            elif isinstance(node, ast.Attribute):
+                found.append(node.attr)
             found += [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return "\n".join(found)
+
+
+def _arguments(call: ast.Call) -> list[ast.AST]:
+    return [*call.args, *(one.value for one in call.keywords)]

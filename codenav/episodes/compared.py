@@ -47,10 +47,16 @@ class Comparison:
         self._session, self._script = Code(codes), Code([script])
         self._made_by_script = Flow.of([script])
         self._given = Given.of(left.request, self._session)
-        self._outputs = Outputs(
-            [ran.execution.stdout for ran in done], codes, left.held, left.request, replayed, script
-        )
         self._step_of_output = max((at for at, ran in enumerate(done) if ran.execution.stdout.strip()), default=-1)
+        self._outputs = Outputs(
+            [ran.execution.stdout for ran in done],
+            codes,
+            left.held,
+            left.request,
+            replayed,
+            script,
+            final=self._step_of_output >= self._flow.last_step_that_makes(),
+        )
 
     def verdict(self) -> Verdict:
         """What it comes to."""

@@ -99,7 +99,7 @@ def _number(match: re.Match[str], about: bool) -> Number | None:
 
 def words_in(text: str) -> list[str]:
     """The words of a text, case folded."""
-    return [word.casefold() for word in _WORD.findall(text)]
+    return [word.casefold().rstrip("'’-") for word in _WORD.findall(text)]
 
 
 @dataclass

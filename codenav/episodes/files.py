@@ -61,7 +61,8 @@ def written(sandbox: Sandbox, inputs: Path | None, mounted: Sequence[Mounted] = 
     for mount in mounted:
         first, last = _files_in(mount.before), _files_in(mount.now)
         for name, path in last.items():
-            with path.open("rb") as file:
+            # The code inside may have put a link in the place of what was found.
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 _note(found, str(mount.shown / name), file, first.get(name))
         found.update({str(mount.shown / name): DELETED for name in first if name not in last})
     return dict(list(found.items())[:MOST_FILES])

@@ -67,8 +67,17 @@ class Outputs:
     """The outputs of both sides, and what became of the last one."""
 
     def __init__(
-        self, outputs: Sequence[str], codes: Sequence[str], held: Held, request: str, replayed: Replayed, script: str
+        self,
+        outputs: Sequence[str],
+        codes: Sequence[str],
+        held: Held,
+        request: str,
+        replayed: Replayed,
+        script: str,
+        *,
+        final: bool,
     ) -> None:
+        """`final`: the session printed last what it came to, and did no more."""
         printed = [text for text in outputs if text.strip()]
         self._last = printed[-1] if printed else ""
         self._replayed = replayed.output
@@ -82,14 +91,14 @@ class Outputs:
         self.agrees = self._same() or self._holds(wanted, replayed)
         self.difference = ""
         unknown = found.lacking(strict if self._last else lax)
-        if self._last and not self._same() and found and (unknown or not self.agrees):
-            self.difference = self._told(unknown, wanted)
+        if self._last and not self._same() and found and (unknown or (final and not self.agrees)):
+            self.difference = self._told(unknown)
         elif not self._last and found:
             if unknown:
                 self.difference = f"the script prints {unknown!r}, which the session never had"
             else:
                 self.agrees = True
-        self.lost = bool(wanted) and not self.agrees
+        self.lost = final and bool(wanted) and not self.agrees
 
     def _same(self) -> bool:
         here, there = _comparable(self._replayed), _comparable(self._last)
@@ -110,13 +119,20 @@ class Outputs:
         pool = Pool().add(replayed.held.numbers, texts=small_reprs(replayed.held)).add_output(replayed.output)
         if not replayed.output.strip():
             pool.add((), replayed.held.many, replayed.held.texts)
-        return not wanted.lacking(pool)
+        printed = numbers_in(replayed.output)
+        rest = [one for one in wanted.numbers if not any(_rounds(here, one) for here in printed)]
+        return not Atoms(rest, wanted.words).lacking(pool)
 
-    def _told(self, unknown: str, wanted: Atoms) -> str:
+    def _told(self, unknown: str) -> str:
         here, there = _last_line(self._replayed), _last_line(self._last)
         if here != there:
             return f"the output is {here!r} in the replay and {there!r} in the episode"
         return f"the replay prints {unknown or 'something else'!r}, which the episode never had"
+
+
+def _rounds(here: Number, there: Number) -> bool:
+    """Whether a printed number is another one with fewer digits."""
+    return here.digits > 1 and here.fits(there.value)
 
 
 def _comparable(text: str) -> str:

@@ -14,8 +14,8 @@ MOST_TOLD = 8
 """Of what nothing holds."""
 NAME_CHARACTERS = 100
 """A longer quotation is no name."""
-BARE_WORDS = 4
-"""An answer of so few words is a name itself."""
+BARE_WORDS = 3
+"""An answer of so few words with capitals is a name itself, as is a single word."""
 _QUOTED = re.compile(
     rf"`+([^`\n]{{1,{NAME_CHARACTERS}}})`+|“([^”\n]{{1,{NAME_CHARACTERS}}})”|\"([^\"\n]{{1,{NAME_CHARACTERS}}})\""
     rf"|(?<!\w)['‘]([^'’\n]{{1,{NAME_CHARACTERS}}})['’](?!\w)"
@@ -52,7 +52,7 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
     for number in numbers_in(rest):
         if not output.holds(number) and not _all_numbers(number.text.replace(",", " "), output):
             lacking.append(number.text)
-    lacking += [name for name in _bare_names(rest) if not printed.names(name)]
+    lacking += [name for name in _bare_names(answer) if not printed.names(name)]
     lacking += _contradiction(answer, replayed.output)
     return list(dict.fromkeys(lacking))[:MOST_TOLD]
 
@@ -64,9 +64,9 @@ def _all_numbers(text: str, pool: Pool) -> bool:
 
 def _bare_names(answer: str) -> list[str]:
     found = [match[1] for match in _NAMED.finditer(answer)]
-    words = answer.strip(" .!*").split()
-    if len(words) <= BARE_WORDS and not numbers_in(answer) and "\n" not in answer.strip():
-        found.append(" ".join(words))
+    words = [] if _QUOTED.search(answer) else answer.strip(" .!*").split()
+    if len(words) == 1 or (1 < len(words) <= BARE_WORDS and all(word[0].isupper() for word in words)):
+        found += [] if numbers_in(answer) else [" ".join(words)]
     return [name for name in found if not all(word.casefold() in _PLAIN for word in re.findall(r"\w+", name))]
 
 

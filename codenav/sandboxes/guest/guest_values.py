@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import hashlib
+import io
 import math
 import re
 import sys
@@ -164,6 +165,8 @@ class Reader:
 
     def _object(self, value: Any) -> bytes:
         kind = type(value)
+        if isinstance(value, io.IOBase) and len(self._path) == 1:
+            raise Unknown
         name = kind.__name__.encode("utf-8", "replace")
         if dataclasses.is_dataclass(value):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -178,7 +181,7 @@ class Reader:
             return _joined(b"sparse", [self.token(tuple(found.shape)), self._sequence(cells)])
         shown = shown_text(value)
         if shown is not None:
-            cut = len(shown) > CUT_REPR and ("..." in shown or "…" in shown)
+            cut = shown.startswith("<") or (len(shown) > CUT_REPR and ("..." in shown or "…" in shown))
             self.partial |= cut or of_class(kind, "__repr__") is of_class(object, "__repr__")
             return _joined(b"repr", [name, self._text(shown)])
         if self._deep:
