@@ -9,7 +9,7 @@ from functools import cached_property
 
 from codenav.episodes.code import FILES, OURS, OUT, Flow
 from codenav.episodes.outputs import Outputs
-from codenav.episodes.written_down import Code, Given, Made, printed_down, values_down
+from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
 from codenav.execution import Digest, Held, Ran, Replayed, Verdict
 
 ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
@@ -143,6 +143,9 @@ class Comparison:
         down = printed_down(self._script, self._session, self._given, self._outputs.session)
         if down:
             return f"the answer is written down, not computed: {cut(down)}"
+        down = files_down(self._script, self._session, self._given) if self._left.files else ""
+        if down:
+            return f"what it writes is written down, not computed: {cut(down)}"
         down = values_down(self._script, self._given, self._outputs.session)
         return f"{cut(down)} is written down, not computed" if down else ""
 

@@ -51,9 +51,14 @@ class Number:
             return 0
         return max(0, math.floor(math.log10(abs(self.value))) - round(math.log10(self.step)) + 1)
 
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """By what it may have to be multiplied: a percentage stands for a share, or for itself."""
+        return (1.0, self.unit) if self.unit < 1 else (self.unit,)
+
     def fits(self, number: float) -> bool:
         """Whether it may be a way to write another number: that one rounded, cut off, as a share or its size."""
-        return any(self._is(factor, number) for factor in dict.fromkeys((1.0, self.unit)))
+        return any(self._is(factor, number) for factor in self.factors)
 
     def _is(self, factor: float, number: float) -> bool:
         value, step, number = abs(self.value) * factor, self.step * factor, abs(number)
@@ -147,7 +152,7 @@ class Pool:
 
 def _near(numbers: list[float], number: Number) -> Iterator[float]:
     """Those of a sorted list that a number may stand for."""
-    for factor in dict.fromkeys((1.0, number.unit)):
+    for factor in number.factors:
         value, room = abs(number.value) * factor, max(number.step * factor, ABOUT * abs(number.value) * factor, 1e-300)
         start = bisect.bisect_left(numbers, value - room * 1.01)
         yield from numbers[start : bisect.bisect_right(numbers, value + room * 1.01)]

@@ -314,7 +314,10 @@ class Given:
         """The literals in something made that are not given, as they are written."""
         few = set(self.pool.few)
         found = [f"{one:g}" for one in sorted(made.numbers) if one not in few]
-        return found + [repr(one) for one in sorted(made.texts) if not self.pool.names(one)]
+        return found + [repr(one) for one in sorted(made.texts) if not self._gives(one, few)]
+
+    def _gives(self, text: str, few: set[float]) -> bool:
+        return self.pool.names(text) and all(abs(one.value) in few for one in numbers_in(text))
 
 
 def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -> str:
@@ -333,6 +336,15 @@ def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -
         texts = [text for made, _, _ in ours for text in sorted(made.texts) if not made.works]
         return next((text for text in texts if not given.pool.names(text) and session_had.names(text)), "")
     return ""
+
+
+def files_down(script: Code, session: Code, given: Given) -> str:
+    """What the script writes to files as a literal although the session computed it; empty where there is none."""
+    theirs = [session.of(one, scope) for one, scope in session.written]
+    ours = [script.of(one, scope) for one, scope in script.written]
+    if not any(one.computed for one in theirs) or not ours or any(one.computed for one in ours):
+        return ""
+    return next((lacking[0] for lacking in map(given.lacks, ours) if lacking), "")
 
 
 def values_down(script: Code, given: Given, session_had: Pool) -> str:
