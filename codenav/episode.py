@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from codenav import __version__
 from codenav.actions import (
-    CodeObservation,
     DoneObservation,
     InvalidAction,
     Observation,
@@ -27,7 +26,6 @@ from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, LimitReached, StorageFull, UsageError
 from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
-from codenav.execution import Execution
 from codenav.limits import Limits
 from codenav.protocols import Agent, Environment, Listener, Verifier
 from codenav.usage import Usage
@@ -179,12 +177,6 @@ class Episode:
             codenav=head.codenav,
             folder=self._folder,
         )
-
-    @property
-    def code_steps(self) -> list[Execution]:
-        """What ran in the sandbox, earlier steps of the same sandbox first."""
-        steps = (step.observation for step in [*self._earlier, *self.steps])
-        return [observation.execution for observation in steps if isinstance(observation, CodeObservation)]
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per step: thought, action, outcome, what was shown, seconds, tokens.

@@ -108,7 +108,7 @@ class RunDisplay:
         elif isinstance(observation, SummaryObservation):
             verdict = observation.verdict
             self._to_replay = False
-            text = "verified" if verdict.verified else f"not verified: {verdict.reason}"
+            text = f"{verdict.verdict}: {verdict.reason}" if verdict.reason else verdict.verdict
             self._line(f"   → {text}", "green" if verdict.verified else "yellow")
         elif not observation.ends:
             self._block(observation.text, "" if observation.ok else "yellow")

@@ -155,8 +155,11 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if result.answer:
         say(result.answer)
     if result.summary.code and result.answer:
-        verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
-        say(f"summary: {verdict}")
+        say(f"summary: {result.summary.told}")
+        if result.summary.unsupported:
+            say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
+        if result.summary.evidence and not options["quiet"]:
+            say(result.summary.evidence, err=True)
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
         if result.hint:

@@ -32,9 +32,12 @@ def _lines(result: EpisodeResult) -> Iterator[str]:
         yield ""
         yield f"Answer   {result.answer}"
     if result.summary.code:
-        verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
         yield ""
-        yield f"Code summary ({verdict})"
+        yield f"Code summary ({result.summary.told})"
+        if result.summary.evidence:
+            yield f"   {result.summary.evidence}"
+        if result.summary.unsupported:
+            yield f"   not in its output: {', '.join(result.summary.unsupported)}"
         yield _indented(result.summary.code)
 
 

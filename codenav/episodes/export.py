@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Step
+from codenav.actions import Step, Summary
 from codenav.episodes.notebook import notebook, visible
 from codenav.errors import MissingExtra, NotFound, StorageFull, UsageError
 
@@ -38,13 +38,12 @@ def script_header(document: Mapping[str, Any]) -> str:
     """Comment lines: the episode, whether it was verified, Python and packages with their versions, the request."""
     summary, python = document["summary"], document["sandbox"].get("python_version", "")
     versions = {name: version for source in document["sources"] for name, version in source["versions"].items()}
-    verified = "it ran in a fresh sandbox with the same result"
     lines = [
         # Python looks for an encoding in the first two lines: no foreign text there.
         f"Code summary of episode {document['id']}.",
         "",
         f"Made by codenav {document['codenav']}, {document['started']}.",
-        f"Verified: {verified}." if summary["verified"] else f"Not verified: {summary['reason'] or 'not replayed'}.",
+        f"{verdict_of(summary)}.",
         *([f"Python {python}"] if python else []),
         *(f"{name}=={version}" for name, version in sorted(versions.items())),
         "",
@@ -52,6 +51,16 @@ def script_header(document: Mapping[str, Any]) -> str:
         *document["request"].splitlines(),
     ]
     return "".join(f"# {visible(line)}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
+
+
+def verdict_of(summary: Mapping[str, Any]) -> str:
+    """The verdict of the document in a sentence, with what was compared."""
+    told = Summary.from_dict(summary)
+    compared = f" ({told.evidence})" if told.evidence else ""
+    if not told.verified:
+        return f"{told.verdict.capitalize()}: {told.reason or 'not replayed'}{compared}"
+    lacking = f"; not in its output, but in the answer: {', '.join(told.unsupported)}" if told.unsupported else ""
+    return f"Verified: it ran in a fresh sandbox with the same result{compared}{lacking}"
 
 
 def frame(steps: Sequence[Step]) -> Any:
@@ -92,7 +101,7 @@ def outcome(step: Mapping[str, Any]) -> str:
         shown = sum(len(result["hits"]) for result in data)
         return f"{shown} hit" + ("" if shown == 1 else "s")
     if kind == "code_summary":
-        return "verified" if data["verified"] else "not verified"
+        return Summary.from_dict({"code": "", **data}).verdict
     return "ok"
 
 
