@@ -361,7 +361,55 @@ class Summary:
     verified: bool = False
     reason: str = ""
     """Why it is not verified; empty when it is."""
+    compared: tuple[str, ...] = ()
+    """What was compared with the replay and agrees: names of variables and files, `the last output`."""
+    missing: tuple[str, ...] = ()
+    """What the session made and the replay did not; not empty where the verdict is `partly`."""
+    answer_supported: bool | None = None
+    """Whether the replay holds the numbers and names of the answer; None: no answer, or nothing was verified."""
+    unsupported: tuple[str, ...] = ()
+    """The numbers and names of the answer that nothing holds."""
+
+    @property
+    def verdict(self) -> str:
+        """`verified`, `partly` or `not verified`: see `Verdict.verdict`."""
+        return Verdict(self.verified, missing=self.missing).verdict
+
+    @property
+    def told(self) -> str:
+        """The verdict in words, as behind `summary: ` on stdout."""
+        if not self.verified:
+            return f"{self.verdict}: {self.reason}" if self.reason else self.verdict
+        return "verified, but the answer is not in its output" if self.answer_supported is False else "verified"
+
+    @property
+    def evidence(self) -> str:
+        """What was compared, in one line; empty where nothing was."""
+        shown = [*self.compared[:6], *([f"{len(self.compared) - 6} more"] if len(self.compared) > 6 else [])]
+        return f"compared with a replay: {', '.join(shown)}" if shown else ""
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""
-        return {"code": self.code, "verified": self.verified, "reason": self.reason}
+        return {
+            "code": self.code,
+            "verified": self.verified,
+            "reason": self.reason,
+            "verdict": self.verdict,
+            "compared": list(self.compared),
+            "missing": list(self.missing),
+            "answer_supported": self.answer_supported,
+            "unsupported": list(self.unsupported),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Summary:
+        """The inverse of `to_dict`; older records have the first three keys only."""
+        return cls(
+            code=data["code"],
+            verified=data["verified"],
+            reason=data["reason"],
+            compared=tuple(data.get("compared", ())),
+            missing=tuple(data.get("missing", ())),
+            answer_supported=data.get("answer_supported"),
+            unsupported=tuple(data.get("unsupported", ())),
+        )

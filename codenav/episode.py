@@ -20,15 +20,16 @@ from codenav.actions import (
     Observation,
     Step,
     Summary,
+    SummaryObservation,
     Try,
     Turn,
     Unreadable,
 )
 from codenav.episodes.record import EpisodeResult
+from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
 from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
-from codenav.execution import Execution
 from codenav.limits import Limits
 from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
@@ -194,12 +195,6 @@ class Episode:
             folder=self._folder,
         )
 
-    @property
-    def code_steps(self) -> list[Execution]:
-        """What ran in the sandbox, earlier steps of the same sandbox first."""
-        steps = (step.observation for step in [*self._earlier, *self.steps])
-        return [observation.execution for observation in steps if isinstance(observation, CodeObservation)]
-
     def to_frame(self) -> pandas.DataFrame:
         """One row per step: thought, action, outcome, what was shown, seconds, tokens."""
         return self.result.to_frame()
@@ -302,18 +297,30 @@ class Episode:
         done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
         if done.gave_up:
             return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", hint=done.hint, exit_code=1)
-        return RunEnded(Status.DONE, answer=step.observation.text, guess=done.guess, summary=self._summary())
+        answer = step.observation.text
+        return RunEnded(Status.DONE, answer=answer, guess=done.guess, summary=self._summary(answer))
 
-    def _summary(self) -> Summary:
-        """The agent's last code summary, else the steps that ended ok, replayed."""
-        sent = last_summary(self.steps)
-        if sent:
-            return sent
-        code = self._script()
-        if not code or self._verify is None:
+    def _summary(self, answer: str) -> Summary:
+        """The agent's last code summary, else the steps that ended ok, replayed; and whether it holds the answer."""
+        observations = (step.observation for step in reversed(self.steps))
+        sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
+        code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
+        if verdict is None and (not code or self._verify is None):
             return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
-        verdict = self._verify(code, timeout=self._seconds_left())
-        return Summary(code, verdict.verified, verdict.reason)
+        if verdict is None:
+            assert self._verify is not None
+            verdict = self._verify(code, timeout=self._seconds_left())
+        summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
+        if not answer or not verdict.verified or verdict.replayed is None:
+            return summary
+        lacking = unsupported(answer, verdict.replayed, script=code, request=self.request, known=self._known())
+        return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
+
+    def _known(self) -> list[str]:
+        """Names and versions of the sources, which an answer may speak of."""
+        sources = self._head.sources
+        versions = [f"{name} {version}" for source in sources for name, version in source["versions"].items()]
+        return [*(str(source["source"]) for source in sources), *versions]
 
     def _script(self) -> str:
         return script_from_steps([*self._earlier, *self.steps])

@@ -40,6 +40,63 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class Digest:
+    """A name in the sandbox with a digest of its whole value, to the last element: equal data, equal digests."""
+
+    name: str
+    type: str
+    digest: str
+    """32 hexadecimal digits; empty where the value cannot be compared."""
+    kind: str
+    """`firm`; `part`: an equal one says little, of a value that shows a part of itself; `soft`: another one says
+    nothing, of an object that shows nothing of itself; `none`: the value cannot be compared."""
+    telling: bool
+    """Whether the same value is hardly there by chance, as `3` may be."""
+    repr: str
+    """Bounded."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it travels."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "digest": self.digest,
+            "kind": self.kind,
+            "telling": self.telling,
+            "repr": self.repr,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the variables of a sandbox hold: digests, and a bounded part of the numbers and texts in them."""
+
+    digests: Mapping[str, Digest] = field(default_factory=dict)
+    numbers: tuple[float, ...] = ()
+    """Of plain values and small containers; lengths, shapes, and the extremes of larger ones."""
+    many: tuple[float, ...] = ()
+    """In larger containers, where chance holds nearly any short number."""
+    texts: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it travels."""
+        return {
+            "digests": [item.to_dict() for item in self.digests.values()],
+            "numbers": list(self.numbers),
+            "many": list(self.many),
+            "texts": list(self.texts),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Held:
+        """The inverse of `to_dict`."""
+        items = [Digest(**item) for item in data["digests"]]
+        return cls(
+            {item.name: item for item in items}, tuple(data["numbers"]), tuple(data["many"]), tuple(data["texts"])
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionError:
     """What a step raised, and where in the step's own code."""
 
@@ -188,16 +245,55 @@ class CheckReport:
 
 
 @dataclass(frozen=True)
+class Ran:
+    """A step of code that ran in a sandbox."""
+
+    code: str
+    execution: Execution
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay left to hold an answer against."""
+
+    output: str = ""
+    held: Held = Held()
+    files: tuple[str, ...] = ()
+    """Names of the files that it wrote or found."""
+
+
+VERIFIED, PARTLY, NOT_VERIFIED = "verified", "partly", "not verified"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Whether a code summary replayed in a fresh sandbox with the same result."""
 
     verified: bool
+    """Something was compared, all of it agrees, and nothing that counts is missing."""
     reason: str = ""
     """Why not; empty when verified."""
+    compared: tuple[str, ...] = ()
+    """What was compared and agrees: names of variables and files, `the last output`."""
+    missing: tuple[str, ...] = ()
+    """What the session made and the replay did not."""
+    replayed: Replayed | None = field(default=None, repr=False, compare=False)
+    """What the replay left, where it came to its end; not stored."""
+
+    @property
+    def verdict(self) -> str:
+        """`verified`, `partly` (what was compared agrees, but something is missing) or `not verified`."""
+        return VERIFIED if self.verified else PARTLY if self.missing else NOT_VERIFIED
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""
-        return {"verified": self.verified, "reason": self.reason}
+        return {
+            "verified": self.verified,
+            "reason": self.reason,
+            "verdict": self.verdict,
+            "compared": list(self.compared),
+            "missing": list(self.missing),
+        }
 
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -233,6 +329,13 @@ class Mount:
     path: Path
     """Absolute."""
     writable: bool = False
+    source: Path | None = None
+    """What of the host is there in its place, as a copy of it is in a replay; None: the folder itself."""
+
+    @property
+    def on_host(self) -> Path:
+        """The folder of the host that is bound."""
+        return self.source or self.path
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Self
 
 from codenav.episodes.masking import masker
-from codenav.execution import Execution, SandboxInfo, Variable
+from codenav.execution import Execution, Held, SandboxInfo, Variable
 from codenav.protocols import Sandbox
 
 
@@ -30,6 +30,10 @@ class MaskedSandbox:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
         held = self._sandbox.variables()
         return {name: Variable(**self._mask(item.to_dict())) for name, item in held.items()}
+
+    def digests(self, first: Sequence[str] = ()) -> Held:
+        """Digests of what steps have bound. See `protocols.Sandbox.digests`."""
+        return Held.from_dict(self._mask(self._sandbox.digests(first).to_dict()))
 
     def checkpoint(self) -> int:
         """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""

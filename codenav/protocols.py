@@ -10,7 +10,7 @@ from typing import IO, Protocol, Self
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
 from codenav.events import Event
-from codenav.execution import CheckReport, Execution, SandboxInfo, Variable, Verdict
+from codenav.execution import CheckReport, Execution, Held, SandboxInfo, Variable, Verdict
 from codenav.messages import Completion, Message
 
 
@@ -162,6 +162,16 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxUnavailable: the sandbox is closed, could not be started again, or could not answer.
+        """
+        ...
+
+    def digests(self, first: Sequence[str] = ()) -> Held:
+        """Digests of the data that steps have bound, of `_names` too, and what is in it; see `Held`.
+
+        At most 1,000 names: `first` if they are bound, then the newest. Not functions, classes, modules.
+
+        Raises:
+            SandboxUnavailable: as `variables`.
         """
         ...
 

@@ -25,10 +25,9 @@ from codenav.environments import (
 from codenav.episode import Episode
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
-from codenav.episodes.verify import verify
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event, RunStarted
-from codenav.execution import Mount, Resources, Verdict
+from codenav.execution import Mount, Ran, Resources
 from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
 from codenav.interpreter import find_interpreter
@@ -36,13 +35,13 @@ from codenav.limits import Limits
 from codenav.messages import Hear
 from codenav.models import open_model
 from codenav.protocols import Agent, Checker, Model, Sandbox
+from codenav.replaying import Beginning, Replay
 from codenav.stores import open_store
 from codenav.workbench import (
     Confirm,
     Workbench,
     checked_work_dir,
     choose_backend,
-    copy_inputs,
     mounts_of,
     packages_inside,
     sources_of,
@@ -153,7 +152,8 @@ class Session:
         self._checker: Checker | None = None
         self._distributions: Sequence[tuple[str, str]] = ()
         self._work_dir: Path | None = None
-        self._inputs: Path | None = None
+        self._beginning: Beginning | None = None
+        self._ran: list[Ran] = []
         self._closing = ExitStack()
         options = config.store_options(**store)
         self._secrets = {
@@ -264,7 +264,9 @@ class Session:
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         sandbox = self._sandbox or self._start(folder)
         seconds = self._bench.resources.step_seconds
-        replay = _Replay(sandbox, self._bench, self._inputs)
+        requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
+        beginning = self._beginning or Beginning(folder)
+        replay = Replay(sandbox, self._bench, beginning, self._ran, requests, tries=self._model is None)
         names = {"formatting": "black", "lint": "flake8", "types": "mypy"}
         code = CodeEnvironment(
             sandbox,
@@ -273,8 +275,9 @@ class Session:
             packages=self._packages(),
             imports=self._imports(),
             tools=[names[switch] for switch, on in self._switches.items() if on],
+            ran=self._ran.append,
         )
-        episode = Episode(
+        return Episode(
             request,
             agent=self._agent(),
             environments=[
@@ -292,8 +295,6 @@ class Session:
             head=self._head(id, sandbox),
             folder=folder,
         )
-        replay.episode = episode
-        return episode
 
     def _agent(self) -> Agent:
         if self._model is not None:
@@ -306,7 +307,8 @@ class Session:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""
         work_dir = self._given or folder / "work"
         work_dir.mkdir(parents=True, exist_ok=True)
-        self._inputs = copy_inputs(self._given, folder / "inputs", self._bench.resources) if self._given else None
+        self._beginning = Beginning.keep(self._given, folder, self._bench)
+        self._ran.clear()
         self._sandbox = self._bench.start(work_dir)
         if self._sandbox.info.notice:
             self._tell(self._sandbox.info.notice)
@@ -365,31 +367,6 @@ class Session:
             sources=[index.facts() for index in self.indexes],
             sandbox=sandbox.info.to_dict(),
             work_dir=str(self._work_dir or ""),
-        )
-
-
-class _Replay:
-    """Replays a script as one episode of a session would have run it. Satisfies `protocols.Verifier`."""
-
-    def __init__(self, sandbox: Sandbox, bench: Workbench, inputs: Path | None) -> None:
-        self.episode: Episode | None = None
-        self._sandbox, self._bench, self._inputs = sandbox, bench, inputs
-
-    def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
-        ran = self.episode.code_steps if self.episode else []
-        try:
-            expected = self._sandbox.variables()
-        except SandboxUnavailable as error:
-            return Verdict(False, f"there is nothing to compare with: {error}")
-        # The script does at once what took that many steps.
-        seconds = self._bench.resources.step_seconds * max(len(ran), 1)
-        return verify(
-            script,
-            start=lambda inputs: self._bench.start(inputs, copy_out=False),
-            inputs=self._inputs,
-            expected=expected,
-            stdout="".join(execution.stdout for execution in ran if execution.ok),
-            timeout=seconds if timeout is None else min(seconds, timeout),
         )
 
 

@@ -31,6 +31,7 @@ JOINTS = {
     "masked",
     "named",
     "navigation",
+    "replaying",
     "session",
     "workbench",
     "api",

@@ -177,14 +177,18 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
             say(line.text, err=True)
         say(steps.spent(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
+    claimed = bool(result.answer and result.summary.code)
+    if claimed and result.summary.evidence and not options["quiet"]:
+        say(result.summary.evidence, err=True)
+    if claimed and result.summary.unsupported:
+        say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
     if result.guess:
         say(result.guess.told, err=True)
     # What the run was for stands last, where the eye is.
     if result.answer:
         say(result.answer)
-    if result.summary.code and result.answer:
-        verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
-        say(f"summary: {verdict}")
+    if claimed:
+        say(f"summary: {result.summary.told}")
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
         if result.hint:

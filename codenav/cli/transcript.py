@@ -36,8 +36,11 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     if result.guess:
         yield Line(neutral(f"Guess    {result.guess.told.removeprefix('a guess: ')}"))
     if result.summary.code:
-        verdict = "verified" if result.summary.verified else f"not verified: {result.summary.reason}"
-        yield Line(f"Summary  {neutral(verdict)}")
+        yield Line(neutral(f"Summary  {result.summary.told}"))
+        if result.summary.evidence:
+            yield room.line(f"         {result.summary.evidence}")
+        if result.summary.unsupported:
+            yield room.line(f"         not in its output: {', '.join(result.summary.unsupported)}")
         shown = {step.action.content.strip() for step in result.steps if step.action.type == "code_summary"}
         if room.is_all or result.summary.code.strip() not in shown:
             yield from room.block(result.summary.code)

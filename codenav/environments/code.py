@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from codenav.actions import Action, Code, CodeObservation
 from codenav.environments.formatting import executed
-from codenav.execution import CheckReport, Outcome
+from codenav.execution import CheckReport, Outcome, Ran
 from codenav.protocols import Checker, Sandbox
 
 
@@ -15,7 +15,7 @@ class CodeEnvironment:
     """One sandbox, one interpreter state, through all its steps.
 
     `timeout` is in seconds per step. `packages` (name and version) and `imports` (what of the code base can be
-    imported, in a sentence) are told to the model, as are the `tools` that `checker` runs.
+    imported, in a sentence) are told to the model, as are the `tools` that `checker` runs. `ran` is told of each step.
     """
 
     action: type[Action] = Code
@@ -29,6 +29,7 @@ class CodeEnvironment:
         packages: Sequence[tuple[str, str]] = (),
         imports: str = "",
         tools: Sequence[str] = (),
+        ran: Callable[[Ran], None] | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.timeout = timeout
@@ -36,6 +37,7 @@ class CodeEnvironment:
         self._packages = packages
         self._imports = imports
         self._tools = tools
+        self._ran = ran
 
     def facts(self) -> Mapping[str, str]:
         """The facts of this sandbox."""
@@ -67,6 +69,8 @@ class CodeEnvironment:
         reading.start()
         execution = self.sandbox.run(action.content, timeout=min(self.timeout, timeout or self.timeout))
         reading.join()
+        if self._ran:
+            self._ran(Ran(action.content, execution))
         # An exception leaves what the step bound until then; a crash or a timeout takes the step back.
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
             failed_at = execution.error.line_number if execution.error else None

@@ -122,11 +122,16 @@ def executed(execution: Execution, checks: Sequence[CheckReport]) -> str:
 
 
 def summarised(verdict: Verdict) -> str:
-    """Whether the code summary replayed."""
+    """Whether the code summary replayed, and what was compared."""
+    compared = f" Compared: {', '.join(_bounded(verdict.compared))}." if verdict.compared else ""
     if verdict.verified:
-        return "The summary replayed in a fresh sandbox with the same result. Now give your answer with done."
+        return (
+            f"The summary replayed in a fresh sandbox with the same result.{compared} Now give your answer with done; "
+            "say only what the script prints or holds."
+        )
+    kind = "verified in part only" if verdict.missing else "not verified"
     return (
-        f"The summary is not verified: {verdict.reason}. "
+        f"The summary is {kind}: {verdict.reason}.{compared} "
         "Send a corrected code_summary, or give your answer with done if it cannot be made to replay."
     )
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Step
+from codenav.actions import Step, Summary
 from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
 from codenav.errors import NotFound, StorageFull, UsageError
@@ -42,20 +42,28 @@ def write_script(document: Mapping[str, Any], code: str, path: Path, *, inputs: 
 
 def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str:
     """Comment lines: the episode, whether it was verified, what the script needs, the request."""
-    summary = document["summary"]
-    verified = "it ran in a fresh sandbox with the same result"
     lines = [
         # Python looks for an encoding in the first two lines: no foreign text there.
         f"Code summary of episode {document['id']}.",
         "",
         f"Made by codenav {document['codenav']}, {document['started']}.",
-        f"Verified: {verified}." if summary["verified"] else f"Not verified: {summary['reason'] or 'not replayed'}.",
+        f"{verdict_of(document['summary'])}.",
         *needs.told(document, files),
         "",
         "Request:",
         *document["request"].splitlines(),
     ]
     return "".join(f"# {visible(line)}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
+
+
+def verdict_of(summary: Mapping[str, Any]) -> str:
+    """The verdict of the document in a sentence, with what was compared."""
+    told = Summary.from_dict(summary)
+    compared = f" ({told.evidence})" if told.evidence else ""
+    if not told.verified:
+        return f"{told.verdict.capitalize()}: {told.reason or 'not replayed'}{compared}"
+    lacking = f"; not in its output, but in the answer: {', '.join(told.unsupported)}" if told.unsupported else ""
+    return f"Verified: it ran in a fresh sandbox with the same result{compared}{lacking}"
 
 
 def frame(steps: Sequence[Step]) -> Any:
@@ -90,7 +98,7 @@ def outcome(step: Mapping[str, Any]) -> str:
         shown = sum(len(result["hits"]) for result in data)
         return f"{shown} hit" + ("" if shown == 1 else "s")
     if kind == "code_summary":
-        return "verified" if data["verified"] else "not verified"
+        return Summary.from_dict({"code": "", **data}).verdict
     return "ok"
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from codenav.actions import Summary
 from codenav.episodes import needs
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -176,9 +177,15 @@ def _other(step: Mapping[str, Any]) -> list[str]:
 
 
 def _verdict(summary: Mapping[str, Any]) -> str:
-    if summary["verified"]:
-        return "Verified: it ran in a fresh sandbox with the same result."
-    return "Not verified:\n\n" + fenced(summary["reason"] or "it was not replayed")
+    told = Summary.from_dict({"code": "", **summary})
+    compared = [told.evidence[0].upper() + told.evidence[1:] + "."] if told.evidence else []
+    lacking = ["In the answer, but not in its output:", fenced(", ".join(told.unsupported))] if told.unsupported else []
+    if told.verified:
+        return "\n\n".join(
+            ["Verified: it ran in a fresh sandbox with the same result.", *map(fenced, compared), *lacking]
+        )
+    parts = [f"{told.verdict.capitalize()}:", fenced(told.reason or "it was not replayed"), *map(fenced, compared)]
+    return "\n\n".join(parts)
 
 
 def _outputs(v4: Any, execution: Mapping[str, Any]) -> list[Any]:

@@ -252,7 +252,7 @@ def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
         status=Status(end["status"]),
         answer=end["answer"],
         guess=Guess.from_dict(end["guess"]) if end.get("guess") else None,
-        summary=Summary(**end["summary"]),
+        summary=Summary.from_dict(end["summary"]),
         usage=Usage.from_dict(end["usage"]),
         seconds=end["seconds"],
         reason=end["reason"],

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any, Self
 
 from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, SandboxInfo, Variable
+from codenav.execution import Execution, Held, SandboxInfo, Variable
 from codenav.named import places
 from codenav.named.wire import Gone, Torn, Wire, error_from_dict, peer_user
 
@@ -54,6 +54,10 @@ class NamedSandbox:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
         answer, _ = self._ask({"op": "variables"})
         return {item["name"]: Variable(**item) for item in answer["variables"]}
+
+    def digests(self, first: Sequence[str] = ()) -> Held:
+        """Digests of what steps have bound. See `protocols.Sandbox.digests`."""
+        return Held.from_dict(self._ask({"op": "digests", "first": list(first)})[0]["held"])
 
     def checkpoint(self) -> int:
         """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""

@@ -216,6 +216,8 @@ class Host:
             match message["op"]:
                 case "variables":
                     answer["variables"] = [item.to_dict() for item in box.variables().values()]
+                case "digests":
+                    answer["held"] = box.digests(message["first"]).to_dict()
                 case "checkpoint":
                     answer["number"] = box.checkpoint()
                 case "restore":

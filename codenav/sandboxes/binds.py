@@ -79,7 +79,7 @@ class Binds:
         outer = sorted(chosen, key=len)
         mounts = checked_mounts(spec.mounts)
         for mount in mounts:
-            if mount.writable and as_nobody() and not _writable_by_nobody(mount.path):
+            if mount.writable and as_nobody() and not _writable_by_nobody(mount.on_host):
                 raise UsageError(
                     f"as root the sandbox runs as nobody, who cannot write to {mount.path}",
                     hint=f"chown nobody {shlex.quote(str(mount.path))}, or mount it read-only",
@@ -90,7 +90,7 @@ class Binds:
     def binds(self) -> list[Bind]:
         """In order: a later one may cover a part of an earlier one."""
         found = [Bind(path, path) for path in self.paths]
-        found += [Bind(str(mount.path), str(mount.path), mount.writable) for mount in self.mounts]
+        found += [Bind(str(mount.on_host), str(mount.path), mount.writable) for mount in self.mounts]
         return sorted(found, key=lambda bind: bind.target.rstrip("/").count("/"))
 
     def touches(self, folder: str) -> bool:

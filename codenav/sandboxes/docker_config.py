@@ -65,7 +65,9 @@ def container_config(
     """
     resources = spec.resources
     mounts = [_bound(path, writable=False) for folder in imported for path in _opened(folder)]
-    mounts += [_bound(mount.path, writable=mount.writable) for mount in checked_mounts(spec.mounts)]
+    mounts += [
+        _bound(mount.on_host, writable=mount.writable, target=str(mount.path)) for mount in checked_mounts(spec.mounts)
+    ]
     in_work, scratch = folder_sizes(resources)
     tmpfs = {work: _tmpfs(in_work, who, plain), "/tmp": _tmpfs(scratch, "", plain)}
     for path, folder in _masks([path for path in imported if not _closed(path)]):
@@ -127,7 +129,7 @@ def user(spec: SandboxSpec, image: Mapping[str, Any], imported: Sequence[Path]) 
         SandboxUnavailable: as root, something that nobody else may read is to be bound.
         UsageError: a mount that would open the host or the engine.
     """
-    live = [mount.path for mount in checked_mounts(spec.mounts)]
+    live = [mount.on_host for mount in checked_mounts(spec.mounts)]
     bound = [*imported, *live]
     own = os.geteuid()
     if own and bound:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, ExecutionError, Outcome, Resources, SandboxInfo, SandboxSpec, Variable
+from codenav.execution import Execution, ExecutionError, Held, Outcome, Resources, SandboxInfo, SandboxSpec, Variable
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.launch import Launched
-from codenav.sandboxes.replies import Malformed, execution_of, text_of, variables_of
+from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
 from codenav.sandboxes.workfolder import CopiedOut, WorkFolder
 
 T = TypeVar("T")
@@ -28,6 +28,7 @@ SLACK_SECONDS = 0.8
 CODE_CHARACTERS = 2 << 20
 """Largest step."""
 VARIABLES_SECONDS = 10.0
+DIGESTS_SECONDS = 20.0
 ABANDON_SECONDS = 1.0
 """How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
 that one before the sandbox is ended."""
@@ -104,6 +105,15 @@ class GuestSandbox:
             return {item.name: item for item in variables_of(frame, "items")}
 
         return self._ask("list its variables", VARIABLES_SECONDS, ask)
+
+    def digests(self, first: Sequence[str] = ()) -> Held:
+        """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""
+
+        def ask(channel: Channel, deadline: float) -> Held:
+            asked = {"op": "digests", "first": list(first)[:MOST_ITEMS], "timeout": DIGESTS_SECONDS}
+            return held_of(answer_of(channel, asked, deadline)[0])
+
+        return self._ask("compare its variables", DIGESTS_SECONDS, ask)
 
     def checkpoint(self) -> int:
         """Keep the variables as they are now; see `codenav.protocols.Sandbox.checkpoint`."""

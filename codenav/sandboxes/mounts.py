@@ -35,6 +35,8 @@ def checked_mounts(mounts: Sequence[Mount]) -> list[Mount]:
             wide = shown in (*TOO_WIDE, os.path.realpath(os.path.expanduser("~")))
             if wide or any(within(shown, folder) for folder in _KERNEL):
                 raise UsageError(f"{path} is not mounted: it would open this machine", hint=_HINT)
+        if mount.source is not None and not mount.source.is_dir():
+            raise UsageError(f"no such folder to mount: {mount.source}", hint=f"mkdir -p {mount.source}")
         for socket in engine_sockets():
             if within(socket, real):
                 raise UsageError(f"{path} is not mounted: the engine's socket {socket} lies in it", hint=_HINT)

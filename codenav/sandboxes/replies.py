@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codenav.execution import Display, Execution, ExecutionError, Outcome, Variable
+from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Variable
 from codenav.text import neutral
 
 MOST_ITEMS = 1000
 """Variables, displays or files of one frame."""
+MOST_ATOMS = 8000
+"""Numbers, or texts, of an answer to `digests`."""
 TEXT_CHARACTERS = 4 << 20
 """Of one string in a frame."""
+DIGEST = re.compile(r"[0-9a-f]{32}|")
 
 _MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/svg+xml": b"<svg", "text/html": b""}
 """What the data of a display must begin with (PNG), or contain near its beginning."""
@@ -54,6 +58,34 @@ def variables_of(frame: Mapping[str, Any], key: str) -> list[Variable]:
         named = dict(zip(("name", "type", "repr"), item, strict=True))
         found.append(Variable(*(text_of(named, part) for part in named)))
     return found
+
+
+def held_of(frame: Mapping[str, Any]) -> Held:
+    """The answer to `digests`."""
+    found = {}
+    for item in items_of(frame, "items"):
+        if not isinstance(item, list) or len(item) != 6 or not isinstance(item[4], bool):
+            raise Malformed("items holds something else than name, type, digest, kind, telling, repr")
+        named = dict(zip(("name", "type", "digest", "kind", "telling", "repr"), item, strict=True))
+        name, type_name, digest, kind = (text_of(named, part, 1000) for part in ("name", "type", "digest", "kind"))
+        if not DIGEST.fullmatch(digest) or kind not in ("firm", "part", "soft", "none"):
+            raise Malformed("a digest is none")
+        found[name] = Digest(name, type_name, digest, kind, item[4], text_of(named, "repr", 20_000))
+    texts = frame.get("texts")
+    if not isinstance(texts, list) or len(texts) > MOST_ATOMS:
+        raise Malformed("texts is not a list of bounded length")
+    named_texts = [text_of({"text": text}, "text", 1000) for text in texts]
+    return Held(found, _numbers_of(frame, "numbers"), _numbers_of(frame, "many"), tuple(named_texts))
+
+
+def _numbers_of(frame: Mapping[str, Any], key: str) -> tuple[float, ...]:
+    numbers = frame.get(key)
+    if not isinstance(numbers, list) or len(numbers) > MOST_ATOMS:
+        raise Malformed(f"{key} is not a list of bounded length")
+    for one in numbers:
+        if isinstance(one, bool) or not isinstance(one, int | float) or not -1e308 < one < 1e308:
+            raise Malformed(f"{key} holds something else than numbers")
+    return tuple(float(one) for one in numbers)
 
 
 def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_bytes: int) -> Execution:

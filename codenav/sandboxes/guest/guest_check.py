@@ -7,6 +7,7 @@ from typing import Any
 from guest_frames import Message
 
 MOST_ITEMS = 1000
+MOST_ATOMS = 8000
 TEXT = 1 << 20
 
 
@@ -16,6 +17,8 @@ def well_formed(reply: Message, blob: bytes) -> bool:
         return _variables(reply.get("items"))
     if reply.get("op") == "checkpoint":
         return True
+    if reply.get("op") == "digests":
+        return _digests(reply)
     return (
         reply.get("op") == "result"
         and reply.get("outcome") in ("ok", "error", "out_of_memory")
@@ -41,6 +44,29 @@ def _variables(items: Any) -> bool:
         isinstance(items, list)
         and len(items) <= MOST_ITEMS
         and all(isinstance(item, list) and len(item) == 3 and all(_text(part) for part in item) for item in items)
+    )
+
+
+def _digests(reply: Message) -> bool:
+    items, texts = reply.get("items"), reply.get("texts")
+    return (
+        len(reply) == 5
+        and isinstance(items, list)
+        and len(items) <= MOST_ITEMS
+        and all(isinstance(item, list) and len(item) == 6 and isinstance(item[4], bool) for item in items)
+        and all(_text(part) for item in items for part in (*item[:4], item[5]))
+        and isinstance(texts, list)
+        and len(texts) <= MOST_ATOMS
+        and all(_text(text) for text in texts)
+        and all(_atoms(reply.get(key)) for key in ("numbers", "many"))
+    )
+
+
+def _atoms(numbers: Any) -> bool:
+    return (
+        isinstance(numbers, list)
+        and len(numbers) <= MOST_ATOMS
+        and all(isinstance(one, (int, float)) and not isinstance(one, bool) and -1e309 < one < 1e309 for one in numbers)
     )
 
 

@@ -100,14 +100,14 @@ class State:
         if request.outcome == "ok":
             self._account(request.reply, time.monotonic() - started)
 
-    def variables(self, seconds: float) -> None:
-        """The names that steps have bound; the answer goes to the host."""
+    def tell(self, asked: Message, seconds: float) -> None:
+        """`variables` or `digests`: what the names are that steps have bound; the answer goes to the host."""
         deadline = time.monotonic() + seconds
         self._prepare(deadline)
         request = self._request()
-        request.go({"op": "variables"}, [], None, _left(deadline))
-        if request.outcome == "ok" and request.reply["op"] == "variables":
-            self._loop.send({"op": "variables", "items": request.reply["items"]})
+        request.go(asked, [], None, _left(deadline))
+        if request.outcome == "ok" and request.reply["op"] == asked["op"]:
+            self._loop.send(request.reply)
             return
         self._failed(request, f"a repr ended the process ({request.outcome})", "a repr ended the process")
 

@@ -160,7 +160,9 @@ class Supervisor:
         elif op == "run":
             self._started().run(message)
         elif op == "variables":
-            self._started().variables(message["timeout"])
+            self._started().tell({"op": "variables"}, message["timeout"])
+        elif op == "digests":
+            self._started().tell({"op": "digests", "first": message["first"]}, message["timeout"])
         elif op == "checkpoint":
             self._started().checkpoint(message["number"], message["timeout"])
         elif op == "restore":

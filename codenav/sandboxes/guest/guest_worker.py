@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import guest_describe
+import guest_digest
 import guest_displays
 import guest_fork
 import guest_linux
@@ -78,6 +79,9 @@ class Worker:
                 notes: Message = {"op": "checkpoint"}
                 if not self._fork_twin(descriptors[1], descriptors[:1], notes):
                     self._answer(descriptors[0], notes, b"")
+            elif request["op"] == "digests":
+                self._begin(descriptors[0])
+                self._answer(descriptors[0], guest_digest.answer(self.space, request["first"]), b"")
             else:
                 self._begin(descriptors[0])
                 found = guest_describe.variables(self._main.__dict__)

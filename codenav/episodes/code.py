@@ -1,0 +1,210 @@
+"""What code binds, uses, prints and writes, found by reading it: what came from what."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+PRINTS = frozenset({"print", "pprint", "pp", "display"})
+_WRITES = re.compile(r"(write|save|dump|to_)\w*$|^(open|touch|copy|move|rename|mkdir|unlink|remove)$|write$")
+OUT, FILES = "(printed in step {})", "(files)"
+"""Nodes of the flow beside names; no name looks like them."""
+OURS = "_codenav"
+"""Begins the names of what runs in a sandbox on our own account."""
+
+
+def parsed(code: str) -> ast.Module | None:
+    """The tree; None where this Python cannot read it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A top-level statement of a step."""
+
+    step: int
+    node: ast.stmt
+    binds: frozenset[str]
+    changes: frozenset[str]
+    """Names whose value it may have changed in place."""
+    uses: frozenset[str]
+    prints: bool
+    writes: bool
+
+
+@dataclass
+class Flow:
+    """Statements of the steps that ran, and which name or output was made from which."""
+
+    statements: list[Statement] = field(default_factory=list)
+    after: dict[str, set[str]] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
+    """Names that only loops, `with` and the like bind."""
+
+    @classmethod
+    def of(cls, codes: Sequence[str]) -> Flow:
+        """The flow through steps, in order. A step that cannot be read, or that is ours, is passed over."""
+        flow = cls()
+        lasting: set[str] = set()
+        for number, code in enumerate(codes):
+            tree = parsed(code)
+            if tree is None or OURS in code:
+                continue
+            quiet = code.rstrip().endswith(";")
+            for node in tree.body:
+                shown = isinstance(node, ast.Expr) and node is tree.body[-1] and not quiet
+                statement = _statement(number, node, shown)
+                flow.statements.append(statement)
+                flow._join(statement)
+                loop = set(_targets_of_loops(node))
+                flow.passing |= loop
+                lasting |= statement.binds - loop
+        flow.passing -= lasting
+        return flow
+
+    def _join(self, statement: Statement) -> None:
+        made = set(statement.binds | statement.changes)
+        if statement.prints:
+            made.add(OUT.format(statement.step))
+        if statement.writes:
+            made.add(FILES)
+        for name in statement.uses:
+            self.after.setdefault(name, set()).update(made - {name})
+
+    def made_from(self, name: str) -> set[str]:
+        """All names and outputs that came from a name, itself included."""
+        seen, queue = {name}, [name]
+        while queue:
+            for following in self.after.get(queue.pop(), ()):
+                if following not in seen:
+                    seen.add(following)
+                    queue.append(following)
+        return seen
+
+    def bound(self) -> set[str]:
+        """Every name that a statement binds."""
+        return {name for statement in self.statements for name in statement.binds}
+
+    def last_step_that_binds(self) -> int:
+        """Number of the last step that bound a name for good; -1 where none did."""
+        return max((one.step for one in self.statements if one.binds - self.passing), default=-1)
+
+    def last_step_that_makes(self) -> int:
+        """Number of the last step that bound or changed data, or wrote a file; -1 where none did."""
+        silent = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        made = (one for one in self.statements if not isinstance(one.node, silent))
+        return max((one.step for one in made if one.binds or one.changes or one.writes), default=-1)
+
+    def bound_in(self, step: int) -> set[str]:
+        """Names that a step bound or changed."""
+        return {name for one in self.statements if one.step == step for name in one.binds | one.changes}
+
+    def calls_for(self, name: str) -> set[str]:
+        """Names of what is called in the statements that bind a name."""
+        return {called for one in self.statements if name in one.binds for called in called_in(one.node)}
+
+
+def called_in(node: ast.AST) -> Iterator[str]:
+    """Last names of what is called in a node, and its operators."""
+    for child in ast.walk(node):
+        if isinstance(child, ast.Call):
+            yield last_name(child.func)
+        elif isinstance(child, ast.BinOp):
+            yield type(child.op).__name__
+        elif isinstance(child, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Subscript):
+            yield type(child).__name__
+
+
+def last_name(node: ast.AST) -> str:
+    """`c` of `a.b.c`; empty where there is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def base_name(node: ast.AST) -> str:
+    """`a` of `a.b[0].c`; empty where there is no name."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _statement(step: int, node: ast.stmt, shown: bool) -> Statement:
+    binds = set(_bound(node))
+    changes, uses, prints, writes = set(), set(), shown, False
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+            uses.add(child.id)
+        elif isinstance(child, ast.Attribute | ast.Subscript) and isinstance(child.ctx, ast.Store | ast.Del):
+            changes.add(base_name(child))
+        elif isinstance(child, ast.AugAssign):
+            uses.add(base_name(child.target))
+        elif isinstance(child, ast.Call):
+            name = last_name(child.func)
+            prints |= name in PRINTS or "stdout" in ast.dump(child.func)
+            writes |= bool(_WRITES.search(name))
+        elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
+            call = child.value
+            if last_name(call.func) not in PRINTS:
+                changes.update(base_name(one) for one in (call.func, *call.args) if base_name(one))
+    changes.discard("")
+    return Statement(step, node, frozenset(binds), frozenset(changes - binds), frozenset(uses), prints, writes)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Names that a statement binds in its own scope."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        return
+    if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child)
+
+
+def _targets_of_loops(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        targets: Iterable[ast.AST | None] = ()
+        if isinstance(child, ast.For | ast.AsyncFor):
+            targets = [child.target]
+        elif isinstance(child, ast.With | ast.AsyncWith):
+            targets = [item.optional_vars for item in child.items]
+        for target in targets:
+            if target is not None:
+                yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name))
+
+
+def labels_of(codes: Iterable[str]) -> str:
+    """The words of the code that say nothing of a result, joined: names, and texts that are printed or passed.
+
+    Texts in lists, dicts and assignments are data.
+    """
+    found: list[str] = []
+    for tree in filter(None, map(parsed, codes)):
+        for node in ast.walk(tree):
+            parts: Iterable[ast.AST] = ()
+            if isinstance(node, ast.Call):
+                parts = ast.walk(node) if last_name(node.func) in PRINTS else _arguments(node)
+            elif isinstance(node, ast.JoinedStr):
+                parts = node.values
+            elif isinstance(node, ast.Subscript):
+                parts = ast.walk(node.slice)
+            elif isinstance(node, ast.Attribute):
+                found.append(node.attr)
+            found += [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return "\n".join(found)
+
+
+def _arguments(call: ast.Call) -> list[ast.AST]:
+    return [*call.args, *(one.value for one in call.keywords)]

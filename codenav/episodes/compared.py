@@ -1,0 +1,268 @@
+"""What a session left against what the replay of its summary left: what agrees, what differs, what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from codenav.episodes.code import FILES, OURS, OUT, Flow
+from codenav.episodes.outputs import Outputs
+from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
+from codenav.execution import Digest, Held, Ran, Replayed, Verdict
+
+ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
+"""As CPython prints it (`<… at 0x7f…>`), or any hexadecimal number of the length of a user-space address."""
+
+SHOWN = 80
+"""Characters of a value in a reason: two of them and the sentence fit in three lines of a terminal."""
+NAMED = 3
+"""Of what is missing, in a reason."""
+LAST_OUTPUT = "the last output"
+_ALIKE = ("firm", "part")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a session has left, and what ran in it."""
+
+    held: Held = Held()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Digests of the files that it wrote and that are still there."""
+    ran: Sequence[Ran] = ()
+    request: str = ""
+    tries: bool = False
+    """Most of what it holds comes from calls that were tried and dropped: what is missing says nothing."""
+
+
+class Comparison:
+    """One replay against its session."""
+
+    def __init__(self, script: str, left: Left, replayed: Replayed, files: Mapping[str, str]) -> None:
+        done = [ran for ran in left.ran if ran.execution.ok and OURS not in ran.code]
+        codes = [ran.code for ran in done]
+        self._left, self._held, self._files = left, replayed.held, files
+        self._flow = Flow.of(codes)
+        self._session, self._script = Code(codes), Code([script])
+        self._made_by_script = Flow.of([script])
+        self._given = Given.of(left.request, self._session)
+        self._step_of_output = max((at for at, ran in enumerate(done) if ran.execution.stdout.strip()), default=-1)
+        self._outputs = Outputs(
+            [ran.execution.stdout for ran in done],
+            codes,
+            left.held,
+            left.request,
+            replayed,
+            script,
+            final=self._step_of_output >= self._flow.last_step_that_makes(),
+        )
+
+    def verdict(self) -> Verdict:
+        """What it comes to."""
+        reason = self._different_variable() or self._different_file() or self._written_down()
+        reason = reason or self._outputs.difference
+        if reason:
+            return Verdict(False, reason)
+        missing = self._missing()
+        compared = self._compared()
+        if not compared:
+            lost = f"; it does not make {listed(missing)}" if missing else ""
+            return Verdict(False, f"nothing that it computes could be compared{lost}")
+        if missing:
+            return Verdict(False, f"the script does not make {listed(missing)}", compared, missing)
+        return Verdict(True, compared=compared)
+
+    # Variables
+
+    @cached_property
+    def _common(self) -> list[tuple[Digest, Digest]]:
+        """Data of the same name on both sides: the session's, the replay's."""
+        passing = self._flow.passing | self._made_by_script.passing
+        held = self._held.digests
+        return [
+            (here, held[name]) for name, here in self._left.held.digests.items() if name in held and name not in passing
+        ]
+
+    def _different_variable(self) -> str:
+        for there, here in self._common:
+            comparable = there.kind in _ALIKE and here.kind in _ALIKE
+            if comparable and there.digest != here.digest:
+                return difference(here, there)
+            unlike = {there.kind, here.kind} & {"none", "soft"} and {there.kind, here.kind} & set(_ALIKE)
+            if unlike and there.type != here.type:
+                return difference(here, there)
+        return ""
+
+    @cached_property
+    def _pairs(self) -> list[tuple[Digest, Digest]]:
+        """What agrees, also where the replay has it under another name."""
+        found = [(there, here) for there, here in self._common if there.digest and there.digest == here.digest]
+        taken = {here.name for _, here in self._common}
+        by_digest: dict[str, list[Digest]] = {}
+        for here in self._held.digests.values():
+            if here.name not in taken and here.digest:
+                by_digest.setdefault(here.digest, []).append(here)
+        if self._left.tries:
+            return found
+        for there in self._left.held.digests.values():
+            if there.name in self._held.digests or not there.digest:
+                continue
+            for here in by_digest.get(there.digest, ()):
+                if there.telling or self._made_alike(there.name, here.name):
+                    found.append((there, here))
+                    break
+        return found
+
+    def _made_alike(self, there: str, here: str) -> bool:
+        return bool(self._flow.calls_for(there) & self._made_by_script.calls_for(here))
+
+    def _worth(self, there: Digest, here: Digest) -> str:
+        """`evidence`, `input` (a literal for both, or it shows too little), or `written` down by the script."""
+        theirs, ours = self._made(self._session, there.name), self._script.name(here.name)
+        if here.kind == "part":
+            return "input"
+        if ours.computed:
+            return "evidence"
+        if not theirs.computed and not theirs.works:
+            return "input"
+        if self._given.lacks(ours):
+            return "written"
+        return "evidence" if ours.works else "input"
+
+    def _made(self, code: Code, name: str) -> Made:
+        """What a name of the session is made of; what no step is known to bind was computed."""
+        return code.name(name) if name in self._flow.bound() else Made(computed=True)
+
+    # What the script writes down
+
+    def _written_down(self) -> str:
+        for there, here in self._pairs:
+            if self._worth(there, here) == "written":
+                return f"{here.name} is written down, not computed: {cut(masked(here.repr))}"
+        down = printed_down(self._script, self._session, self._given, self._outputs.session)
+        if down:
+            return f"the answer is written down, not computed: {cut(down)}"
+        down = files_down(self._script, self._session, self._given) if self._left.files else ""
+        if down:
+            return f"what it writes is written down, not computed: {cut(down)}"
+        down = values_down(self._script, self._given, self._outputs.session)
+        return f"{cut(down)} is written down, not computed" if down else ""
+
+    # Files
+
+    def _different_file(self) -> str:
+        for name, digest in self._left.files.items():
+            if name in self._files and self._files[name] != digest:
+                return f"{name} has another content in the replay"
+        return ""
+
+    @cached_property
+    def _missing_files(self) -> tuple[str, ...]:
+        return () if self._left.tries else tuple(name for name in self._left.files if name not in self._files)
+
+    # What is missing
+
+    def _missing(self) -> tuple[str, ...]:
+        lost = [*self._missing_files]
+        if not self._left.tries:
+            lost = [*self._missing_variables(), *lost]
+            if self._outputs.lost and not lost:
+                lost.append(LAST_OUTPUT)
+        return tuple(lost)
+
+    def _missing_variables(self) -> list[str]:
+        flow = self._flow
+        output = OUT.format(self._step_of_output)
+        agreed = {there.name for there, _ in self._pairs}
+        if self._outputs.agrees:
+            agreed.add(output)
+        if self._left.files and not self._missing_files:
+            agreed.add(FILES)
+        paired, bound = {there.name for there, _ in self._pairs}, flow.bound() - flow.passing
+        final = self._final(output)
+        lost = []
+        for name, there in self._left.held.digests.items():
+            if name in paired or name not in bound or there.kind not in _ALIKE:
+                continue
+            made = self._session.name(name)
+            if not made.computed and not made.works:
+                continue
+            after = flow.made_from(name)
+            if after & final and not after & agreed:
+                lost.append((len(after), name))
+        return [name for _, name in sorted(lost)]
+
+    def _final(self, output: str) -> set[str]:
+        """What the session came to: its last output, and what its last step bound and nothing was made of."""
+        last = self._flow.last_step_that_binds()
+        final = {output} if self._step_of_output >= 0 else set()
+        if last >= self._step_of_output:
+            final |= {name for name in self._flow.bound_in(last) if not self._flow.after.get(name)}
+        return final
+
+    # What agrees
+
+    def _compared(self) -> tuple[str, ...]:
+        """What agrees and is evidence."""
+        worth = [(self._worth(there, here), there, here) for there, here in self._pairs]
+        found = [_named(there, here) for kind, there, here in worth if kind == "evidence"]
+        found += [name for name, digest in self._left.files.items() if self._files.get(name) == digest]
+        prints = self._outputs.agrees and self._prints_what_it_computes()
+        if prints:
+            found.append(LAST_OUTPUT)
+        if not found and self._session_is_plain():
+            # There is nothing but what was written down by both.
+            found = [_named(there, here) for kind, there, here in worth if kind == "input"]
+            found += [LAST_OUTPUT] if self._outputs.agrees else []
+        return tuple(found)
+
+    def _prints_what_it_computes(self) -> bool:
+        made = [self._script.of(one, scope) for arguments, scope in self._script.printed for one in arguments]
+        return any(one.computed or one.works for one in made) or not made
+
+    def _session_is_plain(self) -> bool:
+        """Whether it computed nothing."""
+        made = [self._session.name(name) for name in self._flow.bound() & set(self._left.held.digests)]
+        made += [self._session.of(one, scope) for arguments, scope in self._session.printed for one in arguments]
+        return bool(self._flow.statements) and not any(one.computed or one.works for one in made)
+
+
+def _named(there: Digest, here: Digest) -> str:
+    return there.name if there.name == here.name else f"{there.name} (as {here.name})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def difference(here: Digest, there: Digest) -> str:
+    """In what a variable of the replay differs from the session's of that name."""
+    ours, theirs = masked(here.repr), masked(there.repr)
+    if ours == theirs or here.type != there.type:
+        if here.type != there.type:
+            return f"{here.name} has type {here.type} in the replay and {there.type} in the episode"
+        return f"{here.name} differs from the episode's in a part that is not shown: {cut(ours)}"
+    ours, theirs = cut_pair(ours, theirs)
+    return f"{here.name} is {ours} in the replay and {theirs} in the episode"
+
+
+def masked(text: str) -> str:
+    """The text without addresses."""
+    return ADDRESS.sub("0x…", text)
+
+
+def cut(text: str) -> str:
+    """One line of at most `SHOWN` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+
+
+def cut_pair(here: str, there: str) -> tuple[str, str]:
+    """Both values short enough to read, cut so that the first difference can be seen."""
+    same = next((at for at, pair in enumerate(zip(here, there, strict=False)) if pair[0] != pair[1]), 0)
+    skip = max(0, same - SHOWN // 2) if max(len(here), len(there)) > SHOWN else 0
+    lead = "…" if skip else ""
+    return lead + cut(here[skip:]), lead + cut(there[skip:])

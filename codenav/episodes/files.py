@@ -1,0 +1,165 @@
+"""Files that a run wrote, by what is in them: not by the time at which they were written or packed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from codenav.protocols import Sandbox
+
+MOST_FILES = 200
+"""Compared in one run."""
+READ_BYTES = 32 << 20
+"""Of a file, or unpacked, that is looked into; a larger one is compared byte by byte."""
+DELETED = "deleted"
+_CACHES = re.compile(r"(^|/)(__pycache__|\.ipynb_checkpoints|\.cache|\.config|\.matplotlib|\.mypy_cache)(/|$)|\.pyc$")
+_DATED = {"docProps/core.xml", "docProps/app.xml", "meta.xml"}
+"""Members of office files that hold the time."""
+_PDF = re.compile(rb"/(CreationDate|ModDate|ID)\s*(\([^)]*\)|\[[^\]]*\])|<xmp:\w*Date>[^<]*<")
+_SVG = re.compile(rb"<dc:date>[^<]*<|(?<=[\"#])[mpci][0-9a-f]{10}(?=[\")])")
+_FLOAT = re.compile(rb"(?<![\w.])-?\d+\.\d{10,}(?:[eE][-+]?\d+)?(?![\w.])")
+_UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError, RecursionError, zlib.error)
+
+
+@dataclass(frozen=True)
+class Mounted:
+    """A folder of the host that code inside may write to: as it was at first, and as it is now."""
+
+    shown: Path
+    """Where it is for the code."""
+    before: Path
+    now: Path
+
+
+def written(sandbox: Sandbox, inputs: Path | None, mounted: Sequence[Mounted] = ()) -> dict[str, str]:
+    """Digest of the content of each file that is new or changed; `deleted` of one that is gone.
+
+    Of the work folder by relative name, of a mount by its whole path.
+
+    Raises:
+        SandboxUnavailable: the sandbox does not tell.
+    """
+    found: dict[str, str] = {}
+    before = _files_in(inputs) if inputs else {}
+    names = [name for name in sandbox.artifacts() if not _CACHES.search(name)]
+    for name in names[: MOST_FILES + len(before)]:
+        with tempfile.SpooledTemporaryFile(max_size=1 << 20) as file:
+            sandbox.read_file_into(name, file)
+            _note(found, name, file, before.get(name))
+    found.update({name: DELETED for name in before if name not in names})
+    for mount in mounted:
+        first, last = _files_in(mount.before), _files_in(mount.now)
+        for name, path in last.items():
+            # The code inside may have put a link in the place of what was found.
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                _note(found, str(mount.shown / name), file, first.get(name))
+        found.update({str(mount.shown / name): DELETED for name in first if name not in last})
+    return dict(list(found.items())[:MOST_FILES])
+
+
+def _note(found: dict[str, str], name: str, file: Any, before: Path | None) -> None:
+    raw = _raw(file)
+    if before is not None:
+        with before.open("rb") as old:
+            if _raw(old) == raw:
+                return
+    file.seek(0)
+    data = file.read(READ_BYTES + 1)
+    found[name] = raw if len(data) > READ_BYTES else content_digest(name, data)
+
+
+def _raw(file: IO[bytes]) -> str:
+    file.seek(0)
+    hasher = hashlib.blake2b(digest_size=16)
+    while piece := file.read(1 << 20):
+        hasher.update(piece)
+    return hasher.hexdigest()
+
+
+def _files_in(folder: Path) -> dict[str, Path]:
+    """Regular files by relative name; links are not followed."""
+    found = {}
+    for at, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(at, name)
+            relative = str(path.relative_to(folder))
+            try:
+                if stat.S_ISREG(path.lstat().st_mode) and not _CACHES.search(relative):
+                    found[relative] = path
+            except OSError:
+                continue
+    return found
+
+
+def content_digest(name: str, data: bytes) -> str:
+    """A digest of what a file says: packed files by what is packed, without dates, floats to twelve digits."""
+    return hashlib.blake2b(b"\0".join(_content(name, data)), digest_size=16).hexdigest()
+
+
+def _content(name: str, data: bytes) -> Iterator[bytes]:
+    try:
+        if data[:2] == b"\x1f\x8b":
+            unpacked = zlib.decompressobj(31).decompress(data, READ_BYTES)
+            yield from _content(name.removesuffix(".gz"), unpacked)
+            return
+        if data[:4] == b"PK\x03\x04":
+            yield from list(_members(data))
+            return
+        read = _READERS.get(name.rpartition(".")[2].lower())
+        if read:
+            yield read(data)
+            return
+    except _UNREADABLE:
+        yield data
+        return
+    if data[:5] == b"%PDF-":
+        yield _PDF.sub(b"", data)
+    elif b"\0" in data[:4096]:
+        yield data
+    else:
+        yield _text(data)
+
+
+def _members(data: bytes) -> Iterator[bytes]:
+    left = READ_BYTES
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for item in sorted(archive.infolist(), key=lambda one: one.filename):
+            if item.filename in _DATED or item.is_dir():
+                continue
+            left -= item.file_size
+            if left < 0:
+                raise ValueError("larger than what is looked into")
+            yield item.filename.encode("utf-8", "surrogateescape")
+            with archive.open(item) as member:
+                yield b"".join(_content(item.filename, member.read(item.file_size + 1)))
+
+
+def _text(data: bytes) -> bytes:
+    lines = (line.rstrip() for line in _SVG.sub(b"", data).replace(b"\r\n", b"\n").split(b"\n"))
+    return _FLOAT.sub(lambda match: b"%.12g" % float(match[0]), b"\n".join(lines).rstrip())
+
+
+def _json(data: bytes) -> bytes:
+    def rounded(value: Any) -> Any:
+        if isinstance(value, float):
+            return float(f"{value:.12g}")
+        if isinstance(value, list):
+            return [rounded(item) for item in value]
+        return {key: rounded(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    return json.dumps(rounded(json.loads(data)), sort_keys=True).encode("utf-8", "surrogatepass")
+
+
+_READERS: Mapping[str, Callable[[bytes], bytes]] = {"json": _json, "geojson": _json}

@@ -1,0 +1,80 @@
+"""Whether the numbers and names of an answer stand in what the replay of its summary left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from codenav.episodes.figures import Pool, numbers_in
+from codenav.episodes.outputs import small_reprs
+from codenav.episodes.written_down import Code
+from codenav.execution import Replayed
+
+MOST_TOLD = 8
+"""Of what nothing holds."""
+NAME_CHARACTERS = 100
+"""A longer quotation is no name."""
+BARE_WORDS = 3
+"""An answer of so few words with capitals is a name itself, as is a single word."""
+_QUOTED = re.compile(
+    rf"`+([^`\n]{{1,{NAME_CHARACTERS}}})`+|“([^”\n]{{1,{NAME_CHARACTERS}}})”|\"([^\"\n]{{1,{NAME_CHARACTERS}}})\""
+    rf"|(?<!\w)['‘]([^'’\n]{{1,{NAME_CHARACTERS}}})['’](?!\w)"
+)
+_NAMED = re.compile(r"(?:\b(?:is|are|was|were|named|called)|:)\s+(?:\*\*)?([A-Z][\w'’-]+(?:\s[A-Z][\w'’-]+)*)")
+_PLAIN = frozenset({
+    "yes", "no", "true", "false", "none", "done", "ok", "the", "a", "an", "it", "this", "there", "these", "in", "node",
+    "python", "see", "i", "we", "all", "both", "each", "not",
+})  # fmt: skip
+"""Words that begin with a capital and name nothing."""
+_YES = re.compile(r"\W*(yes|true|no|false)\b", re.IGNORECASE)
+
+
+def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, known: Sequence[str] = ()) -> list[str]:
+    """The numbers and names of an answer that nothing holds, in order.
+
+    Numbers, also rounded or written otherwise, are held by the replay's output and variables, or by the request; names
+    in quotes may also stand in the script, and in `known`: names of files, sources, versions. A name without quotes is
+    what follows `is` or a colon with a capital, or an answer of a word or two.
+    """
+    held = replayed.held
+    output = Pool().add(held.numbers, held.many, [request, *small_reprs(held), *held.texts]).add_output(replayed.output)
+    numbers, _ = Code([script]).constants()
+    output.add(one for one in numbers if one >= 10 or one != int(one))
+    named = Pool(text="\n".join([output.text, script, *replayed.files, *known]).casefold())
+    printed = Pool(text="\n".join([output.text, request, *replayed.files]).casefold())
+    lacking: list[str] = []
+    quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(answer)]
+    # What is quoted is looked for as it stands, with its numbers.
+    rest = _QUOTED.sub(" ", answer)
+    for name in quoted:
+        if not named.names(name) and not _all_numbers(name, output):
+            lacking.append(name)
+    for number in numbers_in(rest):
+        if not output.holds(number) and not _all_numbers(number.text.replace(",", " "), output):
+            lacking.append(number.text)
+    lacking += [name for name in _bare_names(answer) if not printed.names(name)]
+    lacking += _contradiction(answer, replayed.output)
+    return list(dict.fromkeys(lacking))[:MOST_TOLD]
+
+
+def _all_numbers(text: str, pool: Pool) -> bool:
+    numbers = numbers_in(text)
+    return bool(numbers) and not re.search(r"[^\W\d_]", text) and all(map(pool.holds, numbers))
+
+
+def _bare_names(answer: str) -> list[str]:
+    found = [match[1] for match in _NAMED.finditer(answer)]
+    words = [] if _QUOTED.search(answer) else answer.strip(" .!*").split()
+    if len(words) == 1 or (1 < len(words) <= BARE_WORDS and all(word[0].isupper() for word in words)):
+        found += [] if numbers_in(answer) else [" ".join(words)]
+    return [name for name in found if not all(word.casefold() in _PLAIN for word in re.findall(r"\w+", name))]
+
+
+def _contradiction(answer: str, output: str) -> list[str]:
+    """A yes where the replay says False at the end, and the other way round."""
+    said = _YES.match(answer)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    if said is None or last not in ("True", "False"):
+        return []
+    return [] if (said[1].casefold() in ("yes", "true")) == (last == "True") else [said[1]]

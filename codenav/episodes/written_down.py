@@ -1,0 +1,372 @@
+"""Whether a value is computed by code, or only written down in it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codenav.episodes.code import PRINTS, base_name, last_name, parsed
+from codenav.episodes.figures import Number, Pool, numbers_in
+
+MAKERS = frozenset({
+    "array", "asarray", "DataFrame", "Series", "Index", "from_dict", "from_records", "Decimal", "Fraction", "Counter",
+    "OrderedDict", "defaultdict", "deque", "date", "datetime", "timedelta", "Timestamp", "Path", "PurePath", "loads",
+    "literal_eval", "SimpleNamespace", "StringIO", "BytesIO",
+})  # fmt: skip
+"""Calls of libraries that give what they are given."""
+READERS = frozenset(
+    {"open", "input", "__import__", "eval", "exec", "globals", "locals", "vars", "getattr", "id", "hash"}
+)
+WRITES = frozenset({"write", "write_text", "write_bytes", "writelines", "writerow", "writerows", "dump"})
+TELLING_DIGITS = 3
+"""Significant ones from which on a number that a run had is not written into a script by chance."""
+_BUILTINS = frozenset(dir(builtins)) - READERS
+
+
+@dataclass
+class Made:
+    """What an expression is made of."""
+
+    computed: bool = False
+    """Something in it is read, imported or given from outside."""
+    works: bool = False
+    """It is more than a literal: there is an operation or a call."""
+    numbers: set[float] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+
+    def with_(self, *others: Made) -> Made:
+        """Together with other parts."""
+        for other in others:
+            self.computed |= other.computed
+            self.works |= other.works
+            self.numbers |= other.numbers
+            self.texts |= other.texts
+        return self
+
+
+@dataclass
+class _Function:
+    parameters: list[str]
+    returns: list[ast.expr]
+    scope: Mapping[str, list[tuple[ast.expr | None, bool]]]
+
+
+class Code:
+    """What the names of a script are made of."""
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        self._names: dict[str, list[tuple[ast.expr | None, bool]]] = {}
+        self._functions: dict[str, _Function] = {}
+        self.printed: list[tuple[list[ast.expr], _Names]] = []
+        """Arguments of each `print`, and of what is shown at the end of a step; with the scope."""
+        self.written: list[tuple[ast.expr, _Names]] = []
+        self._trees = [tree for code in codes if (tree := parsed(code))]
+        for tree in self._trees:
+            self._collect(tree.body, self._names, [])
+            if tree.body and isinstance(tree.body[-1], ast.Expr) and not isinstance(tree.body[-1].value, ast.Call):
+                self.printed.append(([tree.body[-1].value], self._names))
+
+    def name(self, name: str) -> Made:
+        """What a name of the module is made of."""
+        return self._name(name, {}, frozenset())
+
+    def of(self, node: ast.expr, scope: _Names) -> Made:
+        """What an expression is made of."""
+        return self._of(node, scope, {}, frozenset())
+
+    def constants(self) -> tuple[set[float], list[str]]:
+        """Every number and text that stands in the code."""
+        numbers: set[float] = set()
+        texts: list[str] = []
+        for tree in self._trees:
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant):
+                    made = _constant(node.value)
+                    numbers |= made.numbers
+                    texts += made.texts
+        return numbers, texts
+
+    def values(self) -> Iterator[Number]:
+        """Telling numbers that stand in the code as values, also in texts: not in comparisons and assertions."""
+        for tree in self._trees:
+            yield from _values(tree)
+
+    # What stands in a scope
+
+    def _collect(self, body: Sequence[ast.stmt], scope: _Names, heads: list[ast.expr]) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self._define(node, scope)
+                continue
+            if isinstance(node, ast.ClassDef):
+                scope.setdefault(node.name, []).append((None, True))
+                continue
+            self._bind(node, scope, heads)
+            inner = [*heads, *_heads(node)]
+            for part in ("body", "orelse", "finalbody"):
+                self._collect(getattr(node, part, None) or [], scope, inner)
+            for handler in getattr(node, "handlers", ()):
+                self._collect(handler.body, scope, inner)
+            for case in getattr(node, "cases", ()):
+                self._collect(case.body, scope, inner)
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Names) -> None:
+        inner: _Names = {}
+        arguments = node.args
+        parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        self._collect(node.body, inner, [])
+        for name in parameters:
+            inner.setdefault(name, []).append((None, True))
+        found = [one.value for one in ast.walk(node) if isinstance(one, ast.Return | ast.Yield) and one.value]
+        self._functions[node.name] = _Function(parameters, found, inner)
+
+    def _bind(self, node: ast.stmt, scope: _Names, heads: list[ast.expr]) -> None:
+        """What a statement itself does to names; `heads` are the conditions that it stands under."""
+        computed = any(self._of(head, scope, {}, frozenset()).computed for head in heads)
+
+        def add(target: ast.AST, value: ast.expr | None) -> None:
+            for one in ast.walk(target):
+                if isinstance(one, ast.Name) and (isinstance(one.ctx, ast.Store) or one.id == base_name(target)):
+                    scope.setdefault(one.id, []).append((None if computed else value, computed))
+
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = [(target, node.value)]
+                both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                if both and len(target.elts) == len(node.value.elts):  # type: ignore[attr-defined]
+                    pairs = list(zip(target.elts, node.value.elts, strict=True))  # type: ignore[attr-defined]
+                for to, value in pairs:
+                    add(to, value)
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            add(node.target, node.value)
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            add(node.target, node.iter)
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                if item.optional_vars:
+                    add(item.optional_vars, item.context_expr)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                scope.setdefault((alias.asname or alias.name).split(".")[0], []).append((None, True))
+        for child in [node] if isinstance(node, ast.Expr) else _heads(node):
+            self._called(child, scope)
+        for walrus in (one for one in ast.walk(node) if isinstance(one, ast.NamedExpr)):
+            add(walrus.target, walrus.value)
+
+    def _called(self, node: ast.AST, scope: _Names) -> None:
+        for call in (one for one in ast.walk(node) if isinstance(one, ast.Call)):
+            name = last_name(call.func)
+            arguments = [*call.args, *(one.value for one in call.keywords)]
+            if name in PRINTS:
+                self.printed.append((list(call.args), scope))
+                continue
+            if name in WRITES and arguments:
+                self.written.append((arguments[0], scope))
+            elif name.startswith("to_") and isinstance(call.func, ast.Attribute):
+                self.written.append((call.func.value, scope))
+            if isinstance(call.func, ast.Attribute) and base_name(call.func) in scope:
+                scope[base_name(call.func)] += [(one, False) for one in call.args]
+            if isinstance(node, ast.Expr) and node.value is call and name not in _BUILTINS:
+                # It may fill what it is given.
+                for argument in call.args:
+                    if isinstance(argument, ast.Name) and argument.id in scope and isinstance(call.func, ast.Name):
+                        scope[argument.id].append((None, True))
+
+    # What an expression is made of
+
+    def _name(self, name: str, local: Mapping[str, Made], seen: frozenset[str], scope: _Names | None = None) -> Made:
+        if name in local:
+            return Made().with_(local[name])
+        for names in (scope, self._names):
+            if names is not None and name in names:
+                if name in seen:
+                    return Made()
+                made = Made()
+                for value, computed in names[name]:
+                    if computed or value is None:
+                        made.computed = True
+                    else:
+                        made.with_(self._of(value, names, local, seen | {name}))
+                return made
+        if name in self._functions:
+            return Made(works=True)
+        return Made(computed=name not in _BUILTINS)
+
+    def _of(self, node: ast.AST, scope: _Names, local: Mapping[str, Made], seen: frozenset[str]) -> Made:
+        def of(*nodes: ast.AST | None, inside: Mapping[str, Made] = local) -> Made:
+            return Made().with_(*(self._of(one, scope, inside, seen) for one in nodes if one is not None))
+
+        match node:
+            case ast.Constant():
+                return _constant(node.value)
+            case ast.Name():
+                return self._name(node.id, local, seen, scope)
+            case ast.Call():
+                return self._call(node, scope, local, seen)
+            case ast.Subscript():
+                return of(node.value).with_(Made(works=True))
+            case ast.Attribute():
+                return of(node.value).with_(Made(works=True))
+            case ast.JoinedStr():
+                texts = [one.value for one in node.values if isinstance(one, ast.Constant)]
+                figures = Made(numbers={abs(one.value) for text in texts for one in numbers_in(str(text))})
+                return of(*(one.value for one in node.values if isinstance(one, ast.FormattedValue))).with_(figures)
+            case ast.UnaryOp():
+                return of(node.operand)
+            case ast.BinOp():
+                return of(node.left, node.right).with_(Made(works=True))
+            case ast.Compare():
+                return of(node.left, *node.comparators).with_(Made(works=True))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                inner = dict(local)
+                made = Made(works=True)
+                for generator in node.generators:
+                    given = self._of(generator.iter, scope, inner, seen)
+                    made.with_(given)
+                    for one in ast.walk(generator.target):
+                        if isinstance(one, ast.Name):
+                            inner[one.id] = given
+                parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+                return made.with_(of(*parts, inside=inner))
+            case ast.Lambda():
+                return Made()
+            case ast.Await() | ast.Yield() | ast.YieldFrom():
+                return Made(computed=True)
+            case _:
+                return of(*ast.iter_child_nodes(node))
+
+    def _call(self, node: ast.Call, scope: _Names, local: Mapping[str, Made], seen: frozenset[str]) -> Made:
+        name = last_name(node.func)
+        given = [self._of(one, scope, local, seen) for one in node.args]
+        given += [self._of(one.value, scope, local, seen) for one in node.keywords if one.arg not in ("key", "ndigits")]
+        if isinstance(node.func, ast.Name) and name in self._functions and name not in local:
+            if name in seen:
+                return Made()
+            function = self._functions[name]
+            inside = dict(zip(function.parameters, given, strict=False))
+            made = [self._of(one, dict(function.scope), inside, seen | {name}) for one in function.returns]
+            return Made(works=True).with_(*made)
+        if isinstance(node.func, ast.Name) and name in _BUILTINS and name not in scope and name not in self._names:
+            plain = name in ("float", "int", "str", "list", "dict", "tuple", "set", "round", "format", "bool")
+            return Made(works=not plain).with_(*(given[:1] if name in ("round", "format") else given))
+        if name in MAKERS:
+            return Made().with_(*given)
+        if isinstance(node.func, ast.Attribute):
+            return self._of(node.func.value, scope, local, seen).with_(Made(works=True), *given)
+        return Made(computed=True)
+
+
+_Names = dict[str, list[tuple[ast.expr | None, bool]]]
+
+
+def _heads(node: ast.AST) -> list[ast.expr]:
+    """What decides whether, and how often, the body of a statement runs; of a simple one its value."""
+    match node:
+        case ast.If() | ast.While():
+            return [node.test]
+        case ast.For() | ast.AsyncFor():
+            return [node.iter]
+        case ast.With() | ast.AsyncWith():
+            return []
+        case ast.Match():
+            return [node.subject]
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            return [node.value] if node.value else []
+    return []
+
+
+def _constant(value: object) -> Made:
+    if isinstance(value, bool) or value is None or value is ...:
+        return Made()
+    if isinstance(value, int | float):
+        return Made(numbers={abs(float(min(value, 1e300)))})
+    if isinstance(value, str):
+        return Made(texts={value}) if value.strip() else Made()
+    return Made()
+
+
+def _values(node: ast.AST) -> Iterator[Number]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Assert | ast.Compare):
+            continue
+        if isinstance(child, ast.Constant) and not isinstance(child.value, bool):
+            text = repr(child.value) if isinstance(child.value, int | float) else str(child.value)
+            yield from (one for one in numbers_in(text) if one.digits >= TELLING_DIGITS and one.step < 1)
+        elif not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+            yield from _values(child)
+
+
+@dataclass
+class Given:
+    """What may stand in a script: what the request says and the session's own code holds."""
+
+    pool: Pool
+
+    @classmethod
+    def of(cls, request: str, session: Code) -> Given:
+        """From the request and the code of the steps."""
+        numbers, texts = session.constants()
+        return cls(Pool().add(numbers, texts=[request, *texts]))
+
+    def lacks(self, made: Made) -> list[str]:
+        """The literals in something made that are not given, as they are written."""
+        few = set(self.pool.few)
+        found = [f"{one:g}" for one in sorted(made.numbers) if one not in few]
+        return found + [repr(one) for one in sorted(made.texts) if not self._gives(one, few)]
+
+    def _gives(self, text: str, few: set[float]) -> bool:
+        return self.pool.names(text) and all(abs(one.value) in few for one in numbers_in(text))
+
+
+def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -> str:
+    """A result that the script prints as a literal although the session computed it; empty where there is none."""
+    theirs = [session.of(one, scope) for arguments, scope in session.printed for one in arguments]
+    if theirs and not any(one.computed or one.works for one in theirs):
+        return ""
+    ours = [(script.of(one, scope), one, scope) for arguments, scope in script.printed for one in arguments]
+    nothing = not any(made.computed for made, _, _ in ours)
+    for _, node, scope in ours:
+        for number in _literal_numbers(script, node, scope):
+            known = abs(number.value) in given.pool.few
+            if not known and session_had.holds(number) and (nothing or number.digits > 1):
+                return number.text
+    if nothing:
+        texts = [text for made, _, _ in ours for text in sorted(made.texts) if not made.works]
+        return next((text for text in texts if not given.pool.names(text) and session_had.names(text)), "")
+    return ""
+
+
+def files_down(script: Code, session: Code, given: Given) -> str:
+    """What the script writes to files as a literal although the session computed it; empty where there is none."""
+    theirs = [session.of(one, scope) for one, scope in session.written]
+    ours = [script.of(one, scope) for one, scope in script.written]
+    if not any(one.computed for one in theirs) or not ours or any(one.computed for one in ours):
+        return ""
+    return next((lacking[0] for lacking in map(given.lacks, ours) if lacking), "")
+
+
+def values_down(script: Code, given: Given, session_had: Pool) -> str:
+    """A telling number of the script that only a result of the session explains; empty where there is none."""
+    for number in script.values():
+        if abs(number.value) not in given.pool.few and session_had.holds(number):
+            return number.text
+    return ""
+
+
+def _literal_numbers(script: Code, node: ast.expr, scope: _Names) -> Iterator[Number]:
+    """Numbers in a printed expression that no code computes."""
+    made = script.of(node, scope)
+    if not made.computed and not made.works:
+        texts = [repr(number) for number in made.numbers] + sorted(made.texts)
+        yield from (number for text in texts for number in numbers_in(text))
+    elif isinstance(node, ast.JoinedStr):
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                yield from _literal_numbers(script, part.value, scope)
+            elif isinstance(part, ast.Constant):
+                yield from numbers_in(str(part.value))
+    elif isinstance(node, ast.BinOp):
+        yield from _literal_numbers(script, node.left, scope)
+        yield from _literal_numbers(script, node.right, scope)

@@ -1,0 +1,128 @@
+"""Digests of whole values, so that two sandboxes can be compared without sending what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import time
+from collections import deque
+from types import FrameType
+from typing import Any, Iterable, Mapping, Tuple
+
+import guest_atoms
+import guest_describe
+from guest_values import NOT_DATA, Reader, Unknown, shown_text
+
+NAMES = 1000
+"""Variables in one answer."""
+ALL_SECONDS, VALUE_SECONDS = 6.0, 3.0
+"""For all of them, and for one."""
+TELLING_TEXT, TELLING_INT, TELLING_LENGTH = 8, 1000, 5
+"""From there on a text, an int, a container is hardly the same by chance."""
+
+_clock = time.monotonic
+Item = Tuple[str, str, str, str, bool, str]
+"""Name, type, digest, kind, whether it is telling, bounded repr."""
+
+FIRM, PART, SOFT, NONE = "firm", "part", "soft", "none"
+"""What a digest is worth: firm; part, an equal one says little; soft, another one says nothing; none."""
+
+
+class _TooSlow(BaseException):
+    pass
+
+
+def _on_alarm(signum: int, frame: FrameType | None) -> None:
+    raise _TooSlow
+
+
+def own_names(space: Mapping[str, Any], first: Iterable[str]) -> list[str]:
+    """The names that steps have bound to data: the wanted ones first, then the newest."""
+    names = [name for name in space if isinstance(name, str) and _is_own(name, space[name])]
+    wanted = set(first)
+    return ([name for name in names if name in wanted] + [name for name in reversed(names) if name not in wanted])[
+        :NAMES
+    ]
+
+
+def _is_own(name: str, value: Any) -> bool:
+    hidden = name.startswith("__") or name.startswith("_codenav")
+    return not hidden and not issubclass(type(value), NOT_DATA)
+
+
+def digests(space: Mapping[str, Any], names: Iterable[str], seconds: float = ALL_SECONDS) -> list[Item]:
+    """An item for each name."""
+    until = _clock() + seconds
+    describer = guest_describe.Describer()
+    found: list[Item] = []
+    total = 0
+    for name in names:
+        value = space.get(name)
+        digest, kind, telling = _guarded(value, min(VALUE_SECONDS, until - _clock()))
+        text = describer.repr(value)
+        if total > guest_describe.ALL_CHARACTERS:
+            text = guest_describe.cut(text, guest_describe.FEW_CHARACTERS)
+        total += len(text)
+        found.append((name[:200], type(value).__name__[:200], digest, kind, telling, text))
+    return found
+
+
+def _guarded(value: Any, seconds: float) -> tuple[str, str, bool]:
+    if seconds <= 0:
+        return "", NONE, False
+    try:
+        theirs = signal.signal(signal.SIGALRM, _on_alarm)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            return _digest(value)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
+    except BaseException:
+        return "", NONE, False
+
+
+def _digest(value: Any) -> tuple[str, str, bool]:
+    try:
+        reader = Reader()
+        token = reader.token(value)
+        kind = PART if reader.partial else FIRM
+    except Unknown:
+        try:
+            token, kind = Reader(deep=True).token(value), SOFT
+        except Unknown:
+            return "", NONE, False
+    return _hash(token), kind, _telling(value)
+
+
+def _hash(token: bytes) -> str:
+    return hashlib.blake2b(token, digest_size=16).hexdigest()
+
+
+def _telling(value: Any, depth: int = 3) -> bool:
+    """Whether the same value is hardly there by chance."""
+    if value is None or isinstance(value, bool) or depth == 0:
+        return False
+    if isinstance(value, int):
+        return abs(value) >= TELLING_INT
+    if isinstance(value, float):
+        return len((f"{value:.6g}").replace(".", "").replace("-", "").strip("0")) > 3
+    if isinstance(value, (str, bytes)):
+        return len(value) >= TELLING_TEXT
+    if isinstance(value, (list, tuple, set, frozenset, deque, dict)):
+        inside = list(value.values() if isinstance(value, dict) else value)
+        return len(inside) >= TELLING_LENGTH or any(_telling(item, depth - 1) for item in inside)
+    size = getattr(value, "size", None)
+    if isinstance(size, int):
+        return size >= TELLING_LENGTH
+    shown = shown_text(value)
+    return shown is not None and len(shown) >= TELLING_TEXT
+
+
+def answer(space: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]:
+    """The answer to `digests`."""
+    names = own_names(space, first)
+    items = digests(space, names)
+    atoms = guest_atoms.Atoms()
+    atoms.add(space, names)
+    return {"op": "digests", "items": items, **atoms.to_dict()}
