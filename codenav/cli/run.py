@@ -166,24 +166,25 @@ def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], 
 
 def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     """Say how a run ended, whatever the ending."""
+    from codenav.cli import steps
+
     if options["as_json"]:
         if not options["stream"]:
             print_json(_stored(result).to_dict())
         return
-    if not options["quiet"]:
-        from codenav.cli import steps
-
+    claimed, quiet = bool(result.answer and result.summary.code), options["quiet"]
+    if not quiet:
         for line in steps.unfinished(result.unfinished, steps.Room.of_terminal()):
             say(line.text, err=True)
-        say(steps.spent(result), err=True)
-        say(f"Record: codenav episodes show {result.id}", err=True)
-    claimed = bool(result.answer and result.summary.code)
-    if claimed and result.summary.evidence and not options["quiet"]:
+    if claimed and result.summary.evidence and not quiet:
         say(result.summary.evidence, err=True)
     if claimed and result.summary.unsupported:
         say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
     if result.guess:
         say(result.guess.told, err=True)
+    if not quiet:
+        say(steps.spent(result), err=True)
+        say(f"Record: codenav episodes show {result.id}", err=True)
     # What the run was for stands last, where the eye is.
     if result.answer:
         say(result.answer)

@@ -11,7 +11,7 @@ from typing import Any
 from codenav.actions import Guess, Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
-from codenav.errors import CodeNavError
+from codenav.errors import CodeNavError, UsageError
 from codenav.events import Acted, Event, Status, Tried, Unfinished
 from codenav.limits import Limits
 from codenav.text import flattened
@@ -185,9 +185,13 @@ class EpisodeResult:
     def to_script(self, path: str | Path) -> Path:
         """Write the code summary as a script that says what it needs, and runs from any folder; returns its path.
 
-        Raises: as `to_notebook`.
+        Raises:
+            UsageError: no code ended ok.
+            NotFound, StorageFull: as `to_notebook`.
         """
         code = self.summary.code or script_from_steps(self.steps)
+        if not code.strip():
+            raise UsageError(f"no code of {self.id or 'this episode'} ended ok", hint="codenav episodes show")
         return export.write_script(self.to_dict(), code, Path(path), inputs=self.input_files())
 
     def to_json(self, path: str | Path) -> Path:
