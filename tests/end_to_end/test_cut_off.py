@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from chat_server import Answer, Begun, ChatServer, Hang
-from command_line import Ran, codenav, start
+from command_line import Ran, codenav, on_a_terminal, screen, start
 
 import codenav as package
 from codenav import schemas
@@ -35,38 +32,6 @@ def last() -> dict[str, Any]:
     document: dict[str, Any] = ran.document
     jsonschema.validate(document, schemas.load("episode"))
     return document
-
-
-def on_a_terminal(
-    *arguments: str | Path, until: str = "", then: Callable[[], object] = lambda: None
-) -> tuple[int, str]:
-    """Run `codenav` with a terminal of 80 columns as its stderr; do something once that has shown a text."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "codenav", *map(str, arguments)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "COLUMNS": "80"},
-        start_new_session=True,
-    )  # fmt: skip
-    os.close(theirs)
-    shown = b""
-    try:
-        # The terminal of a process that has ended cannot be read any more (EIO).
-        while data := os.read(ours, 65536):
-            shown += data
-            if until and until.encode() in shown:
-                until = ""
-                then()
-    except OSError:
-        pass
-    finally:
-        os.close(ours)
-    return process.wait(timeout=60), shown.decode(errors="replace")
-
-
-def screen(shown: str) -> list[str]:
-    """The lines that are left on a terminal: what was drawn and erased again is gone."""
-    lines = [re.split(r"\r(?=\x1b\[K)", line.rstrip("\r"))[-1].removeprefix("\x1b[K") for line in shown.split("\n")]
-    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
 
 
 @pytest.mark.parametrize("begun", [Begun(WRITTEN, REASONED), Begun("", REASONED)], ids=["text", "reasoning alone"])
