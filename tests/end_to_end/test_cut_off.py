@@ -36,17 +36,16 @@ def last() -> dict[str, Any]:
 
 @pytest.mark.parametrize("begun", [Begun(WRITTEN, REASONED), Begun("", REASONED)], ids=["text", "reasoning alone"])
 def test_by_the_time_limit(run: Run, chat_server: ChatServer, library: Path, begun: Begun) -> None:
-    chat_server.script = [Code("x = 1"), begun]
-    ran = run("Area?", "--on", library, "--max-seconds", "4")
+    chat_server.script = [begun]
+    ran = run("Area?", "--on", library, "--max-seconds", "5")
     assert ran.code == 3, ran.err
     record = last()
     assert record["unfinished"] == {"response": begun.text, "reasoning": REASONED}
-    assert (record["status"], len(record["steps"]), record["usage"]["requests"]) == ("limit", 1, 2)
-    first = record["steps"][0]["usage"]
-    assert record["usage"]["input_tokens"] > 2 * first["input_tokens"]
-    assert record["usage"]["output_tokens"] > first["output_tokens"]
+    usage = record["usage"]
+    assert (record["status"], record["steps"], usage["requests"], usage["estimated"]) == ("limit", [], 1, True)
+    assert usage["input_tokens"] > 1500 and usage["output_tokens"] > 5
     assert f"The model was cut off while it wrote:\n   {REASONED}" in ran.err
-    assert re.search(r"^1 step, about [\d,]+ tokens in 2 requests, \d+\.\d s$", ran.err, re.MULTILINE)
+    assert re.search(r"^0 steps, about [\d,]+ tokens in 1 request, \d+\.\d s$", ran.err, re.MULTILINE)
     assert (WRITTEN.splitlines()[-1] in codenav("episodes", "show", "last").out) == bool(begun.text)
 
 
@@ -122,7 +121,7 @@ class TestWhatIsSeen:
             "run", "Area?", "--on", library, "--model", "m" * 100, "--base-url", chat_server.url, "--max-steps", "1",
             until="tokens", then=chat_server.released.set,
         )  # fmt: skip
-        drawn = re.findall(r"\x1b\[K(… waiting for m+….*?tokens)", shown)
+        drawn = re.findall(r"\x1b\[K(… waiting for m+…[^\r\x1b]*tokens)", shown)
         assert drawn and all(len(line) < 80 for line in drawn), shown
 
     def test_the_line_says_how_long_and_how_much(self, chat_server: ChatServer, library: Path) -> None:
