@@ -6,10 +6,12 @@ import contextlib
 import ctypes
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,38 @@ def start(
         env={**os.environ, **(env or {})},
         start_new_session=True,
     )
+
+
+def on_a_terminal(
+    *arguments: str | Path, until: str = "", then: Callable[[], object] = lambda: None
+) -> tuple[int, str]:
+    """Run `codenav` with a terminal of 80 columns as its stderr; do something once that has shown a text."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "codenav", *map(str, arguments)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "COLUMNS": "80"},
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    try:
+        # The terminal of a process that has ended cannot be read any more (EIO).
+        while data := os.read(ours, 65536):
+            shown += data
+            if until and until.encode() in shown:
+                until = ""
+                then()
+    except OSError:
+        pass
+    finally:
+        os.close(ours)
+    return process.wait(timeout=60), shown.decode(errors="replace")
+
+
+def screen(shown: str) -> list[str]:
+    """The lines that are left on a terminal: what was drawn and erased again is gone."""
+    lines = [re.split(r"\r(?=\x1b\[K)", line.rstrip("\r"))[-1].removeprefix("\x1b[K") for line in shown.split("\n")]
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
 
 
 def children() -> set[str]:

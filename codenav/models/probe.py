@@ -20,7 +20,7 @@ LATEST = ":latest"
 def probe(name: str, base_url: str, *, timeout: float = SECONDS) -> tuple[bool, str, str]:
     """`(ok, detail, hint)` within `timeout` seconds; never raises.
 
-    Asks the server for its models, and for one short answer where that does not settle it.
+    Asks the server for its models, and for one short answer where it lists none.
     """
     try:
         if not name.strip():
@@ -39,11 +39,10 @@ def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
         names = model.listed(timeout=timeout)
         if {model.name, model.name + LATEST} & {*names, *map(_stem, names)}:
             return True, f"{model.base_url} has {model.name}", ""
-        model.complete([Message("user", "Answer with one word: ready")], timeout=timeout - (time.monotonic() - began))
         if names:
-            # Many servers take any name, and answer with the model that they have.
-            detail = f"{model.base_url} has no model {model.name!r}, though it answers to that name"
+            detail = f"{model.base_url} has no model {model.name!r} in its list, though it may answer to any name"
             return False, detail, suggestion(model.name, names)
+        model.complete([Message("user", "Answer with one word: ready")], timeout=timeout - (time.monotonic() - began))
         return True, f"{model.base_url} answers as {model.name}; it does not say which models it has", ""
     finally:
         model.close()

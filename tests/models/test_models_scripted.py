@@ -132,7 +132,7 @@ class TestProbe:
         chat_server.script = ["ready"]
         ok, detail, hint = probe("test-modle", chat_server.url)
         assert (ok, hint) == (False, "did you mean 'test-model'? It has: test-model")
-        assert detail == f"{chat_server.url} has no model 'test-modle', though it answers to that name"
+        assert detail == f"{chat_server.url} has no model 'test-modle' in its list, though it may answer to any name"
 
     def test_a_model_that_is_listed_by_its_file(self, chat_server: ChatServer) -> None:
         chat_server.models = ["/models/Qwen3-8B.Q4_K_M.gguf"]
@@ -164,10 +164,12 @@ class TestProbe:
 
     def test_a_server_that_breaks(self, chat_server: ChatServer) -> None:
         chat_server.script = [Fault(400, "no")]
+        chat_server.models = []
         assert probe("m", chat_server.url)[0] is False
 
     def test_a_server_that_hangs(self, chat_server: ChatServer) -> None:
         chat_server.script = [Hang()]
+        chat_server.models = []
         ok, detail, _ = probe("m", chat_server.url, timeout=0.5)
         assert not ok
         assert "no answer" in detail

@@ -1,0 +1,164 @@
+"""Runs with a real small language model. What it writes is nonsense: nothing here rests on that."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import urllib.request
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from command_line import codenav, on_a_terminal, screen, start
+from local_model import LocalModel
+
+import codenav as package
+from codenav import schemas
+from codenav.actions import Code, Done
+from codenav.errors import ContextOverflow
+from codenav.messages import Completion, Message
+from codenav.models import ChatModel
+
+STORY = "Write a long story about a farm and everybody who lives there."
+
+PROMPTS = {
+    "overview": "Write an action in this form:\n<type>TYPE</type>\n<content>\nwhat it needs\n</content>\n${actions}\n",
+    "search": "search: a query.\n",
+    "code": "code: Python.\n",
+    "code_summary": "code_summary: a script.\n",
+    "ask": "ask: a question.\n",
+    "done": "done: the answer.\n",
+}
+"""A tenth of ours: a small model on a busy machine reads some dozen tokens a second."""
+
+
+@pytest.fixture
+def asked(library: Path, tmp_path: Path) -> list[str | Path]:
+    """Arguments of a run whose prompt is short."""
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    for name, text in PROMPTS.items():
+        (folder / f"{name}.md").write_text(text)
+    return [STORY, "--on", library, "--prompts", folder, "--description", "Fields.", "--no-lint", "--no-types"]
+
+
+def at(model: LocalModel) -> list[str]:
+    return ["--model", model.name, "--base-url", model.url]
+
+
+def last() -> dict[str, Any]:
+    document: dict[str, Any] = codenav("episodes", "show", "last", "--json").document
+    jsonschema.validate(document, schemas.load("episode"))
+    return document
+
+
+def tokens(model: LocalModel, text: str) -> int:
+    """As the model's own tokenizer counts them."""
+    body = json.dumps({"content": text}).encode()
+    request = urllib.request.Request(model.url.replace("/v1", "/tokenize"), body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return len(json.load(response)["tokens"])
+
+
+def test_the_doctor_finds_it_by_its_file_and_no_other_name(terse_model: LocalModel) -> None:
+    rows = {row["name"]: row for row in codenav("doctor", *at(terse_model), "--json").document}
+    assert rows["model"]["ok"], rows["model"]
+    rows = {row["name"]: row for row in codenav("doctor", *at(LocalModel(terse_model.url, "gpt-5")), "--json").document}
+    assert not rows["model"]["ok"] and terse_model.name in rows["model"]["hint"], rows["model"]
+
+
+def test_a_run_to_its_step_limit(terse_model: LocalModel, asked: list[str | Path]) -> None:
+    ran = codenav("run", *asked, *at(terse_model), "--max-steps", "2")
+    assert ran.code == 3, ran.err
+    record = last()
+    assert (record["status"], len(record["steps"]), record["unfinished"]) == ("limit", 2, None)
+    assert (record["usage"]["requests"], record["usage"]["estimated"]) == (2, False)
+    assert all(step["usage"]["output_tokens"] <= 33 for step in record["steps"])
+    assert "Traceback" not in ran.err
+
+
+class Steered:
+    """Asks the real model, so that tokens and overflows are real, and takes the actions of a script."""
+
+    def __init__(self, model: ChatModel, script: Sequence[package.Action]) -> None:
+        self.model, self.script, self.overflows = model, list(script), 0
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+        try:
+            usage = self.model.complete(messages, timeout=timeout).usage
+        except ContextOverflow as error:
+            self.overflows += 1
+            assert error.limit == 1024 and error.prompt_tokens and error.prompt_tokens >= 1024
+            raise
+        return Completion(self.script.pop(0).to_xml(), usage)
+
+    def close(self) -> None:
+        self.model.close()
+
+
+def test_a_run_that_overflows_its_context_goes_on_and_does_so_once(
+    terse_model: LocalModel, asked: list[str | Path]
+) -> None:
+    told: list[str] = []
+    steps = 8
+    printed = [Code(f"print('The field has {number} corners and a fence. ' * 25)") for number in range(steps)]
+    with closing(ChatModel(terse_model.name, base_url=terse_model.url, max_tokens=4)) as client:
+        model = Steered(client, [*printed, Done("enough")])
+        result = package.run(
+            STORY, on=asked[2], model=model, prompts=asked[4], description="Fields.", lint=False, types=False,
+            notice=told.append, limits=package.Limits(seconds=0),
+        )  # fmt: skip
+    assert (result.status, result.answer, len(result.steps)) == ("done", "enough", steps + 1), result.reason
+    assert model.overflows == 1
+    assert result.usage.requests == steps + 2
+    assert len([text for text in told if "too long" in text]) == 1
+    assert all(step.usage.input_tokens <= 1024 for step in result.steps)
+
+
+def test_an_interrupted_run_keeps_what_was_written(endless_model: LocalModel, asked: list[str | Path]) -> None:
+    process = start("run", *asked, *at(endless_model), "--verbose", "--max-seconds", "0")
+    assert process.stderr is not None
+    head = process.stderr.readline()
+    while len(head.partition("sandbox:")[2].split()) < 12:
+        head += (letter := process.stderr.read(1))
+        assert letter, head
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    record = last()
+    assert (record["status"], record["usage"]["requests"]) == ("interrupted", 1)
+    assert len(record["unfinished"]["response"].split()) > 3
+    assert record["usage"]["output_tokens"] > 3
+
+
+def test_a_run_to_its_time_limit_counts_and_keeps_what_was_written(
+    endless_model: LocalModel, asked: list[str | Path]
+) -> None:
+    """On a terminal, with the line that moves."""
+    code, shown = on_a_terminal("run", *asked, *at(endless_model), "--max-seconds", "12")
+    assert code == 3, shown
+    assert f"waiting for {endless_model.name}" in shown
+    record = last()
+    assert record["status"] == "limit"
+    assert record["usage"]["requests"] >= 1 and record["usage"]["input_tokens"] > 100
+    left = screen(shown)
+    assert not any("waiting for" in line for line in left), left
+    assert any("1 request" in line for line in left), left
+    if record["unfinished"]:
+        assert any("The model was cut off while it wrote" in line for line in left), left
+
+
+def test_the_pages_figures_for_our_prompt_are_right(terse_model: LocalModel, library: Path) -> None:
+    """docs/models.md says how many tokens the prompt has: measured with a tokenizer of 49,152 words."""
+    model = package.FunctionModel(lambda messages: Done("600"))
+    result = package.run("Area?", on=library, model=model, description="Fields.")
+    assert 1500 < tokens(terse_model, result.prompt) < 2500
