@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from codenav.planner.calls import Result
 from codenav.planner.finding import Meaning
 from codenav.planner.giving import likely_gives, reads
 from codenav.planner.pool import Pool
@@ -85,3 +86,10 @@ def named_by(item: Callable_, values: Collection[Value]) -> set[Value]:
     """Of words that may be values those that are in a callable's name: `karate_club_graph` needs no `karate`."""
     own = parts(item.name)
     return {value for value in values if value.is_word and value.literal and value.literal.text.lower() in own}
+
+
+def is_a(result: Result, parameter: Parameter) -> bool:
+    """Whether a result goes with a parameter."""
+    if re.search(rf"\b{re.escape(result.type)}\b", parameter.type):
+        return True
+    return not parameter.type and not result.builtin

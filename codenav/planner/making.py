@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 from codenav.actions import Action, Observation
@@ -18,7 +18,7 @@ from codenav.planner.giving import said_flags, type_words
 from codenav.planner.goals import Goal, shape
 from codenav.planner.idle import without_idle
 from codenav.planner.judging import SURE, judged
-from codenav.planner.makers import MAKERS, makers, named_by
+from codenav.planner.makers import MAKERS, is_a, makers, named_by
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
 from codenav.planner.survey import Callable_, Parameter
@@ -90,7 +90,7 @@ class Maker:
             if done is None:
                 failed += [] if filled.missing else [filled]
                 continue
-            done = (yield from without_idle(self, done, item, filled, goal, values)) or done
+            done = (yield from without_idle(done, filled, goal, values, partial(self._again, item, goal, None))) or done
             found.append(done)
             if self.sure(done, goal):
                 return found
@@ -116,13 +116,20 @@ class Maker:
             if self.spent(goal):
                 return best
             made = yield from self.with_(item, filled, goal, without, 1, owner)
-            done = yield from without_idle(self, made, item, filled, goal, without, owner)
+            done = yield from without_idle(made, filled, goal, without, partial(self._again, item, goal, owner))
             if done is not None and (best is None or self.judged(done, goal) > self.judged(best, goal)):
                 best = done
             if best is not None and self.sure(best, goal):
                 # Another call might change what this one was made on.
                 return best
         return best
+
+    def _again(
+        self, item: Callable_, goal: Goal, owner: Result | None, filled: Filled, values: Sequence[Value]
+    ) -> Making:
+        """The same call, filled otherwise, as long as not enough was tried."""
+        less = self.with_(item, filled, goal, values, 1, owner, lifts=False)
+        return None if self.spent(goal) else (yield from less)
 
     def _used(self, result: Result, goal: Goal) -> frozenset[Value]:
         """What went into a result of this clause, or the result itself where it is of an earlier one."""
@@ -369,7 +376,7 @@ class Maker:
     def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
         """An earlier result of the right kind, else an object that a module holds ready."""
         for before in goal.earlier:
-            if _is_a(before, parameter) and any(value.code == before.name for value in values):
+            if is_a(before, parameter) and any(value.code == before.name for value in values):
                 return before
         if parameter.name != "self":
             return None
@@ -391,10 +398,3 @@ class Maker:
 def _is_guess(value: Value, parameter: Parameter) -> bool:
     """Whether nothing but its type speaks for a value of a parameter that may be left out."""
     return not parameter.required and value.literal is not None and not beside(value, parameter)
-
-
-def _is_a(result: Result, parameter: Parameter) -> bool:
-    """Whether a result goes with a parameter."""
-    if re.search(rf"\b{re.escape(result.type)}\b", parameter.type):
-        return True
-    return not parameter.type and not result.builtin

@@ -127,7 +127,7 @@ class _Reader:
         """Whether a call or what came out has to do with a word."""
         if any(self._explains(word, call) for call in self._calls.values()):
             return True
-        sign = self._known.spelled(word)
+        sign = self._known.spelled(word) or self._known.spelled(word.removesuffix("es"))
         if isinstance(sign, str) and any(sign in result.repr for result in self._results):
             # `with dashes`
             return True
