@@ -33,6 +33,7 @@ from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
+from codenav.locks import in_use
 from codenav.models import open_model
 from codenav.protocols import Agent, Checker, Model, Sandbox
 from codenav.stores import open_store
@@ -297,7 +298,9 @@ class Session:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""
         work_dir = self._given or folder / "work"
         work_dir.mkdir(parents=True, exist_ok=True)
-        self._inputs = copy_inputs(self._given, folder / "inputs", self._bench.resources) if self._given else None
+        self._closing.callback(os.close, in_use(folder))
+        if self._given:
+            self._inputs = copy_inputs(self._given, folder / "inputs", self._bench.resources, self._store.objects)
         self._sandbox = self._bench.start(work_dir)
         if self._sandbox.info.notice:
             self._tell(self._sandbox.info.notice)
