@@ -45,6 +45,34 @@ def locked(
             os.close(file)
 
 
+def in_use(folder: Path) -> int:
+    """A descriptor that says, as long as it is open, that the folder is in use. See `unused`."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    # A file system without locks has nothing to say.
+    with contextlib.suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return handle
+
+
+@contextlib.contextmanager
+def unused(folder: Path) -> Iterator[bool]:
+    """Whether nobody holds a folder with `in_use`; True also where that cannot be found out."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield True
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        free = True
+    except OSError as error:
+        free = not isinstance(error, BlockingIOError)
+    try:
+        yield free
+    finally:
+        os.close(handle)
+
+
 def _is(path: Path, file: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))

@@ -14,6 +14,7 @@ from typing import Self
 
 from codenav.episodes.compared import Left
 from codenav.episodes.files import Mounted, written
+from codenav.episodes.objects import Objects
 from codenav.episodes.verify import verify
 from codenav.errors import CodeNavError, SandboxUnavailable
 from codenav.execution import MIB, Mount, Ran, Resources, Verdict
@@ -40,13 +41,13 @@ class Beginning:
     """Why nothing can be replayed; empty where it can."""
 
     @classmethod
-    def keep(cls, work_dir: Path | None, folder: Path, bench: Workbench) -> Self:
+    def keep(cls, work_dir: Path | None, folder: Path, bench: Workbench, objects: Objects) -> Self:
         """Copy what a session could change.
 
         Raises:
             UsageError, StorageFull: as `copy_inputs`, of the work folder.
         """
-        inputs = copy_inputs(work_dir, folder / "inputs", bench.resources) if work_dir else None
+        inputs = copy_inputs(work_dir, folder / "inputs", bench.resources, objects) if work_dir else None
         kept: list[tuple[Mount, Path]] = []
         for number, mount in enumerate(one for one in bench.mounts if one.writable):
             trouble = f"{mount.path} can be written to, and process has no way to put a copy in its place"
@@ -70,6 +71,10 @@ class Beginning:
                 replaced[mount.path] = replace(mount, source=now)
             mounts = [replaced.get(mount.path, mount) for mount in bench.mounts]
             yield replace(bench, mounts=mounts), mounted
+
+    def forget(self) -> None:
+        """Remove the copies of mounts, which only replays need; the inputs stay with the record."""
+        shutil.rmtree(self.folder / "mounts", ignore_errors=True)
 
     def live(self) -> list[Mounted]:
         """The folders as they are now."""

@@ -32,6 +32,7 @@ from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex, as_index, import_paths_of, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
+from codenav.locks import in_use
 from codenav.messages import Hear
 from codenav.models import open_model
 from codenav.protocols import Agent, Checker, Model, Sandbox
@@ -307,7 +308,9 @@ class Session:
         """Start the sandbox and the checkers, on the work folder or a fresh one beside the record."""
         work_dir = self._given or folder / "work"
         work_dir.mkdir(parents=True, exist_ok=True)
-        self._beginning = Beginning.keep(self._given, folder, self._bench)
+        self._closing.callback(os.close, in_use(folder))
+        self._beginning = Beginning.keep(self._given, folder, self._bench, self._store.objects)
+        self._closing.callback(self._beginning.forget)
         self._ran.clear()
         self._sandbox = self._bench.start(work_dir)
         if self._sandbox.info.notice:

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import shlex
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Self
 
 from codenav.config import load_config
 from codenav.docker_engine import engine_listens
+from codenav.episodes.objects import Objects
 from codenav.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
 from codenav.execution import Mount, Resources, SandboxSpec
 from codenav.indexers.git import LOOK_AGAIN
@@ -139,8 +139,10 @@ class Workbench:
         return MaskedSandbox(sandbox, self.env) if self.env else sandbox
 
 
-def copy_inputs(work_dir: Path, target: Path, resources: Resources) -> Path | None:
-    """Copy what a sandbox takes of a work folder, so that a replay can begin with it; None where there is nothing.
+def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Objects) -> Path | None:
+    """Keep what a sandbox takes of a work folder, so that a replay can begin with it; None where there is nothing.
+
+    Its files are read-only, and links to what `objects` has: a replay copies them in.
 
     Raises:
         UsageError: a file cannot be read, the folder is too large, or it holds codenav's own files.
@@ -155,7 +157,7 @@ def copy_inputs(work_dir: Path, target: Path, resources: Resources) -> Path | No
     for name in names:
         try:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(work_dir / name, target / name, follow_symlinks=False)
+            objects.add(work_dir / name, target / name)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise StorageFull(f"no room to keep a copy of the work folder in {target}") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codenav.cli.options import json_option, print_json, python_option, say
+from codenav.cli.options import counted, json_option, print_json, python_option, say, sized
 from codenav.errors import ELSEWHERE, CodeNavError
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     yield _elasticsearch()
     yield _guarded("model", lambda: _model(model, base_url))
     yield _guarded("disk", _disk, needed=True)
+    with contextlib.suppress(CodeNavError):
+        yield _episodes()
 
 
 def _guarded(name: str, check: Callable[[], Row], *, needed: bool = False) -> Row:
@@ -176,3 +178,14 @@ def _disk() -> Row:
             hint = "free some space, or point CODENAV_HOME at another disk"
             return Row("disk", False, f"{free >> 20} MiB free in {folder}", hint, needed=True)
     return Row("disk", True, "; ".join(details), needed=True)
+
+
+def _episodes() -> Row:
+    from codenav.config import episodes_dir
+    from codenav.episodes.removal import size_of
+    from codenav.episodes.store import EpisodeStore
+
+    store = EpisodeStore(episodes_dir())
+    number = len(store.ids())
+    hint = "to remove old ones: codenav episodes remove --older-than 30d" if number else ""
+    return Row("episodes", True, f"{counted(number, 'episode')}, {sized(size_of(store))} in {store.folder}", hint)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import json_option, print_json, say
+from codenav.cli.options import Duration, counted, json_option, print_json, say, sized
 
 FilePath = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.group("episodes")
 def command() -> None:
-    """List, show and export the records of runs.
+    """List, show, export and remove the records of runs.
 
     \b
     Examples:
       codenav episodes list
       codenav episodes show last
       codenav episodes export last --notebook run.ipynb --script run.py
+      codenav episodes remove --older-than 30d
     """
 
 
@@ -109,3 +111,42 @@ def export(episode: str, notebook: Path | None, script: Path | None, record: Pat
         return
     for path in written.values():
         say(f"wrote {path}")
+
+
+@command.command("remove")
+@click.argument("episodes", nargs=-1, metavar="[ID...]", shell_complete=completing.episodes)
+@click.option(
+    "--older-than", type=Duration(unit=True), metavar="AGE", help="Those that began so long ago: 12h, 30d, 8w."
+)
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All but the newest N.")
+@json_option
+def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None, as_json: bool) -> None:
+    """Remove episodes: their records, the work folders that codenav made, and kept copies that no other one needs.
+
+    Name them by id, or say --older-than or --keep. What runs is never removed. A folder of yours (--work-dir) is not
+    touched.
+
+    \b
+    Examples:
+      codenav episodes remove last
+      codenav episodes remove --older-than 30d
+      codenav episodes remove --keep 100
+    """
+    if [bool(episodes), older_than is not None, keep is not None].count(True) != 1:
+        raise click.UsageError("name episodes, or give one of --older-than and --keep.")
+    from codenav.config import episodes_dir
+    from codenav.episodes import removal
+    from codenav.episodes.store import EpisodeStore
+
+    store = EpisodeStore(episodes_dir())
+    if episodes:
+        done = removal.remove(store, episodes)
+    else:
+        age = None if older_than is None else timedelta(seconds=older_than)
+        done = removal.remove_old(store, older_than=age, keep=keep)
+    if as_json:
+        print_json(done.to_dict())
+        return
+    say(f"removed {counted(len(done.removed), 'episode')}, freed {sized(done.freed_bytes)}")
+    if done.in_use:
+        say(f"{counted(len(done.in_use), 'episode')} in use stayed: {', '.join(done.in_use[:5])}", err=True)

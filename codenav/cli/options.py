@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -146,6 +147,28 @@ class Seconds(click.FloatRange):
         return seconds
 
 
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class Duration(click.ParamType[float]):
+    """A duration with a unit: `30m`, `1h`, `30d`, `2w`; without one in seconds."""
+
+    name = "duration"
+
+    def __init__(self, *, unit: bool = False) -> None:
+        """`unit`: one must be there."""
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """In seconds."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhdw]?)", str(value).strip().lower())
+        if match is None or (self._unit and not match[2]):
+            self.fail(f"{value!r} is no duration such as 30m, 1h or 30d.", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
 def print_json(document: Any) -> None:
     """One JSON document on stdout, readable."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -154,6 +177,13 @@ def print_json(document: Any) -> None:
 def counted(number: int, what: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def sized(size: int) -> str:
+    """Bytes as a person reads them: `12 KiB`, `3.4 MiB`, `1.2 GiB`."""
+    if size < 1 << 20:
+        return f"{-(-size // 1024)} KiB"
+    return f"{size / (1 << 20):.1f} MiB" if size < 1 << 30 else f"{size / (1 << 30):.1f} GiB"
 
 
 def one_line(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from codenav.cli.options import (
+    Duration,
     Seconds,
     json_option,
     print_json,
@@ -18,23 +18,6 @@ from codenav.cli.options import (
     sandbox_options,
     say,
 )
-
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-class Duration(click.ParamType[float]):
-    """A duration with a unit: `30m`, `1h`; without one in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """In seconds."""
-        if isinstance(value, float):
-            return value
-        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", str(value).strip().lower())
-        if match is None:
-            self.fail(f"{value!r} is no duration such as 30m or 1h.", param, ctx)
-        return float(match[1]) * _UNITS[match[2]]
 
 
 @click.command("start")

@@ -14,6 +14,7 @@ from codenav.episodes.masking import masker
 from codenav.episodes.record import FORMAT
 from codenav.errors import StorageFull
 from codenav.events import Event, Observed, RunEnded, RunStarted
+from codenav.locks import in_use
 from codenav.owners import Owner
 
 EVENTS_FILE = "events.jsonl"
@@ -62,6 +63,7 @@ class Recorder:
         try:
             self._reserve.write_bytes(bytes(RESERVE_BYTES))
             _sync_folder(folder)
+            self._in_use = in_use(folder)
         except OSError as error:
             os.close(self._file)
             raise self._full(error) from error
@@ -99,6 +101,7 @@ class Recorder:
         finally:
             file, self._file = self._file, -1
             os.close(file)
+            os.close(self._in_use)
             self._reserve.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from codenav.episodes.objects import Objects
 from codenav.episodes.record import EpisodeResult, read_line
 from codenav.episodes.recorder import EVENTS_FILE, Recorder
 from codenav.errors import ELSEWHERE, CodeNavError, NotFound, StorageFull, UsageError
@@ -18,6 +19,8 @@ from codenav.events import Status
 from codenav.owners import Owner
 
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
+GOING = ".removed-"
+"""Beginning of the name of a folder that is being removed; it is out of sight at once."""
 _TAIL = 64 * 1024
 """Bytes read from the end of a record at first: a last line is rarely longer."""
 
@@ -73,6 +76,8 @@ class EpisodeStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.objects = Objects(folder.parent / "objects")
+        """What the inputs of several episodes share."""
 
     def __repr__(self) -> str:
         return f"<EpisodeStore {self.folder}>"
@@ -112,7 +117,7 @@ class EpisodeStore:
             UsageError: several ids begin like that.
             CodeNavError: its record cannot be read.
         """
-        id = self._resolve(name)
+        id = self.resolve(name)
         folder = self.folder / id
         try:
             with open(folder / EVENTS_FILE, "rb") as file:
@@ -147,19 +152,33 @@ class EpisodeStore:
 
     def _names(self) -> Sequence[str]:
         try:
-            return sorted(os.listdir(self.folder), reverse=True)
+            return sorted((name for name in os.listdir(self.folder) if not name.startswith(GOING)), reverse=True)
         except FileNotFoundError:
             return ()
         except OSError as error:
             raise NotFound(f"{self.folder} cannot be read: {error.strerror}", hint="codenav doctor") from error
 
-    def _resolve(self, name: str) -> str:
+    def ids(self) -> Sequence[str]:
+        """All of them, newest first, also those without a readable record."""
+        return [name for name in self._names() if _ID.fullmatch(name)]
+
+    def status(self, id: str) -> Status | None:
+        """How an episode ended, or that it runs; None where its record cannot be read."""
+        row = self._row(id)
+        return row.status if row else None
+
+    def resolve(self, name: str) -> str:
+        """The id that `load` takes a name for.
+
+        Raises:
+            NotFound, UsageError: as `load`.
+        """
         if name == "last":
             newest = self.list(limit=1)
             if not newest:
                 raise NotFound("there is no episode yet", hint='codenav run "…" --on SOURCE')
             return str(newest[0].id)
-        ids = [id for id in self._names() if _ID.fullmatch(id)]
+        ids = self.ids()
         found = [id for id in ids if name and id.startswith(name)]
         if len(found) == 1:
             return found[0]

@@ -166,7 +166,7 @@ def test_a_record_of_a_newer_codenav(store: EpisodeStore, recorded: Recorded) ->
     rewrite(result, with_head(format=2))
     with pytest.raises(CodeNavError, match="format 2; this codenav reads format 1") as caught:
         store.load(result.id)
-    assert "upgrade" in caught.value.hint
+    assert "a newer one" in caught.value.hint
 
 
 def test_events_of_a_later_version_are_passed_over(store: EpisodeStore, recorded: Recorded) -> None:
