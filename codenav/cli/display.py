@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -89,12 +89,13 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
 class RunDisplay:
     """Shows the events of a run as they happen: a block for each step, a line for each search and for all tries."""
 
-    def __init__(self, *, verbose: bool = False) -> None:
-        """`verbose` leaves nothing out."""
+    def __init__(self, *, verbose: bool = False, told: Callable[[], bool] = lambda: False) -> None:
+        """`verbose` leaves nothing out; `told` says whether what the model wrote was shown while it came."""
         from rich.console import Console
 
         self._room = steps.Room() if verbose else steps.Room.of_terminal()
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._told = told
         self._tries: list[Tried] = []
         self._to_replay = False
 
@@ -112,7 +113,8 @@ class RunDisplay:
             case Acted():
                 if not isinstance(event.action, Try | Search):
                     self._told_tries()
-                self._show(steps.begun(event.number, event.action, self._room))
+                if not self._told():
+                    self._show(steps.begun(event.number, event.action, self._room))
             case Tried():
                 self._tries.append(event)
                 if self._room.is_all:

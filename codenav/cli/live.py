@@ -84,6 +84,11 @@ class LiveLine:
             if self._verbose:
                 self._write(heard.reasoning + heard.text, begins=heard.begins)
 
+    @property
+    def told_the_text(self) -> bool:
+        """Whether what the model wrote last stands on the terminal already, as `verbose` prints it."""
+        return self._verbose and self._bytes > 0
+
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Take the line away while something else is printed."""

@@ -93,7 +93,7 @@ def command(request: str, **options: Any) -> int:
     wanted = not (options["quiet"] or options["as_json"])
     with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, _session(options, live) as session:
         running = session.episode(request)
-        shown = display.RunDisplay(verbose=options["verbose"]) if wanted else None
+        shown = display.RunDisplay(verbose=options["verbose"], told=lambda: live.told_the_text) if wanted else None
         try:
             # Closing the stream closes the record, also where showing an event was interrupted.
             with closing(running.stream()) as events:

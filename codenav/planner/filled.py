@@ -65,7 +65,7 @@ class Filled:
         return ", ".join(shown)
 
     def _ordered(self, found: Mapping[str, str]) -> list[tuple[Parameter, str]]:
-        given = [*self.given, *((parameter, found[parameter.name]) for parameter in self.missing)]
+        given = [*self.given, *((one, found[one.name]) for one in self.missing if one.name in found)]
         order = {"POSITIONAL_ONLY": 0, "POSITIONAL_OR_KEYWORD": 0, "VAR_POSITIONAL": 1, "KEYWORD_ONLY": 2}
         places = {name: number for number, name in enumerate(self.signature)}
         return sorted(
