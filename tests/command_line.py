@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -60,10 +61,11 @@ def start(
     )
 
 
-def on_a_terminal(
-    *arguments: str | Path, until: str = "", then: Callable[[], object] = lambda: None
-) -> tuple[int, str]:
-    """Run `codenav` with a terminal of 80 columns as its stderr; do something once that has shown a text."""
+def on_a_terminal(*arguments: str | Path, until: str = "", then: Callable[[], object] | None = None) -> tuple[int, str]:
+    """Run `codenav` with a terminal of 80 columns as its stderr; its exit code, and all that was written there.
+
+    Once that holds `until`, `then` is called, or without it the command interrupted as by Ctrl-C.
+    """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "codenav", *map(str, arguments)],
@@ -78,7 +80,7 @@ def on_a_terminal(
             shown += data
             if until and until.encode() in shown:
                 until = ""
-                then()
+                then() if then else os.killpg(process.pid, signal.SIGINT)
     except OSError:
         pass
     finally:

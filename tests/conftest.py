@@ -44,7 +44,7 @@ def _group(item: pytest.Item) -> str:
         return f"docker {item.path.name}"
     if fixtures & {"elasticsearch", "elasticsearch_secured"}:
         return "elasticsearch"
-    if fixtures & {"terse_model", "endless_model"}:
+    if fixtures & {"cramped_model", "endless_model"}:
         return "local model"
     if item.path.parent.name in ALONE:
         return ""

@@ -75,7 +75,11 @@ class LiveLine:
             case Observed():
                 self._wait(f"waiting for {self._model}")
             case RunEnded():
-                self._wait("")
+                self.rest()
+
+    def rest(self) -> None:
+        """Wait for nothing any more."""
+        self._wait("")
 
     def heard(self, heard: Heard) -> None:
         """What comes from the model: a listener for `Session(heard=…)`."""

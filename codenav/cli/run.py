@@ -105,8 +105,8 @@ def command(request: str, **options: Any) -> int:
                     if options["stream"]:
                         click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
         finally:
-            with live.pause():
-                _print(running.result, options)
+            live.rest()
+            _print(running.result, options)
         if saved and running.result.summary.code:
             running.result.to_script(saved)
         return running.result.exit_code

@@ -136,6 +136,15 @@ class TestWhatIsSeen:
         assert any(re.match(r"2 steps, .* in 2 requests", line) for line in left), left
         assert code == 0
 
+    def test_nothing_moves_any_more_after_an_interrupt(self, chat_server: ChatServer, library: Path) -> None:
+        chat_server.script = [Begun("word " * 200)]
+        code, shown = on_a_terminal(
+            "run", "Area?", "--on", library, "--model", "gpt-5", "--base-url", chat_server.url, until="tokens",
+        )  # fmt: skip
+        assert code == 130
+        assert "waiting for" not in shown[shown.index("0 steps") :], shown
+        assert "The model was cut off while it wrote:" in shown
+
     def test_verbose_shows_the_text_as_it_streams_and_it_steers_nothing(
         self, chat_server: ChatServer, library: Path
     ) -> None:

@@ -50,6 +50,16 @@ def at(model: LocalModel) -> list[str]:
     return ["--model", model.name, "--base-url", model.url]
 
 
+def opened(model: LocalModel, max_tokens: int, **options: Any) -> ChatModel:
+    """A client of it, for answers of so many tokens."""
+    return ChatModel(model.name, base_url=model.url, max_tokens=max_tokens, **options)
+
+
+def keywords(asked: list[str | Path]) -> dict[str, Any]:
+    """The arguments as keywords of `codenav.run`."""
+    return {"on": asked[2], "prompts": asked[4], "description": "Fields.", "lint": False, "types": False}
+
+
 def last() -> dict[str, Any]:
     document: dict[str, Any] = codenav("episodes", "show", "last", "--json").document
     jsonschema.validate(document, schemas.load("episode"))
@@ -64,21 +74,24 @@ def tokens(model: LocalModel, text: str) -> int:
         return len(json.load(response)["tokens"])
 
 
-def test_the_doctor_finds_it_by_its_file_and_no_other_name(terse_model: LocalModel) -> None:
-    rows = {row["name"]: row for row in codenav("doctor", *at(terse_model), "--json").document}
+def test_the_doctor_finds_it_by_its_file_and_no_other_name(cramped_model: LocalModel) -> None:
+    rows = {row["name"]: row for row in codenav("doctor", *at(cramped_model), "--json").document}
     assert rows["model"]["ok"], rows["model"]
-    rows = {row["name"]: row for row in codenav("doctor", *at(LocalModel(terse_model.url, "gpt-5")), "--json").document}
-    assert not rows["model"]["ok"] and terse_model.name in rows["model"]["hint"], rows["model"]
+    rows = {
+        row["name"]: row for row in codenav("doctor", *at(LocalModel(cramped_model.url, "gpt-5")), "--json").document
+    }
+    assert not rows["model"]["ok"] and cramped_model.name in rows["model"]["hint"], rows["model"]
 
 
-def test_a_run_to_its_step_limit(terse_model: LocalModel, asked: list[str | Path]) -> None:
-    ran = codenav("run", *asked, *at(terse_model), "--max-steps", "2")
-    assert ran.code == 3, ran.err
-    record = last()
-    assert (record["status"], len(record["steps"]), record["unfinished"]) == ("limit", 2, None)
-    assert (record["usage"]["requests"], record["usage"]["estimated"]) == (2, False)
-    assert all(step["usage"]["output_tokens"] <= 33 for step in record["steps"])
-    assert "Traceback" not in ran.err
+def test_a_run_to_its_step_limit(cramped_model: LocalModel, asked: list[str | Path]) -> None:
+    heard: list[package.Heard] = []
+    with closing(opened(cramped_model, 24, heard=heard.append)) as model:
+        result = package.run(STORY, model=model, limits=package.Limits(steps=2, seconds=0), **keywords(asked))
+    assert (result.status, len(result.steps), result.unfinished) == ("limit", 2, None), result.reason
+    assert (result.usage.requests, result.usage.estimated) == (2, False)
+    assert all(0 < step.usage.output_tokens <= 24 for step in result.steps)
+    assert [item.begins for item in heard].count(True) == 2
+    assert len([item for item in heard if item.text]) > 10
 
 
 class Steered:
@@ -96,7 +109,7 @@ class Steered:
             usage = self.model.complete(messages, timeout=timeout).usage
         except ContextOverflow as error:
             self.overflows += 1
-            assert error.limit == 1024 and error.prompt_tokens and error.prompt_tokens >= 1024
+            assert error.limit == 768 and error.prompt_tokens and error.prompt_tokens >= 768
             raise
         return Completion(self.script.pop(0).to_xml(), usage)
 
@@ -105,22 +118,20 @@ class Steered:
 
 
 def test_a_run_that_overflows_its_context_goes_on_and_does_so_once(
-    terse_model: LocalModel, asked: list[str | Path]
+    cramped_model: LocalModel, asked: list[str | Path]
 ) -> None:
     told: list[str] = []
-    steps = 8
-    printed = [Code(f"print('The field has {number} corners and a fence. ' * 25)") for number in range(steps)]
-    with closing(ChatModel(terse_model.name, base_url=terse_model.url, max_tokens=4)) as client:
+    steps = 5
+    printed = [Code(f"print('The field has {number} corners and a fence. ' * 9)") for number in range(steps)]
+    with closing(opened(cramped_model, 4)) as client:
         model = Steered(client, [*printed, Done("enough")])
-        result = package.run(
-            STORY, on=asked[2], model=model, prompts=asked[4], description="Fields.", lint=False, types=False,
-            notice=told.append, limits=package.Limits(seconds=0),
-        )  # fmt: skip
+        limits = package.Limits(seconds=0)
+        result = package.run(STORY, model=model, notice=told.append, limits=limits, **keywords(asked))
     assert (result.status, result.answer, len(result.steps)) == ("done", "enough", steps + 1), result.reason
     assert model.overflows == 1
     assert result.usage.requests == steps + 2
     assert len([text for text in told if "too long" in text]) == 1
-    assert all(step.usage.input_tokens <= 1024 for step in result.steps)
+    assert all(step.usage.input_tokens <= 768 for step in result.steps)
 
 
 def test_an_interrupted_run_keeps_what_was_written(endless_model: LocalModel, asked: list[str | Path]) -> None:
@@ -149,7 +160,7 @@ def test_a_run_to_its_time_limit_counts_and_keeps_what_was_written(
     assert f"waiting for {endless_model.name}" in shown
     record = last()
     assert record["status"] == "limit"
-    assert record["usage"]["requests"] >= 1 and record["usage"]["input_tokens"] > 100
+    assert record["usage"]["requests"] >= 1 and record["usage"]["input_tokens"] > 30
     left = screen(shown)
     assert not any("waiting for" in line for line in left), left
     assert any("1 request" in line for line in left), left
@@ -157,8 +168,8 @@ def test_a_run_to_its_time_limit_counts_and_keeps_what_was_written(
         assert any("The model was cut off while it wrote" in line for line in left), left
 
 
-def test_the_pages_figures_for_our_prompt_are_right(terse_model: LocalModel, library: Path) -> None:
+def test_the_pages_figures_for_our_prompt_are_right(cramped_model: LocalModel, library: Path) -> None:
     """docs/models.md says how many tokens the prompt has: measured with a tokenizer of 49,152 words."""
     model = package.FunctionModel(lambda messages: Done("600"))
     result = package.run("Area?", on=library, model=model, description="Fields.")
-    assert 1500 < tokens(terse_model, result.prompt) < 2500
+    assert 1500 < tokens(cramped_model, result.prompt) < 2500
