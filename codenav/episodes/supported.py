@@ -49,7 +49,10 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
     for name in quoted:
         if not named.names(name) and not _all_numbers(name, output):
             lacking.append(name)
+    versions = " ".join(known)
     for number in numbers_in(rest):
+        if re.search(rf"(?<![\d.]){re.escape(number.text)}(?![\d.])", versions):
+            continue
         if not output.holds(number) and not _all_numbers(number.text.replace(",", " "), output):
             lacking.append(number.text)
     lacking += [name for name in _bare_names(answer) if not printed.names(name)]

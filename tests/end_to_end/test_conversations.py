@@ -377,3 +377,14 @@ def test_two_runs_at_once_keep_two_records(chat_server: ChatServer, library: Pat
     answers = [process.communicate(timeout=60)[0].splitlines()[0] for process in running]
     assert answers == ["one", "two"]
     assert sorted(row["request"] for row in codenav("episodes", "list", "--json").document) == ["Say one.", "Say two."]
+
+
+def test_an_answer_that_the_replay_does_not_hold_is_told(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Code("from statistics import mean\nprint(float(mean([1, 2, 6])))"), Done("42")]
+    ran = run("What is the mean of 1, 2 and 6?", "--on", library)
+    assert ran.code == 0
+    assert ran.out.splitlines() == ["42", "summary: verified, but the answer is not in its output"]
+    assert "Note: nothing that the replay left holds 42" in ran.err
+    assert "compared with a replay: the last output" in ran.err
+    summary = last()["summary"]
+    assert (summary["verified"], summary["answer_supported"], summary["unsupported"]) == (True, False, ["42"])

@@ -92,6 +92,39 @@ def test_what_cannot_answer_has_no_empty_list_of_variables(python):
             sandbox.variables()
 
 
+HELD = {"op": "digests", "items": [["x", "int", "0" * 32, "firm", True, "1"]], "numbers": [1], "many": [], "texts": []}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"items": 3},
+        {"items": [["x", "int", "0" * 32, "firm", True]]},
+        {"items": [["x", "int", "0" * 31, "firm", True, "1"]]},
+        {"items": [["x", "int", "0" * 32, "sure", True, "1"]]},
+        {"items": [["x", "int", "0" * 32, "firm", 1, "1"]]},
+        {"items": [["x" * 2000, "int", "0" * 32, "firm", True, "1"]]},
+        {"numbers": [True]},
+        {"numbers": ["1"]},
+        {"numbers": [10**400]},
+        {"numbers": [1] * 8001},
+        {"many": None},
+        {"texts": [3]},
+        {"texts": ["x" * 2000]},
+        {"texts": ["x"] * 8001},
+    ],
+)
+def test_hostile_digests_are_refused(python, changes):
+    with hostile(python, frame({**HELD, **changes})) as sandbox, pytest.raises(SandboxUnavailable):
+        sandbox.digests()
+
+
+def test_texts_of_digests_are_neutral(python):
+    with hostile(python, frame({**HELD, "texts": ["\x1b[2J"]})) as sandbox:
+        held = sandbox.digests(["x"])
+        assert held.texts == ("\\x1b[2J",) and held.digests["x"].repr == "1" and held.numbers == (1.0,)
+
+
 def test_copying_that_gets_no_answer_leaves_the_step_as_it_was(python, tmp_path):
     answer = frame({**RESULT, "stdout": "done"})
     with hostile(python, answer, b"", work_dir=tmp_path, resources=Resources(copy_seconds=0.2)) as sandbox:

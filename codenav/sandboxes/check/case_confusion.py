@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import textwrap
 
+from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources
 from codenav.sandboxes.check.case import case
 from codenav.sandboxes.check.lab import Lab, ensure, expect, told
@@ -378,3 +380,23 @@ def _clocks(lab: Lab) -> None:
         ensure(0 <= done.seconds < 60, f"{value}: the step took {done.seconds} s")
         lab.outcome(patch + "while True: pass", Outcome.TIMEOUT, timeout=0.5)
         _next_is_true(lab)
+
+
+@case("C18", "a forged answer to digests is refused, and the next one is true")
+def _digests(lab: Lab) -> None:
+    lab.run("kept = [1, 2]")
+    true = lab.box.digests().digests["kept"].digest
+    forge = """
+    import threading
+    lie = {'op': 'digests', 'items': [['kept', 'list', 'LIE', 'firm', True, 'LIE']], 'numbers': [1e400], 'texts': 3}
+    def again():
+        for _ in range(100): send(frame({'op': 'begun'}) + frame(lie)); time.sleep(0.005)
+    import time; thread = threading.Thread(target=again); thread.start()
+    """
+    lab.run(_FORGE + textwrap.dedent(forge))
+    for _ in range(5):
+        with contextlib.suppress(SandboxUnavailable):
+            ensure(lab.box.digests().digests["kept"].repr != "LIE", "a forged digest was believed")
+    lab.run("thread.join()", timeout=5.0)
+    lab.run("kept = [1, 2]")
+    expect("the digest afterwards", lab.box.digests().digests["kept"].digest, true)

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections import deque
-from typing import Any, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 import guest_describe
 
@@ -18,7 +18,7 @@ EACH, MANY, TEXTS = 2000, 8000, 4000
 TEXT = 300
 """Characters of a text."""
 DEPTH = 5
-SECONDS = 2.0
+SECONDS, EACH_SECONDS = 2.0, 0.5
 
 _clock = time.monotonic
 
@@ -39,7 +39,9 @@ class Atoms:
             if _clock() > self._until:
                 return
             self._found = []
-            guest_describe.guarded(functools.partial(self._walk, space[name], DEPTH))
+            guest_describe.timed(
+                functools.partial(self._walk, space[name], DEPTH), min(EACH_SECONDS, self._until - _clock())
+            )
             small = len(self._found) <= FEW
             # The ends of a long list, and its extremes, are what is asked for.
             marked = self._found if small else [min(self._found), max(self._found), self._found[0], self._found[-1]]
@@ -123,13 +125,20 @@ class Atoms:
 
     def _opaque(self, value: Any, depth: int) -> None:
         for make in (str, repr):
-            text = guest_describe.guarded(functools.partial(make, value))
+            text = _tried(functools.partial(make, value))
             if isinstance(text, str):
                 self._text(text[:TEXT])
-        size = guest_describe.guarded(lambda: len(value))
+        size = _tried(lambda: len(value))
         if isinstance(size, int):
             self._size(size)
-        state = guest_describe.guarded(lambda: vars(value))
+        state = _tried(lambda: vars(value))
         if isinstance(state, dict):
             for item in list(state.values())[:50]:
                 self._walk(item, depth - 2)
+
+
+def _tried(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except Exception:
+        return None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import signal
 import time
 from collections import deque
-from types import FrameType
 from typing import Any, Iterable, Mapping, Tuple
 
 import guest_atoms
@@ -26,14 +25,6 @@ Item = Tuple[str, str, str, str, bool, str]
 
 FIRM, PART, SOFT, NONE = "firm", "part", "soft", "none"
 """What a digest is worth: firm; part, an equal one says little; soft, another one says nothing; none."""
-
-
-class _TooSlow(BaseException):
-    pass
-
-
-def _on_alarm(signum: int, frame: FrameType | None) -> None:
-    raise _TooSlow
 
 
 def own_names(space: Mapping[str, Any], first: Iterable[str]) -> list[str]:
@@ -58,28 +49,15 @@ def digests(space: Mapping[str, Any], names: Iterable[str], seconds: float = ALL
     total = 0
     for name in names:
         value = space.get(name)
-        digest, kind, telling = _guarded(value, min(VALUE_SECONDS, until - _clock()))
+        seconds = min(VALUE_SECONDS, until - _clock())
+        read = guest_describe.timed(functools.partial(_digest, value), seconds)
+        digest, kind, telling = read or ("", NONE, False)
         text = describer.repr(value)
         if total > guest_describe.ALL_CHARACTERS:
             text = guest_describe.cut(text, guest_describe.FEW_CHARACTERS)
         total += len(text)
         found.append((name[:200], type(value).__name__[:200], digest, kind, telling, text))
     return found
-
-
-def _guarded(value: Any, seconds: float) -> tuple[str, str, bool]:
-    if seconds <= 0:
-        return "", NONE, False
-    try:
-        theirs = signal.signal(signal.SIGALRM, _on_alarm)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        try:
-            return _digest(value)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
-    except BaseException:
-        return "", NONE, False
 
 
 def _digest(value: Any) -> tuple[str, str, bool]:

@@ -21,6 +21,8 @@ DIGITS = 10
 """Significant ones that count of a float: sums in another order differ from the 15th on, long ones earlier."""
 NOISE = 13
 """Beside the largest number of a list or an array: what is smaller by so many powers of ten is noise of a zero."""
+LONG_DIGITS = 7
+"""Of the floats of a long list or array: among so many, one would often round the other way for its noise."""
 SMALL_ARRAY = 4096
 """Elements up to which an array is what a list of its elements is."""
 CHUNK = 1 << 16
@@ -222,10 +224,11 @@ class Reader:
         return _joined(b"array", [shape, b"f" if kind == "f" else b"i", *self._pieces(numpy, flat, kind)])
 
     def _pieces(self, numpy: Any, flat: Any, kind: str) -> Iterator[bytes]:
-        largest = 0.0
+        largest, digits = 0.0, DIGITS
         if kind == "f":
             finite = numpy.isfinite(flat)
             largest = float(numpy.abs(flat[finite]).max()) if finite.any() else 0.0
+            digits = DIGITS if bool((flat[finite] == numpy.rint(flat[finite])).all()) else LONG_DIGITS
         for start in range(0, len(flat), CHUNK):
             piece = flat[start : start + CHUNK]
             if kind != "f":
@@ -236,14 +239,14 @@ class Reader:
                 size = numpy.abs(piece)
                 power = numpy.floor(numpy.log10(numpy.where(size > 0, size, 1.0)))
                 room = NOISE - 1 - math.floor(math.log10(largest)) if largest else 300
-                places = numpy.minimum(DIGITS - 1 - power, room)
+                places = numpy.minimum(digits - 1 - power, room)
                 scale = 10.0 ** numpy.clip(places, -300, 300)
                 rounded = numpy.rint(piece * scale) / scale
             finite = numpy.isfinite(piece)
             shown = numpy.where(finite, rounded + 0.0, numpy.nan_to_num(piece, nan=0.5, posinf=1.5, neginf=-1.5))
             yield numpy.packbits(finite).tobytes()
             # Once more as text of so many digits: the division has noise of its own.
-            yield ",".join([f"{one:.9e}" for one in shown.tolist()]).encode()
+            yield ",".join([f"{one:.{digits - 1}e}" for one in shown.tolist()]).encode()
 
     def _pandas(self, pandas: Any, value: Any) -> bytes | None:
         if isinstance(value, pandas.DataFrame):
@@ -281,7 +284,9 @@ def _quick(items: list[Any], largest: float) -> list[bytes] | None:
     kinds = set(map(type, items))
     if kinds == {float}:
         noise = largest * 10.0**-NOISE
-        return [b"f", ",".join(["%.9e" % (one if abs(one) > noise else 0.0) for one in items]).encode()]
+        DIGITS if all(map(float.is_integer, items)) else LONG_DIGITS
+        digits = DIGITS if all(map(float.is_integer, items)) else LONG_DIGITS
+        return [b"f", ",".join([f"{one if abs(one) > noise else 0.0:.{digits - 1}e}" for one in items]).encode()]
     if kinds == {int} or kinds == {str}:
         return [b"i", ",".join(map(repr, items)).encode()]
     return None
