@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -185,7 +186,8 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         if result.hint:
             say(f"Try: {result.hint}", err=True)
     if not options["quiet"]:
-        for line in unfinished(result):
+        # With --verbose it stands on the screen already.
+        for line in () if options["verbose"] else unfinished(result, width=get_terminal_size().columns):
             say(line, err=True)
         say(spent(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)

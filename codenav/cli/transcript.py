@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from codenav.cli.options import counted
+
 if TYPE_CHECKING:
     from codenav.actions import Step
     from codenav.episodes.record import EpisodeResult
+
+
+LINES = 6
+"""Of what a model had written when it was cut off, where not all is shown."""
 
 
 def transcript(result: EpisodeResult) -> str:
@@ -30,7 +36,7 @@ def _lines(result: EpisodeResult) -> Iterator[str]:
         yield from _step(step)
     if result.unfinished:
         yield ""
-        yield from unfinished(result, lines=None)
+        yield from unfinished(result)
     if result.answer:
         yield ""
         yield f"Answer   {result.answer}"
@@ -41,18 +47,24 @@ def _lines(result: EpisodeResult) -> Iterator[str]:
         yield _indented(result.summary.code)
 
 
-def unfinished(result: EpisodeResult, *, lines: int | None = 6, width: int = 300) -> Iterator[str]:
-    """What the model had written when its last request was cut off: the last `lines`, None for all."""
+def unfinished(result: EpisodeResult, *, width: int | None = None) -> Iterator[str]:
+    """What the model had written when its last request was cut off: whole, or its end in lines of `width`."""
     if not result.unfinished:
         return
-    parts = (result.unfinished.reasoning, result.unfinished.response)
-    written = [line for part in parts for line in part.strip().splitlines()]
-    left_out = 0 if lines is None else max(0, len(written) - lines)
     yield "The model was cut off while it wrote:"
-    if left_out:
-        yield f"   … {left_out} lines before"
-    for line in written[left_out:]:
-        yield f"   {line if lines is None or len(line) <= width else line[: width - 1] + '…'}".rstrip()
+    parts = (result.unfinished.reasoning, result.unfinished.response)
+    written = [line.rstrip() for part in parts for line in part.strip().splitlines()]
+    if width is None:
+        yield from (f"   {line}".rstrip() for line in written)
+        return
+    written = [line for line in written if line]
+    left_out = len(written) - LINES
+    if left_out > 0:
+        yield f"   … {counted(left_out, 'line')} before"
+    *lines, last = written[-LINES:]
+    for line in lines:
+        yield f"   {line if len(line) <= width - 3 else line[: width - 4] + '…'}"
+    yield f"   {last if len(last) <= width - 3 else '…' + last[4 - width :]}"
 
 
 def _step(step: Step) -> Iterator[str]:
