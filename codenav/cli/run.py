@@ -174,7 +174,8 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         return
     claimed, quiet = bool(result.answer and result.summary.code), options["quiet"]
     if not quiet:
-        for line in steps.unfinished(result.unfinished, steps.Room.of_terminal()):
+        # With --verbose it stands on the screen already.
+        for line in () if options["verbose"] else steps.unfinished(result.unfinished, steps.Room.of_terminal()):
             say(line.text, err=True)
     if claimed and result.summary.evidence and not quiet:
         say(result.summary.evidence, err=True)

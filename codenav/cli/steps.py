@@ -77,7 +77,10 @@ def fitted(text: str, columns: int) -> str:
 
 def begun(number: int, action: Action, room: Room) -> Iterator[Line]:
     """An action that is about to be carried out. A search is told with what it found."""
-    if action.type in ("code", "code_summary", "ask") or (room.is_all and action.type == "search"):
+    if action.type == "ask":
+        # Where a person is there, the question is put in full.
+        yield room.line(f"{number}. ask  {flattened(action.content, 1000)}", "bold")
+    elif action.type in ("code", "code_summary") or (room.is_all and action.type == "search"):
         yield from under_way(number, action, room)
 
 
@@ -96,6 +99,8 @@ def ended(step: Step, room: Room) -> Iterator[Line]:
     elif room.is_all and not step.observation.ends:
         yield Line("   ──", "dim")
         yield from room.block(step.observation.text)
+    elif kind == "ask" and not data["answered"]:
+        yield room.line("   → nobody is there to answer", "yellow")
     elif kind == "search":
         yield _search(step, data, room)
     elif kind == "code":
@@ -124,7 +129,7 @@ def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
         return
     yield room.line("The model was cut off while it wrote:", "yellow")
     written = f"{cut_off.reasoning.strip()}\n{cut_off.response.strip()}".strip()
-    rows = written.splitlines()
+    rows = [row for row in written.splitlines() if row.strip()]
     if not room.is_all and len(rows) > INVALID_LINES:
         yield room.line(f"   … {len(rows) - INVALID_LINES} lines before", "dim")
         written = "\n".join(rows[-INVALID_LINES:])

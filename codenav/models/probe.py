@@ -36,8 +36,9 @@ def probe(name: str, base_url: str, *, timeout: float = SECONDS) -> tuple[bool, 
 def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
     began = time.monotonic()
     try:
-        names = model.listed(timeout=timeout)
-        if {model.name, model.name + LATEST} & {*names, *map(_stem, names)}:
+        listed = model.listed(timeout=timeout)
+        names = [_stem(name) for name in listed]
+        if {model.name, model.name + LATEST} & {*names, *listed}:
             return True, f"{model.base_url} has {model.name}", ""
         if names:
             detail = f"{model.base_url} has no model {model.name!r} in its list, though it may answer to any name"
@@ -49,5 +50,5 @@ def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
 
 
 def _stem(name: str) -> str:
-    """Of the path of a file, which llama.cpp's server lists."""
-    return PurePath(name).name.removesuffix(".gguf")
+    """The name of a file of weights without its folder, for llama.cpp's server, which lists its path."""
+    return PurePath(name).stem if name.endswith(".gguf") else name

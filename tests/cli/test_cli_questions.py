@@ -64,7 +64,7 @@ def asking(farm: Path) -> list[str]:
 
 def test_the_end_of_the_input_is_nobody_and_the_run_goes_on(asking: list[str]) -> None:
     code, shown = on_terminal(*asking, answers={"fruit?: ": END_OF_INPUT})
-    assert code == 0 and "Nobody is there to answer" in shown and "a fruit" in screen(shown), shown
+    assert code == 0 and "nobody is there to answer" in shown and "a fruit" in screen(shown), shown
     assert "Which \x1b[31m" not in shown
 
 

@@ -145,6 +145,18 @@ class TestWhatIsSeen:
         assert "waiting for" not in shown[shown.index("0 steps") :], shown
         assert "The model was cut off while it wrote:" in shown
 
+    def test_of_a_long_text_the_end_is_shown_in_lines_that_fit(
+        self, run: Run, chat_server: ChatServer, library: Path
+    ) -> None:
+        lines = [f"{number}. " + "word " * 30 for number in range(20)]
+        chat_server.script = [Begun("\n\n".join([*lines, "word " * 30 + "the end"]))]
+        err = run("Area?", "--on", library, "--max-seconds", "4", env={"COLUMNS": "60"}).err.splitlines()
+        start = err.index("The model was cut off while it wrote:")
+        shown = err[start + 1 : start + 8]
+        assert shown[0] == "   … 15 lines before"
+        assert shown[1].startswith("   15. word") and shown[-1].endswith("word the end")
+        assert all(len(line) <= 60 for line in shown)
+
     def test_verbose_shows_the_text_as_it_streams_and_it_steers_nothing(
         self, chat_server: ChatServer, library: Path
     ) -> None:
