@@ -56,7 +56,7 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
         if not output.holds(number) and not _all_numbers(number.text.replace(",", " "), output):
             lacking.append(number.text)
     lacking += [name for name in _bare_names(answer) if not printed.names(name)]
-    lacking += _contradiction(answer, replayed.output)
+    lacking += _contradiction(answer, replayed.output) + _another(answer, replayed)
     return list(dict.fromkeys(lacking))[:MOST_TOLD]
 
 
@@ -71,6 +71,16 @@ def _bare_names(answer: str) -> list[str]:
     if len(words) == 1 or (1 < len(words) <= BARE_WORDS and all(word[0].isupper() for word in words)):
         found += [] if numbers_in(answer) else [" ".join(words)]
     return [name for name in found if not all(word.casefold() in _PLAIN for word in re.findall(r"\w+", name))]
+
+
+def _another(answer: str, replayed: Replayed) -> list[str]:
+    """Texts of the data that the answer names, and not the one that the replay printed last."""
+    texts = {text for text in replayed.held.texts if 1 < len(text) <= NAME_CHARACTERS}
+    lines = [line.strip().strip("'\"") for line in replayed.output.splitlines() if line.strip()]
+    if not lines or lines[-1] not in texts or lines[-1].casefold() in answer.casefold():
+        return []
+    words = set(re.findall(r"\w[\w.'’-]*\w", answer))
+    return sorted(text for text in texts if text in words and text[0].isupper())
 
 
 def _contradiction(answer: str, output: str) -> list[str]:

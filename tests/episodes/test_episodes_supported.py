@@ -76,3 +76,9 @@ def test_numbers(text: str, values: list[float]) -> None:
 def test_small_whole_numbers_are_not_rounded() -> None:
     pool = Pool().add([0.438, 5.6])
     assert not any(pool.holds(one) for text in ("0", "6", "5") for one in numbers_in(text))
+
+
+def test_another_name_of_the_data_than_the_one_that_was_printed() -> None:
+    left = Replayed("Oslo\n", Held({}, texts=("Oslo", "Rome", "has")))
+    assert unsupported("Rome has most.", left, script="", request="Which city?") == ["Rome"]
+    assert not unsupported("Oslo has more than Rome.", left, script="", request="Which city?")
