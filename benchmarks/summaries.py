@@ -22,6 +22,7 @@ from codenav.actions import Action, Code, CodeSummary, Done, Summary
 from codenav.agents import CodeNavAgent
 from codenav.environments import CodeEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.episode import Episode
+from codenav.episodes.objects import Objects
 from codenav.execution import Mount, Ran
 from codenav.models.scripted import ScriptedModel
 from codenav.replaying import Beginning, Replay
@@ -75,7 +76,7 @@ def run(case: dict[str, Any], folder: Path, *, nobody: bool = False) -> Result:
             os.chown(path, 65534, 65534)
     mounts = [Mount(mount, writable=True)] if "mount" in case else []
     bench = Workbench.of("bubblewrap", mounts=mounts, python=sys.executable)
-    beginning = Beginning.keep(work, kept, bench)
+    beginning = Beginning.keep(work, kept, bench, Objects(folder / "objects"))
     ran: list[Ran] = []
     sandbox = bench.start(work)
     try:

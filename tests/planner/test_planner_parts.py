@@ -363,5 +363,5 @@ def test_a_block_and_the_callable_that_it_defines_are_compared_alike() -> None:
 
 def test_queries_go_from_all_words_to_names() -> None:
     told = queries(("compute", "area", "box"), language())
-    assert told[0].endswith("AND (compute area box)") and told[1].endswith("AND (area box)")
+    assert told[0].startswith("(compute area box) AND type:") and told[1].startswith("(area box) AND type:")
     assert queries((), language()) == []
