@@ -36,16 +36,16 @@ class LocalModel:
     """What `--model` takes."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cramped_model() -> Iterator[LocalModel]:
     """A context of 768 tokens."""
     with serving("--context", "768") as model:
         yield model
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def endless_model() -> Iterator[LocalModel]:
-    """It writes until it is stopped, or its context of 4,096 tokens is full."""
+    """It writes until it is stopped, or its context of 4,096 tokens is full, also for somebody who has gone."""
     with serving("--context", "4096", "--endless") as model:
         yield model
 

@@ -130,10 +130,16 @@ def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
     yield room.line("The model was cut off while it wrote:", "yellow")
     written = f"{cut_off.reasoning.strip()}\n{cut_off.response.strip()}".strip()
     rows = [row for row in written.splitlines() if row.strip()]
-    if not room.is_all and len(rows) > INVALID_LINES:
+    if room.is_all:
+        yield from room.block(written)
+        return
+    if len(rows) > INVALID_LINES:
         yield room.line(f"   … {len(rows) - INVALID_LINES} lines before", "dim")
-        written = "\n".join(rows[-INVALID_LINES:])
-    yield from room.block(written)
+    *kept, last = rows[-INVALID_LINES:] or [""]
+    yield from room.block("\n".join(kept))
+    # Of the last line the end: there it was cut off.
+    most = (room.width or len(last)) - 4
+    yield room.line(f"   {last if len(last) <= most else '…' + last[-most:]}".rstrip())
 
 
 def spent(result: EpisodeResult) -> str:

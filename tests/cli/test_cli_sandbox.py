@@ -124,7 +124,7 @@ def test_the_exit_code_of_a_step_that_fails(lab, code, outcome, expected, said):
     ("arguments", "said"),
     [
         (("start", "--name", "a/b"), "letters, digits"),
-        (("start", "--idle", "soon"), "30m or 1h"),
+        (("start", "--idle", "soon"), "30m, 1h or 30d"),
         (("start", "--backend", "bubblewrap", "--network", "bridge"), "bridge"),
         (("start", "--env", "NOT_SET_ANYWHERE"), "export NOT_SET_ANYWHERE"),
         (("exec", "lab"), "-c"),

@@ -38,6 +38,8 @@ print(area, os.environ["API_KEY"], os.getuid(), open(DATA).read())
 <content>
 from farm.fields import Field
 area = Field(3, 4).area()
+open("area.txt", "w").write(str(area))
+print(area)
 </content>
 </action>
 <action>

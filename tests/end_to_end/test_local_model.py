@@ -137,8 +137,8 @@ def test_a_run_that_overflows_its_context_goes_on_and_does_so_once(
 def test_an_interrupted_run_keeps_what_was_written(endless_model: LocalModel, asked: list[str | Path]) -> None:
     process = start("run", *asked, *at(endless_model), "--verbose", "--max-seconds", "0")
     assert process.stderr is not None
-    head = process.stderr.readline()
-    while len(head.partition("sandbox:")[2].split()) < 12:
+    head = ""
+    while len(head.partition("in bubblewrap")[2].split()) < 12:
         head += (letter := process.stderr.read(1))
         assert letter, head
     os.killpg(process.pid, signal.SIGINT)
