@@ -111,7 +111,7 @@ class Session:
             work_dir: copied in at the start; gets the files that the code writes. Default: a fresh folder beside
                 the first record.
             limits: what each episode may spend.
-            code_timeout: seconds of one code step.
+            code_timeout: seconds of one code step, above 0.
             sandbox: `auto`, `docker`, `bubblewrap` or `process` (no isolation). `auto` takes Docker where its engine
                 has an image built for these sources, else bubblewrap.
             network: `none`, `host` (bubblewrap, process) or `bridge` (docker). Default: none; `process` has the
@@ -146,6 +146,8 @@ class Session:
         self._prompts = prompt_folder(prompts or config.prompts or None)
         self._limits = limits or config.limits()
         resources = resources or config.resources()
+        if code_timeout is not None and not 0 < code_timeout < float("inf"):
+            raise UsageError(f"a step of code in {code_timeout:g} seconds", hint="code_timeout is a number above 0")
         self._ask = ask
         self._store = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []

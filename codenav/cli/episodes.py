@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -43,10 +44,14 @@ def list_episodes(limit: int, as_json: bool) -> None:
     if as_json:
         print_json([row.to_dict() for row in rows])
         return
+    from codenav.cli.steps import Room
+    from codenav.text import flattened
+
+    room = Room.of_terminal() if sys.stdout.isatty() else Room()
     for row in rows:
-        request = " ".join(row.request.split())
-        mark = "verified" if row.verified else ""
-        say(f"{row.id}  {row.status.value:<11} {row.steps:>3} steps  {mark:<8}  {request[:70]}")
+        mark, steps = "verified" if row.verified else "", "step " if row.steps == 1 else "steps"
+        head = f"{row.id}  {row.status.value:<11} {row.steps:>3} {steps}  {mark:<8}"
+        say(room.line(f"{head}  {flattened(row.request, 70)}").text)
     if rows.damaged:
         say(f"{len(rows.damaged)} without a readable record: {', '.join(rows.damaged[:5])}", err=True)
     if not rows:

@@ -220,6 +220,12 @@ def test_a_misspelled_keyword_is_named_with_a_near_one(library: Path, call: Call
     assert (str(caught.value), caught.value.hint) == ("there is no keyword 'stoer'", "did you mean 'store'?")
 
 
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
+def test_a_step_has_some_time(library: Path, seconds: float) -> None:
+    with pytest.raises(UsageError, match="a step of code in"):
+        codenav.run("?", on=library, sandbox="process", code_timeout=seconds)
+
+
 def test_a_misspelled_keyword_of_a_session_is_named_by_run(library: Path) -> None:
     with pytest.raises(UsageError) as caught:
         codenav.run("?", on=library, sandbx="process")
