@@ -24,6 +24,8 @@ ERROR_LINES = 4
 """Lines of an error: its message often says what to do about it."""
 NAMES = 5
 """Blocks that are named of what a search found."""
+QUIET = ("search", "done", "try", "question", "invalid")
+"""Actions that are told by what came of them, or not at all."""
 
 
 class Line(NamedTuple):
@@ -80,7 +82,7 @@ def begun(number: int, action: Action, room: Room) -> Iterator[Line]:
     if action.type == "ask":
         # Where a person is there, the question is put in full.
         yield room.line(f"{number}. ask  {flattened(action.content, 1000)}", "bold")
-    elif action.type in ("code", "code_summary") or (room.is_all and action.type == "search"):
+    elif action.type not in QUIET or (room.is_all and action.type == "search"):
         yield from under_way(number, action, room)
 
 
@@ -105,14 +107,15 @@ def ended(step: Step, room: Room) -> Iterator[Line]:
         yield _search(step, data, room)
     elif kind == "code":
         yield from _ran(data, room)
+    elif kind not in ("code_summary", "ask", *QUIET):
+        yield from room.block(step.observation.text)
 
 
 def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
     """The tries before a step: how many there were, or each."""
     if room.is_all:
         for one in tries:
-            yield Line(f"   {one.action.type}  {one.action.content}".replace("\n", "\n        "), "dim")
-            yield Line(f"   → {one.outcome}  {one.shown}".rstrip(), "dim")
+            yield from room.block(f"{one.action.type}  {one.action.content}\n→ {one.outcome}  {one.shown}", "dim")
         return
     outcomes = Counter(one.outcome for one in tries if one.action.type == "try")
     calls = outcomes.total()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from codenav.episodes.code import parsed
 
 _MANY = 12
 """Input files that are named one by one; of more only so many are looked for."""
@@ -90,7 +91,7 @@ def _written(step: Mapping[str, Any]) -> Sequence[str]:
 
 def _texts(code: str) -> Iterator[str]:
     """The texts in the code; all of it where it is no Python that is known here."""
-    tree = _parsed(code)
+    tree = parsed(code)
     if tree is None:
         yield code
         return
@@ -100,7 +101,7 @@ def _texts(code: str) -> Iterator[str]:
 
 
 def _split(code: str) -> tuple[str, str]:
-    tree = _parsed(code)
+    tree = parsed(code)
     first = 0
     while tree and first < len(tree.body) and _comes_first(tree.body[first], first):
         first += 1
@@ -122,15 +123,6 @@ def _comes_first(node: ast.stmt, place: int) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return place == 0 and isinstance(node.value.value, str)
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-def _parsed(code: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
 
 
 def _list_of(names: Sequence[str]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Step, Summary
+from codenav.episodes.code import parsed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
 from codenav.errors import CodeNavError
@@ -32,12 +32,10 @@ def _without_futures(code: str, found: list[str]) -> str:
     """The code without its `from __future__` lines, which go to `found`. Code of a newer Python stays as it is."""
     if "__future__" not in code:
         return code
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = ast.parse(code).body
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    tree = parsed(code)
+    if tree is None:
         return code
+    body = tree.body
     # As Python counts lines: `str.splitlines` also splits at form feeds.
     lines: list[str | None] = [*code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     for node, following in zip(body, [*body[1:], None], strict=True):
