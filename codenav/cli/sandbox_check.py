@@ -25,7 +25,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
     """Run the contract of sandboxes, and attacks, against a backend.
 
     First come harmless probes; where one fails nothing is attacked. Then the contract: what every sandbox does with a
-    step. Then 77 containment cases: F file system, N network, P processes, R resources, S secrets, C confusion of the
+    step. Then 78 containment cases: F file system, N network, P processes, R resources, S secrets, C confusion of the
     protocol. `process` contains nothing, so only the contract runs there. Takes one to three minutes.
 
     \b

@@ -26,6 +26,16 @@ def parsed(code: str) -> ast.Module | None:
         return None
 
 
+def printed(code: str, stdout: str) -> str:
+    """What code printed, without the count of characters that a call which writes shows at its end."""
+    tree = parsed(code)
+    last = tree.body[-1] if tree and tree.body else None
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and _WRITES.search(last_name(last.value.func)):
+        before, _, count = stdout.rstrip("\n").rpartition("\n")
+        return before if count.isdigit() else stdout
+    return stdout
+
+
 @dataclass(frozen=True)
 class Statement:
     """A top-level statement of a step."""

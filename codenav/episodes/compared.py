@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from codenav.episodes.code import FILES, OURS, OUT, Flow
+from codenav.episodes.code import FILES, OURS, OUT, Flow, printed
 from codenav.episodes.outputs import Outputs
 from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
 from codenav.execution import Digest, Held, Ran, Replayed, Verdict
@@ -42,14 +42,15 @@ class Comparison:
     def __init__(self, script: str, left: Left, replayed: Replayed, files: Mapping[str, str]) -> None:
         done = [ran for ran in left.ran if ran.execution.ok and OURS not in ran.code]
         codes = [ran.code for ran in done]
+        outputs = [printed(ran.code, ran.execution.stdout) for ran in done]
         self._left, self._held, self._files = left, replayed.held, files
         self._flow = Flow.of(codes)
         self._session, self._script = Code(codes), Code([script])
         self._made_by_script = Flow.of([script])
         self._given = Given.of(left.request, self._session)
-        self._step_of_output = max((at for at, ran in enumerate(done) if ran.execution.stdout.strip()), default=-1)
+        self._step_of_output = max((at for at, text in enumerate(outputs) if text.strip()), default=-1)
         self._outputs = Outputs(
-            [ran.execution.stdout for ran in done],
+            outputs,
             codes,
             left.held,
             left.request,

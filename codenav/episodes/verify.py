@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Step, Summary
-from codenav.episodes.code import parsed
+from codenav.episodes.code import parsed, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
 from codenav.errors import CodeNavError
@@ -89,7 +89,7 @@ def verify(
                 return Verdict(False, _failure(execution, timeout))
             held = sandbox.digests(list(left.held.digests))
             files = written(sandbox, inputs, mounted)
-            replayed = Replayed(execution.stdout, held, tuple(sandbox.artifacts()))
+            replayed = Replayed(printed(script, execution.stdout), held, tuple(sandbox.artifacts()))
         finally:
             sandbox.close()
     except CodeNavError as error:

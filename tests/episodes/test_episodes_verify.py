@@ -10,6 +10,7 @@ from typing import IO
 import pytest
 
 from codenav.actions import Code, CodeObservation, Search, SearchObservation, Step
+from codenav.episodes.code import printed
 from codenav.episodes.compared import Left
 from codenav.episodes.verify import script_from_steps, verify
 from codenav.errors import SandboxUnavailable
@@ -190,3 +191,18 @@ def test_future_imports_come_first() -> None:
     assert script_from_steps([step(1, odd)]) == odd + "\n"
     unparsable = "from __future__ import x\n???"
     assert script_from_steps([step(1, unparsable)]) == unparsable + "\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "stdout", "said"),
+    [
+        ("x = 3\nopen('a', 'w').write('12')", "2\n", ""),
+        ("print('done')\nPath('a').write_text('12')", "done\n2\n", "done"),
+        ("print('done')\nPath('a').write_text('12')", "done\n", "done\n"),
+        ("count", "34\n", "34\n"),
+        ("area()", "2\n", "2\n"),
+        ("def f(:", "2\n", "2\n"),
+    ],
+)
+def test_how_much_a_call_has_written_is_no_result(code: str, stdout: str, said: str) -> None:
+    assert printed(code, stdout) == said

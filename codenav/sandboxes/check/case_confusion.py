@@ -9,7 +9,7 @@ import textwrap
 from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources
 from codenav.sandboxes.check.case import case
-from codenav.sandboxes.check.lab import Lab, ensure, expect, told
+from codenav.sandboxes.check.lab import Broken, Lab, ensure, expect, told
 
 STATED = (Outcome.OK, Outcome.ERROR, Outcome.CRASHED, Outcome.PROTOCOL_VIOLATION)
 """Any of these is right for code that plays with the channel; a full timeout is not."""
@@ -398,6 +398,10 @@ def _digests(lab: Lab) -> None:
         with contextlib.suppress(SandboxUnavailable):
             held = lab.box.digests().digests.get("kept")
             ensure(held is None or held.repr != "LIE", "a forged digest was believed")
-    # A sandbox that was started anew has no such thread.
-    lab.run("'thread' in globals() and thread.join()\nkept = [1, 2]", timeout=5.0)
-    expect("afterwards", lab.box.digests().digests["kept"], true.digests["kept"])
+    for _ in range(5):
+        # What was forged may lie in the channel still; a sandbox that was started anew has no such thread.
+        lab.run("'thread' in globals() and thread.join()\nkept = [1, 2]", timeout=5.0)
+        with contextlib.suppress(SandboxUnavailable):
+            if held := lab.box.digests().digests.get("kept"):
+                return expect("afterwards", held, true.digests["kept"])
+    raise Broken("no answer is true any more")
