@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -24,10 +25,25 @@ SURVEY = "_codenav"
 """Stands in all code with which the planner asks the interpreter."""
 
 
+pytestmark = pytest.mark.xdist_group("economy")
+"""One process, which runs the planner once for most of them."""
+
+
+@pytest.fixture(scope="module")
+def planned_once(networkx_index: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+    """A run of the planner on a real package, and the CODENAV_HOME with its record."""
+    home = tmp_path_factory.mktemp("planned") / "home"
+    shutil.copytree(networkx_index, home)
+    ran = codenav("run", REQUEST, "--on", "pkg:networkx", "--model", "planner", env={"CODENAV_HOME": str(home)})
+    return ran, home
+
+
 @pytest.fixture
-def planned(with_networkx: Path) -> Ran:
-    """A run of the planner on a real package."""
-    return codenav("run", REQUEST, "--on", "pkg:networkx", "--model", "planner")
+def planned(planned_once: tuple[Ran, Path], codenav_home: Path) -> Ran:
+    """That run, its record in this test's CODENAV_HOME."""
+    ran, home = planned_once
+    shutil.copytree(home, codenav_home)
+    return ran
 
 
 def test_the_demo_fits_on_a_screen() -> None:
