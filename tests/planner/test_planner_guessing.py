@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,21 @@ def stall(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def networkx_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CODENAV_HOME in which networkx is indexed: building takes seconds."""
+    home = tmp_path_factory.mktemp("networkx") / "home"
+    assert codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(home)}).code == 0
+    return home
+
+
+@pytest.fixture
+def networkx(networkx_home: Path, codenav_home: Path) -> str:
+    """The source, indexed in this test's CODENAV_HOME."""
+    shutil.copytree(networkx_home, codenav_home)
+    return "pkg:networkx"
+
+
 def ask(request: str, on: str | Path) -> EpisodeResult:
     return api.run(request, on=on, model="planner", lint=False, types=False)
 
@@ -235,9 +251,9 @@ def test_the_lowest_of_pairs_goes_by_what_each_has(stall: Path) -> None:
     ],
 )
 def test_wrong_claims_on_a_real_package_are_right_or_say_what_is_left(
-    request_: str, answer: str, unused_: tuple[str, ...]
+    networkx: str, request_: str, answer: str, unused_: tuple[str, ...]
 ) -> None:
-    told = ask(request_, "pkg:networkx")
+    told = ask(request_, networkx)
     assert (told.answer, told.summary.verified) == (answer, True), told.reason
     assert told.guess is not None and tuple(told.guess.unused) == unused_
     assert 0.45 <= told.guess.chance <= 1 and len(told.guess.others) <= OTHERS
@@ -251,15 +267,15 @@ def test_wrong_claims_on_a_real_package_are_right_or_say_what_is_left(
         ("Draw the karate club graph in the style of Monet", "monet"),
     ],
 )
-def test_wrong_claims_on_a_real_package_are_no_longer_made(request_: str, why: str) -> None:
-    told = ask(request_, "pkg:networkx")
+def test_wrong_claims_on_a_real_package_are_no_longer_made(networkx: str, request_: str, why: str) -> None:
+    told = ask(request_, networkx)
     assert (told.status, told.exit_code, told.answer) == ("failed", 1, "") and why in told.reason
     assert told.guess is None and "karate_club_graph(" in told.hint
 
 
-def test_a_person_sees_it_also_with_quiet_and_afterwards() -> None:
+def test_a_person_sees_it_also_with_quiet_and_afterwards(networkx: str) -> None:
     request = "How many triangles are in the karate club graph?"
-    ran = codenav("run", request, "--on", "pkg:networkx", "--quiet")
+    ran = codenav("run", request, "--on", networkx, "--quiet")
     assert (ran.code, ran.out) == (0, "45\nsummary: verified\n"), ran.err
     assert re.fullmatch(r"a guess: \d\d % likely; next best: 0\.25\d+ \(\d+ %\), 34 \(\d+ %\)[^\n]*\n", ran.err)
     shown = codenav("episodes", "show", "last").out
@@ -273,8 +289,8 @@ def test_what_is_no_guess_says_nothing_of_chances(stall: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "42\nsummary: verified\n", "")
 
 
-def test_a_failure_says_what_to_try() -> None:
-    ran = codenav("run", "Send an e-mail to 'ann@example.org'", "--on", "pkg:networkx", "--quiet")
+def test_a_failure_says_what_to_try(networkx: str) -> None:
+    ran = codenav("run", "Send an e-mail to 'ann@example.org'", "--on", networkx, "--quiet")
     assert ran.code == 1 and "\nTry: " in ran.err and "Nearest" not in ran.err and "(" in ran.err.split("Try:")[1]
 
 
