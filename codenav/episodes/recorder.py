@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from codenav.actions import Try
 from codenav.episodes.masking import masker
 from codenav.episodes.record import FORMAT
 from codenav.errors import StorageFull
@@ -80,7 +81,8 @@ class Recorder:
         line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
         self._state = state._replace(pending=state.pending + line + b"\n", pending_steps=steps)
         if not isinstance(event, RunEnded):
-            self._write()
+            # A kill loses nothing that is written; for a power cut, tries wait for the step that they lead to.
+            self._write(sync=not isinstance(getattr(event, "action", None), Try))
             return
         try:
             self._write_last()
@@ -131,14 +133,15 @@ class Recorder:
             self._write()
         self._reserve.unlink(missing_ok=True)
 
-    def _write(self) -> None:
+    def _write(self, *, sync: bool = True) -> None:
         size, steps, pending, pending_steps = self._state
         try:
             written = 0
             while written < len(pending):
                 # At a place, not at the end: after an interrupt the same bytes go to the same place again.
                 written += os.pwrite(self._file, pending[written:], size + written)
-            os.fsync(self._file)
+            if sync:
+                os.fsync(self._file)
         except OSError as error:
             self._state = _State(size, steps)
             with contextlib.suppress(OSError):
