@@ -100,6 +100,6 @@ def listed(names: Sequence[str], count: int = 0) -> str:
 
 def _as_seen(name: str) -> str:
     """As file systems see it that fold case, drop dots and blanks at the end, or ignore invisible characters."""
-    plain = unicodedata.normalize("NFKC", name) if not name.isascii() else name
-    visible = "".join(char for char in plain if unicodedata.category(char) != "Cf") if plain is not name else name
-    return visible.partition(":")[0].rstrip(". ").casefold()
+    if not name.isascii():
+        name = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return name.partition(":")[0].rstrip(". ").casefold()

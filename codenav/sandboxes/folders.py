@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -125,7 +126,7 @@ class HeldFolder:
             os.close(folder)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(22, "not a regular file")
+            raise OSError(errno.EINVAL, "not a regular file")
         return os.fdopen(descriptor, "rb")
 
     def open_folder(self, parts: Sequence[str], *, make: bool) -> int:
@@ -162,8 +163,8 @@ class HeldFolder:
         `mode` of a new file; None is what this process gives to its files.
 
         Raises:
-            Unwanted: something else than a regular file has the name, or a repository lies there.
-            OSError
+            Unwanted: a repository lies there.
+            OSError: also where something else than a regular file has the name.
         """
         self._note()
         folder = self.open_folder(parts[:-1], make=True)
@@ -236,7 +237,7 @@ def _mode_of(name: str, folder: int) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(mode):
-        raise Unwanted("the host has something else than a regular file of that name")
+        raise OSError(errno.EEXIST, "the host has something else than a regular file of that name")
     return mode
 
 

@@ -335,11 +335,12 @@ class GuestSandbox:
 
     def _collect_last(self) -> None:
         """What did not come out at the last try is tried once more."""
-        if self._channel is not None and self._folder.left:
+        self.uncopied = self._folder.left
+        if self._channel is not None and self.uncopied:
             with contextlib.suppress(Malformed, Closed, TooLate):
                 deadline = time.monotonic() + self._spec.resources.copy_seconds
                 self._channel.settle(deadline=deadline)
-                self.uncopied = self._folder.collect(self._channel, deadline, silent=True).refused
+                self.uncopied = self._folder.collect(self._channel, deadline, silent=True).left
 
     def _stop(self, *, patience: float = 1.0) -> None:
         launched, self._launched, self._channel = self._launched, None, None
@@ -348,7 +349,7 @@ class GuestSandbox:
 
 
 def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
-    told = "".join(f"[not copied out] {line}\n" for line in copied.refused)
+    told = "".join(f"[not copied out] {line}\n" for line in (*copied.refused, *copied.left))
     state = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
     joined = " ".join(filter(None, (state, copied.notice)))
     return replace(done, notice=joined, files=copied.written, stderr=done.stderr + told)

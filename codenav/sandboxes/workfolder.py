@@ -40,9 +40,9 @@ class CopiedOut:
 
     written: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    """Lines on files that were not written, and why."""
-    left: bool = False
-    """Whether some of these are tried again."""
+    """Lines on files that were not written, and why, and are not tried again before they change."""
+    left: list[str] = field(default_factory=list)
+    """Lines on those that are tried again after the next step, and why they were not written."""
     run_by: dict[str, str] = field(default_factory=dict)
     """Of those written, what tools run by themselves, and which tools."""
     broken: bool = False
@@ -72,8 +72,8 @@ class WorkFolder:
         self._resources = resources
         self._copy_out = copy_out and path is not None
         self._settled: list[str] = []
-        self.left = False
-        """Whether something that is to be copied out did not come at the last try."""
+        self.left: Sequence[str] = ()
+        """Lines on what did not come at the last try."""
         if self._held is not None:
             try:
                 _check(self._held, mounts if copy_out else ())
@@ -146,14 +146,13 @@ class WorkFolder:
         try:
             work.run()
         except TooLate:
-            done.left = True
-            done.refused.append(f"{work.waiting()}: it takes too long; what is left comes with the next step")
+            done.left.append(f"{work.waiting()}: it takes too long; what is left comes with the next step")
         except (Malformed, Closed) as error:
             done.refused.append(f"{work.waiting()}: {error}")
             done.broken = True
         finally:
             self._settled = work.settled
-        self.left = done.left or done.broken
+        self.left = done.left
         return done
 
 
@@ -204,8 +203,7 @@ class _Round:
         finally:
             for reason, names in self._failed.items():
                 count = len(names) + (self._total - self._seen if reason == _FULL else 0)
-                self._done.refused.append(f"{listed(names, count)}: {reason}")
-                self._done.left = True
+                self._done.left.append(f"{listed(names, count)}: {reason}")
 
     def waiting(self) -> str:
         """What has not come yet."""
@@ -228,7 +226,7 @@ class _Round:
             self._total = int(number_of(frame, "total")) if "total" in frame else start
             self._seen = start
             more = bool(found) and start < self._total
-            self._queue = sorted(((item[0], item[1]) for item in found), key=lambda item: item[1])
+            self._queue = sorted(((item[0], item[1]) for item in found), key=lambda item: (item[1], item[0]))
             while self._queue:
                 yield self._queue[0]
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from codenav.errors import NotFound, UsageError
-from codenav.execution import MIB, Outcome, Resources
+from codenav.execution import MIB, Mount, Outcome, Resources
 from codenav.sandboxes.check.case import case
 from codenav.sandboxes.check.lab import CLOSED, READ_ONLY, Broken, Lab, ensure, expect
 from codenav.text import neutral
@@ -323,3 +323,57 @@ def _no_cross_talk(lab: Lab) -> None:
     texts = [(folder / "same").read_text(encoding="utf-8") for folder in (lab.work, other_work)]
     expect("the two files", texts, ["one" * 5, "two" * 5])
     expect("what they read", [boxes[name].read_file("same").decode() for name in boxes], texts)
+
+
+@case("F18", "a work folder that the code can swap is refused, a swapped one not followed", work=True)
+def _swapped(lab: Lab) -> None:
+    shared, victim, moved = (lab.folder / name for name in ("shared", "victim", "moved"))
+    inner, by_link = shared / "in" / "live", lab.folder / "by-link"
+    for folder in (shared / "out", inner, victim):
+        folder.mkdir(parents=True)
+    by_link.symlink_to(shared / "out")
+    for work, live in ((shared / "out", shared), (shared, shared), (by_link, shared), (inner.parent, inner)):
+        try:
+            lab.open(work_dir=work, mounts=(Mount(live, writable=True),))
+        except UsageError as error:
+            ensure("which the code can write to" in str(error), f"another reason: {error}")
+            continue
+        raise Broken(f"{work} was taken beside {live}:rw")
+    lab.says("open('first', 'w').write('x'); import os; os.mkdir('d'); open('d/f', 'w').write('x')")
+    # What the code would do if it could, or somebody else does.
+    lab.work.rename(moved)
+    lab.work.symlink_to(victim)
+    (moved / "d" / "f").unlink()
+    (moved / "d").rmdir()
+    (moved / "d").symlink_to(victim)
+    done = lab.outcome("open('second', 'w').write('x'); open('d/f', 'w').write('y')", Outcome.OK)
+    expect("the folder that a link leads to", os.listdir(victim), [])
+    ensure((moved / "second").is_file(), "what was written did not come to the folder that was given")
+    ensure("d/f: cannot be written" in done.stderr, f"what did not come is not told: {done.stderr!r}")
+
+
+@case("F19", "repositories go neither in nor out; of the rest, what tools run by themselves is told", work=True)
+def _run_by_tools(lab: Lab) -> None:
+    (lab.work / ".git").mkdir()
+    (lab.work / ".git" / "config").write_text("[core]\n", encoding="utf-8")
+    done = lab.outcome(
+        """
+        import os
+        found = os.listdir('.')
+        names = ['.git/config', '.GIT/config', 'deep/.git', 'deep/.hg/hgrc', '.svn/x', 'HEAD', 'commondir', '.git./x']
+        names += ['bare/' + name for name in ('HEAD', 'config', 'objects/a', 'refs/b')]
+        for name in [*names, 'conftest.py', 'deep/.envrc', '.vscode/tasks.json', 'plain']:
+            os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
+            with open(name, 'w') as file: file.write('[core]\\n\\tfsmonitor = evil\\n')
+        found
+        """,
+        Outcome.OK,
+    )
+    expect("what went in", done.stdout.strip(), "[]")
+    told = [".vscode/tasks.json", "conftest.py", "deep/.envrc"]
+    expect("the work folder", lab.files(), sorted([".git/config", "plain", *told]))
+    expect("the repository", (lab.work / ".git" / "config").read_text(encoding="utf-8"), "[core]\n")
+    for name in told:
+        ensure(f"{name} (" in done.notice, f"{name} is not told: {done.notice!r}")
+    for name in (".git", ".GIT", "deep/.git", "bare", "HEAD"):
+        ensure(f"{name}: " in done.stderr, f"{name} is not told: {done.stderr!r}")

@@ -111,7 +111,7 @@ class WorkFolder:
                     changed.append([name, info.st_size])
             elif not stat.S_ISDIR(info.st_mode):
                 refused.append((name, "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a regular file"))
-        self._changed = sorted(changed, key=lambda item: item[1])
+        self._changed = sorted(changed, key=lambda item: (item[1], item[0]))
         fresh = [item for item in refused if item not in self._refused]
         self._refused = dict.fromkeys(refused)
         return troubles + fresh
