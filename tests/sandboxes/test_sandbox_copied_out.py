@@ -106,6 +106,17 @@ def test_a_file_that_changes_in_place_with_its_old_time_comes_out(fresh, tmp_pat
     assert (tmp_path / "f").read_text() == "new"
 
 
+def test_what_is_written_through_memory_comes_out_too(fresh, tmp_path):
+    sandbox = fresh(work_dir=tmp_path)
+    sandbox.run("import mmap\nwith open('f', 'wb') as file: file.write(bytes(8192))")
+    assert sandbox.run("file = open('f', 'r+b'); held = mmap.mmap(file.fileno(), 0); held[0] = 65").files == ["f"]
+    assert sandbox.run("held[1] = 66").files == ["f"]
+    assert (tmp_path / "f").read_bytes()[:3] == b"AB\0"
+    assert sandbox.run("1").files == []
+    sandbox.run("held[2] = 67; held.close(); file.close()")
+    assert (tmp_path / "f").read_bytes()[:3] == b"ABC"
+
+
 def test_what_cannot_be_looked_into_is_told_each_time(contained, tmp_path):
     sandbox = contained(work_dir=tmp_path)
     deep = "import os\nos.makedirs('/'.join('d' * 120))\nos.makedirs('closed'); open('closed/f', 'w').close()"
@@ -267,7 +278,8 @@ def test_a_forked_process_leaves_the_mark_of_its_parent(tmp_path):
     script = f"""
     import os, sys
     from pathlib import Path
-        from codenav.sandboxes.owners import owned_folders
+    from codenav.sandboxes.folders import HeldFolder
+    from codenav.sandboxes.owners import owned_folders
     held = HeldFolder(Path({str(tmp_path)!r}))
     with held.replacing(["f"]) as writing:
         os.write(writing.descriptor, b"x")

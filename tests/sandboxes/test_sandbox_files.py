@@ -105,9 +105,8 @@ def test_folders_go_in_and_out(clean, tmp_path):
 
 
 def test_a_long_listing_comes_whole(clean):
-    clean.run(
-        "import os\nfor n in range(2500):\n    os.makedirs(f'd{n % 7}', exist_ok=True); open(f'd{n % 7}/{n}', 'w').close()"
-    )
+    code = "os.makedirs(f'd{n % 7}', exist_ok=True); open(f'd{n % 7}/{n}', 'w').close()"
+    clean.run(f"import os\nfor n in range(2500): {code}")
     assert len(clean.artifacts()) == 2500
     assert len(clean.files.list(recursive=True)) == 2507
     clean.run("for n in range(120): os.mkdir('x'); os.chdir('x')\nos.chdir(os.path.expanduser('/'))")

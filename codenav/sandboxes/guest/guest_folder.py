@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Tuple
 
+import guest_linux
 from guest_frames import Message
 
 CHUNK = 1 << 20
@@ -22,10 +25,12 @@ PAGE_CHARACTERS = 2 << 20
 """Of the names in one answer; each may take six in JSON."""
 MOST_TOLD = 20
 
-Stamp = Tuple[int, int, int]
+Stamp = Tuple[int, int, int, int]
 Item = Tuple[str, os.stat_result]
 Answer = Tuple[Message, bytes]
 
+_SHARED = re.compile(rb"^\S+ ...s \S+ \S+ ([1-9]\d*)", re.MULTILINE)
+"""A line of /proc/PID/maps, see proc(5): permissions, and the inode."""
 _LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OF_REPOSITORY = frozenset({"config", "objects", "refs", "commondir"})
 
@@ -103,9 +108,10 @@ class WorkFolder:
         refused: list[tuple[str, str]] = []
         troubles: list[tuple[str, str]] = []
         changed, self._seen = [], {}
+        mapped = _mapped()
         for name, info in self._scan("", left=left, refused=refused, troubles=troubles):
             if stat.S_ISREG(info.st_mode):
-                stamp = _stamp(info)
+                stamp = _stamp(info, self._checksum(name) if info.st_ino in mapped else 0)
                 if self._known.get(name) != stamp:
                     self._seen[name] = stamp
                     changed.append([name, info.st_size])
@@ -115,6 +121,19 @@ class WorkFolder:
         fresh = [item for item in refused if item not in self._refused]
         self._refused = dict.fromkeys(refused)
         return troubles + fresh
+
+    def _checksum(self, name: str) -> int:
+        found = 1
+        try:
+            descriptor = self._open(name, os.O_RDONLY)
+            with os.fdopen(descriptor, "rb", buffering=0) as file:
+                data = file.read(CHUNK)
+                while data:
+                    found = zlib.crc32(data, found)
+                    data = file.read(CHUNK)
+        except OSError:
+            return found
+        return found
 
     def _settle(self, names: list[str]) -> None:
         for name in names:
@@ -287,6 +306,18 @@ def _entry(name: str, info: os.stat_result) -> list[Any]:
     return [name, info.st_size, int(info.st_mtime * 1000), info.st_mode]
 
 
-def _stamp(info: os.stat_result) -> Stamp:
+def _stamp(info: os.stat_result, checksum: int = 0) -> Stamp:
     """Another one after each change: the code sets the time of a change of data, not that of a change of the inode."""
-    return info.st_ctime_ns, info.st_size, info.st_ino
+    return info.st_ctime_ns, info.st_size, info.st_ino, checksum
+
+
+def _mapped() -> set[int]:
+    """Inodes of files that processes inside share as memory, as `numpy.memmap` does: writing there sets no time."""
+    found: set[int] = set()
+    for pid in guest_linux.processes_inside():
+        try:
+            with open(f"/proc/{pid}/maps", "rb") as file:
+                found.update(int(inode) for inode in _SHARED.findall(file.read()))
+        except OSError:
+            continue
+    return found
