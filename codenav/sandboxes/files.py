@@ -153,7 +153,7 @@ class Files:
                 try:
                     name_to_write(entry.name)
                     name_to_write("/".join(parts))
-                    with _told(target), held.replacing(parts) as writing:
+                    with _told(target), held.replacing(parts, over_links=True) as writing:
                         with os.fdopen(os.dup(writing.descriptor), "wb") as file:
                             self._access.read_file_into(entry.name, file)
                         writing.make_executable(entry.executable)

@@ -82,6 +82,11 @@ class HeldFolder:
         finally:
             os.close(there)
 
+    @property
+    def removed(self) -> bool:
+        """Whether it has no name any more."""
+        return os.fstat(self._descriptor).st_nlink == 0
+
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Regular files with their relative names, in order; nothing of a repository, and nothing half written."""
         folders: list[list[str]] = [[]]
@@ -157,10 +162,12 @@ class HeldFolder:
         return at
 
     @contextlib.contextmanager
-    def replacing(self, parts: Sequence[str], mode: int | None = None) -> Iterator[Writing]:
+    def replacing(
+        self, parts: Sequence[str], mode: int | None = None, *, over_links: bool = False
+    ) -> Iterator[Writing]:
         """Write a file that takes its name when the block has ended well, in place of what had it.
 
-        `mode` of a new file; None is what this process gives to its files.
+        `mode` of a new file; None is what this process gives to its files. `over_links` also takes the place of a link.
 
         Raises:
             Unwanted: a repository lies there.
@@ -169,7 +176,7 @@ class HeldFolder:
         self._note()
         folder = self.open_folder(parts[:-1], make=True)
         try:
-            before = _mode_of(parts[-1], folder)
+            before = _mode_of(parts[-1], folder, over_links)
             part = part_name(self._token)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(part, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
@@ -231,10 +238,12 @@ def _made(name: str, at: int) -> bool:
     return True
 
 
-def _mode_of(name: str, folder: int) -> int | None:
+def _mode_of(name: str, folder: int, over_links: bool) -> int | None:
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
+        return None
+    if over_links and stat.S_ISLNK(mode):
         return None
     if not stat.S_ISREG(mode):
         raise OSError(errno.EEXIST, "the host has something else than a regular file of that name")

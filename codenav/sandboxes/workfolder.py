@@ -90,10 +90,12 @@ class WorkFolder:
         """The regular files to copy in, relative, in order; links are not followed, repositories are left out.
 
         Raises:
-            UsageError: they are larger than the work folder of the sandbox, or cannot be listed.
+            UsageError: they are larger than the work folder of the sandbox, cannot be listed, or the folder is gone.
         """
         if self._held is None:
             return []
+        if self._held.removed:
+            raise UsageError(f"no such work folder: {self._held.path}", hint="start another sandbox")
         found, size = [], 0
         try:
             for name, info in self._held.files():
