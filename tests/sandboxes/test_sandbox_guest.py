@@ -29,6 +29,87 @@ print(changes([]), data, got['last'], changes([]), changes(['f', 'gone']))
 """
 
 
+def interpreters() -> list[Interpreter]:
+    """One CPython 3.8 or later per minor version, from PATH and pyenv, and the one that runs the tests."""
+    named = [shutil.which(f"python3.{minor}") for minor in range(8, 15)]
+    named += [str(path) for path in sorted(Path.home().glob(".pyenv/versions/*/bin/python"))]
+    found = {}
+    for candidate in [None, "/usr/bin/python3", *filter(None, named)]:
+        if candidate is None or os.access(candidate, os.X_OK):
+            try:
+                python = find_interpreter(candidate)
+            except UsageError:
+                continue
+            found.setdefault(python.version.rsplit(".", 1)[0], python)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "process"])
+@pytest.mark.parametrize("python", interpreters(), ids=lambda python: python.version)
+def test_the_guest_runs_under(python, backend):
+    with start(backend, SandboxSpec(python)) as sandbox:
+        assert sandbox.info.python_version == python.version
+        assert sandbox.run("x = [1]\nprint('hello')\nx").stdout == "hello\n[1]\n"
+        assert sandbox.run("x.append(2)").changed[0].repr == "[1, 2]"
+        assert sandbox.run("def f():\n    return 1/0\nf()").error.line_number == 2
+        assert sandbox.run("import os; os._exit(1)").outcome is Outcome.CRASHED
+        assert sandbox.run("while True: pass", timeout=0.2).outcome is Outcome.TIMEOUT
+        thread = "import threading; e = threading.Event(); t = threading.Thread(target=e.wait); t.start()"
+        assert sandbox.run(thread).outcome is Outcome.OK
+        quiet = sandbox.run("print(x)")
+        assert (quiet.stdout, quiet.stderr) == ("[1, 2]\n", "")
+        sandbox.run("e.set(); t.join()")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("\x1b[0m\x00\x7f\x9b", "\\x1b[0m\\x00\\x7f\\x9b"),
+        ("\u202e\u2066\u200f\ufeff", "\\u202e\\u2066\\u200f\\ufeff"),
+        ("\ud800ü日本", "\\ud800ü日本"),
+    ],
+)
+def test_text_is_made_neutral(text, shown):
+    assert neutral(text) == shown
+    assert neutral(shown) == shown
+
+
+def test_processors_are_chosen_from_the_allowed_ones():
+    assert choose_processors({3, 5, 7}, 2) < {3, 5, 7}
+    assert len(choose_processors({3, 5, 7}, 2)) == 2
+    assert choose_processors({3, 5}, 8) == {3, 5}
+    assert choose_processors({3, 5}, None) == {3, 5}
+    assert len(choose_processors({3, 5}, 0.1)) == 1
+
+
+def test_kept_output_is_exact_at_its_limit(python):
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from guest_output import Kept
+for size in range(0, 40):
+    for piece in (1, 3, 50):
+        kept = Kept(20)
+        data = bytes(65 + n % 26 for n in range(size))
+        for at in range(0, size, piece):
+            kept.add(data[at:at + piece])
+        text = kept.text()
+        if size <= 20:
+            assert text == data.decode(), (size, piece, text)
+        else:
+            assert text == data[:10].decode() + '\\n… %d bytes left out …\\n' % (size - 20) + data[-10:].decode(), text
+for shift in range(4):
+    kept = Kept(21)
+    kept.add(b'a' * shift + '日本語'.encode() * 20)
+    assert '\\\\x' not in kept.text(), kept.text()
+print('fine')
+"""
+    done = subprocess.run([python.executable, "-I", "-c", code, str(GUEST)], capture_output=True, text=True)
+    assert done.stdout == "fine\n", done.stderr
+
+
 def test_a_file_whose_copy_was_not_finished_comes_again(tmp_path):
     environment = {"PYTHONPATH": str(GUEST), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", TAKE_TWICE]
