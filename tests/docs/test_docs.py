@@ -94,7 +94,7 @@ def new_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = re.findall(r"^(?:\$ )?pip (install [^#\n]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert lines
     for line in lines:
-        pip = [sys.executable, "-m", "pip", "--python", str(folder), *shlex.split(line), "--quiet"]
+        pip = [sys.executable, "-m", "pip", "--python", str(folder), *shlex.split(line), "--quiet", "--no-compile"]
         subprocess.run(pip, cwd=ROOT, check=True)
     return folder
 

@@ -73,10 +73,11 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(chat_server: ChatServer) -> Run:
-    """`codenav run` against the chat server."""
+    """`codenav run` against the chat server; without mypy, which takes two seconds of each, unless `types` asks for it."""
 
-    def command(*arguments: str | Path, **options: object) -> Ran:
-        return codenav("run", *arguments, "--model", "test-model", "--base-url", chat_server.url, **options)  # type: ignore[arg-type]
+    def command(*arguments: str | Path, types: bool = False, **options: object) -> Ran:
+        checks = () if types else ("--no-types",)
+        return codenav("run", *arguments, *checks, "--model", "test-model", "--base-url", chat_server.url, **options)  # type: ignore[arg-type]
 
     return command
 

@@ -51,6 +51,7 @@ def test_the_flow_of_the_paper_on_an_installed_package(
         "pkg:networkx",
         "--save-summary",
         summary,
+        types=True,
     )
     assert ran.code == 0, ran.err
     assert ran.out.splitlines()[-1] == "summary: verified"
@@ -288,7 +289,7 @@ def test_checkers_speak_beside_the_result(run: Run, chat_server: ChatServer, lib
         Code("print(field.area())"),
         Done("2"),
     ]
-    assert run("Area of 1 by 2?", "--on", library).code == 0
+    assert run("Area of 1 by 2?", "--on", library, types=True).code == 0
     remarks = [
         finding["code"] for report in last()["steps"][0]["observation"]["checks"] for finding in report["findings"]
     ]

@@ -142,7 +142,7 @@ def test_an_invalid_answer_shows_what_the_model_wrote(run: Run, chat_server: Cha
 
 def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\nprint('began')\ntime.sleep(1000)")]
-    process = start("run", "Do it.", "--on", library, "--model", "m", "--base-url", chat_server.url)
+    process = start("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url)
     assert process.stderr is not None
     next(line for line in process.stderr if "time.sleep(1000)" in line)
     os.killpg(process.pid, signal.SIGKILL)
