@@ -58,14 +58,14 @@ def secret_part(path: str) -> str:
     return next((name for parent, name in zip(["", *parts], parts, strict=False) if is_secret_name(name, parent)), "")
 
 
-def is_secret(path: str, *, dir_fd: int | None = None) -> bool:
+def is_secret(path: str, *, dir_fd: int | None = None, parent: str = "") -> bool:
     """Whether a file, folder or link is a secret by its own name, or by what it holds; no link is followed.
 
-    What cannot be read, and is called as a key is, counts as one. `dir_fd` as in `os.open`, for a path relative to it;
-    the folders above the last one of the path are not asked: see `secret_part`.
+    What cannot be read, and is called as a key is, counts as one. `dir_fd` as in `os.open`, for a path relative to it,
+    `parent` the name of its folder where the path does not say it; those above are not asked: see `secret_part`.
     """
     folder, name = os.path.split(path)
-    if is_secret_name(name, os.path.basename(folder)):
+    if is_secret_name(name, os.path.basename(folder) or parent):
         return True
     if not may_hold_key(name):
         return False
