@@ -7,26 +7,23 @@ import os
 import shlex
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codenav.errors import SandboxUnavailable, UsageError
 from codenav.execution import Mount, SandboxSpec
+from codenav.sandboxes.code_copy import CodeCopy, Ignored, copied, is_left_out
+from codenav.sandboxes.interpreter_binds import InterpreterBinds
 from codenav.sandboxes.mounts import checked_mounts
+from codenav.sandboxes.places import why_not, within
 
 NOBODY = 65534
 STAGE = "/sys/kernel"
 """Where, in a private mount namespace, a tmpfs holds what the dropped user could not reach. Every Linux has it, and
 nothing in it is ever bound."""
 
-SECRETS = (".env", ".git")
-"""Masked at the top of each bound folder."""
-
 MOST_ENTRIES = 200
 """Of a closed folder; a bind mount takes a millisecond."""
-
-_SYSTEM = ("/usr", "/bin", "/lib", "/lib64")
-_TOO_WIDE = ("/", "/home", "/root", "/etc", "/var", "/proc", "/sys", "/dev", "/run", "/boot")
 
 
 @functools.cache
@@ -53,81 +50,95 @@ class Bind:
 
 @dataclass(frozen=True)
 class Binds:
-    """Absolute paths of the host that appear inside at the same place."""
+    """What of the host appears inside at its own place."""
 
-    paths: tuple[str, ...]
-    """Read-only."""
-    mounts: tuple[Mount, ...] = ()
-    """Checked."""
+    shown: tuple[Bind, ...]
+    """The interpreter, code bases, mounted folders; an outer one before what lies in it."""
+    links: tuple[tuple[str, str], ...] = ()
+    """Place and target."""
+    notice: str = ""
+    """What is not as it was asked for."""
+    copies: tuple[CodeCopy, ...] = field(default=(), repr=False)
+    """Have to be held for as long as they are bound."""
 
     @classmethod
     def of(cls, spec: SandboxSpec) -> Binds:
-        """What a specification needs.
+        """What a specification needs in bubblewrap.
 
         Raises:
-            UsageError: an import path is the whole disk, a system folder or the home folder; a mount is refused, or
-                nobody could write to it.
+            UsageError: a code base or a mount is refused, or nobody could write to it; no safe part of the interpreter
+                is enough for it.
         """
-        for path in spec.import_paths:
-            if str(path) in (*_TOO_WIDE, os.path.expanduser("~")):
-                raise UsageError(f"{path} is too wide to be bound into a sandbox", hint="name the project's own folder")
-        python = spec.python
-        wanted = [str(python.prefix), str(python.base_prefix), *_executable_folders(python.executable)]
-        wanted += [str(path) for path in (*python.paths, *spec.import_paths)]
-        existing = [path for path in dict.fromkeys(os.path.abspath(one) for one in wanted) if os.path.exists(path)]
-        chosen = [path for path in existing if path not in _TOO_WIDE and not _within(path, _SYSTEM)]
-        outer = sorted(chosen, key=len)
-        mounts = checked_mounts(spec.mounts)
-        for mount in mounts:
+        python = InterpreterBinds.of(spec.python)
+        left_out = [f"{path} is on the path of {spec.python.executable}, and is not bound" for path in python.left_out]
+        code = [*spec.import_paths, *map(Path, python.projects)]
+        made = cls.of_code(code, spec.mounts, live=python.paths, seen=python.packages)
+        for mount in spec.mounts:
             if mount.writable and as_nobody() and not _writable_by_nobody(mount.on_host):
                 raise UsageError(
                     f"as root the sandbox runs as nobody, who cannot write to {mount.path}",
                     hint=f"chown nobody {shlex.quote(str(mount.path))}, or mount it read-only",
                 )
-        kept = (path for path in outer if not _within(path, [one for one in outer if one != path]))
-        return cls(tuple(kept), tuple(mounts))
+        # A link above or below something bound would be in its way.
+        links = [link for link in python.links if not made.touches(link[0])]
+        return replace(made, links=tuple(links), notice="; ".join([*left_out, *filter(None, [made.notice])]))
 
-    def binds(self) -> list[Bind]:
-        """In order: a later one may cover a part of an earlier one."""
-        found = [Bind(path, path) for path in self.paths]
-        found += [Bind(str(mount.on_host), str(mount.path), mount.writable) for mount in self.mounts]
-        return sorted(found, key=lambda bind: bind.target.rstrip("/").count("/"))
+    @classmethod
+    def of_code(
+        cls, code: Sequence[Path], mounts: Sequence[Mount], *, live: Sequence[str] = (), seen: Sequence[str] = (),
+        ignore: bool = False,
+    ) -> Binds:  # fmt: skip
+        """Code bases as copies, and mounts; `live` are paths of the host that are shown as they are, `seen` others.
+
+        With `ignore` what a `.dockerignore` names is left out, as it is of an image.
+
+        Raises:
+            UsageError: one is refused, or too large.
+        """
+        for path in code:
+            reason = why_not(path)
+            if reason:
+                raise UsageError(
+                    f"{path} is too wide to be bound into a sandbox: {reason}", hint="name the project's own folder"
+                )
+        checked = checked_mounts(mounts)
+        roots = _outer([os.path.abspath(path) for path in code if path.exists()], [*live, *seen])
+        frozen = [str(mount.path) for mount in checked if not mount.live]
+        places = [*live, *roots, *(str(mount.path) for mount in checked)]
+        sources = {str(mount.path): str(mount.on_host) for mount in checked}
+        copies = {}
+        for place in [*roots, *frozen]:
+            real = os.path.realpath(sources.get(place, place))
+            holes = [
+                os.path.join(real, os.path.relpath(one, place)) for one in places if one != place and within(one, place)
+            ]
+            copies[place] = copied(real, holes=holes, ignored=_ignored(real) if ignore and place in roots else None)
+        found = [Bind(os.path.realpath(path), path) for path in live]
+        found += [Bind(copy.path, place) for place, copy in copies.items()]
+        found += [Bind(os.path.realpath(one.on_host), str(one.path), one.writable) for one in checked if one.live]
+        notice = "; ".join(mount.notice for mount in checked if mount.notice)
+        found.sort(key=lambda bind: bind.target.rstrip("/").count("/"))
+        return cls(tuple(found), notice=notice, copies=tuple(copies.values()))
 
     def touches(self, folder: str) -> bool:
         """Whether something is bound at, in or above a folder."""
-        paths = [*self.paths, *(str(mount.path) for mount in self.mounts)]
-        return any(_within(path, [folder]) or _within(folder, [path]) for path in paths)
-
-    def masks(self) -> list[tuple[str, bool]]:
-        """Files (False) and folders (True) that are covered; in a closed folder, see `stage`, they are left out."""
-        found = []
-        for path in self.paths:
-            if as_nobody() and not _open_to_all(path):
-                continue
-            for name in SECRETS:
-                secret = os.path.join(path, name)
-                try:
-                    mode = os.lstat(secret).st_mode
-                except OSError:
-                    continue
-                if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
-                    found.append((secret, stat.S_ISDIR(mode)))
-        return found
+        return any(within(bind.target, folder) or within(folder, bind.target) for bind in self.shown)
 
 
-def _within(path: str, folders: Sequence[str]) -> bool:
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+def _outer(paths: Sequence[str], live: Sequence[str]) -> list[str]:
+    """Those that no other one's copy shows, and nothing live."""
+    found: list[str] = []
+    for path in sorted(dict.fromkeys(paths), key=len):
+        copied_with = any(within(path, outer) and not is_left_out(path, outer) for outer in found)
+        if not copied_with and not any(within(path, one) for one in live):
+            found.append(path)
+    return found
 
 
-def _executable_folders(executable: Path) -> list[str]:
-    """The prefix of each link between an executable's name and its file."""
-    found, path = [], os.path.abspath(executable)
-    for _ in range(40):
-        folder = os.path.dirname(path)
-        found.append(os.path.dirname(folder) if os.path.basename(folder) == "bin" else path)
-        if not os.path.islink(path):
-            break
-        path = os.path.normpath(os.path.join(folder, os.readlink(path)))
+def _ignored(root: str) -> Ignored | None:
+    from codenav.sandboxes.images.code import ignored_in
+
+    found: Ignored | None = ignored_in(Path(root))
     return found
 
 
@@ -159,7 +170,7 @@ def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
 
 
 def _bind_entries(source: str, place: str) -> list[str]:
-    names = sorted(name for name in os.listdir(source) if name not in SECRETS)
+    names = sorted(os.listdir(source))
     if len(names) > MOST_ENTRIES:
         raise SandboxUnavailable(
             f"{source} is closed to other users, and as root the sandbox runs as nobody",

@@ -167,11 +167,11 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
     files = _files(spec)
     owned, group = _group(spec, processors)
     try:
-        killed = [Bind(str(group.killed), INSIDE_KILLED)] if group else []
-        staged, prelude = stage([Bind(str(GUEST), INSIDE_GUEST), *killed, *binds.binds()])
+        counts = [Bind(str(group.killed), INSIDE_KILLED)] if group else []
+        staged, prelude = stage([Bind(str(GUEST), INSIDE_GUEST), *counts, *binds.shown])
         prelude = [*(group.entering() if group else []), *prelude]
         quota = group is not None and group.limits_processors
-        flags = [*_file_system(spec, work, staged, binds.masks()), *_isolation(spec.network)]
+        flags = [*_file_system(spec, work, staged, binds.links), *_isolation(spec.network)]
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
@@ -206,7 +206,8 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
     }
     if group is not None:
         config["killed"] = INSIDE_KILLED
-    return LaunchedProcess(process, errors, config, owned, killed=group.killed if group else None)
+    killed = group.killed if group else None
+    return LaunchedProcess(process, errors, config, owned, notice=binds.notice, killed=killed, held=binds.copies)
 
 
 def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgroup | None]:
@@ -223,7 +224,7 @@ def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgro
     return owned, group
 
 
-def _file_system(spec: SandboxSpec, work: str, staged: Sequence[Bind], masks: Sequence[tuple[str, bool]]) -> list[str]:
+def _file_system(spec: SandboxSpec, work: str, staged: Sequence[Bind], links: Sequence[tuple[str, str]]) -> list[str]:
     """A read-only system, private /tmp and work folder, then what is bound; later flags cover earlier ones."""
     flags = ["--ro-bind", "/usr", "/usr", *_system_links(), "--proc", "/proc", "--dev", "/dev"]
     for name in (*_ETC, *(_ETC_NETWORK if spec.network == "host" else ())):
@@ -233,10 +234,8 @@ def _file_system(spec: SandboxSpec, work: str, staged: Sequence[Bind], masks: Se
         flags += ["--perms", "0755", "--size", str(size), "--tmpfs", path]
     for bind in staged:
         flags += ["--bind" if bind.writable else "--ro-bind", bind.source, bind.target]
-    for path, folder in masks:
-        flags += (
-            ["--perms", "0000", "--tmpfs", path, "--remount-ro", path] if folder else ["--ro-bind", "/dev/null", path]
-        )
+    for place, target in links:
+        flags += ["--symlink", target, place]
     return flags
 
 

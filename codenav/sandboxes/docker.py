@@ -20,13 +20,15 @@ from typing import Any
 from codenav import docker_engine
 from codenav.errors import SandboxUnavailable, Unavailable
 from codenav.execution import SandboxSpec
+from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.channel import Closed, TooLate, read, write_all
+from codenav.sandboxes.code_copy import CodeCopy
 from codenav.sandboxes.docker_config import container_config, container_name, user, work_folder
 from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_stream import AttachedStream
 from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
-from codenav.sandboxes.mounts import within
 from codenav.sandboxes.owners import KIND_LABEL, labels
+from codenav.sandboxes.places import within
 from codenav.sandboxes.replies import Malformed
 from codenav.sandboxes.spec import import_folders
 from codenav.sandboxes.sweeper import sweep_engine
@@ -59,6 +61,8 @@ class LaunchedContainer:
     config: Mapping[str, object]
     image: str
     notice: str
+    copies: Sequence[CodeCopy] = ()
+    """Held for as long as they are bound."""
 
     @property
     def sink(self) -> int:
@@ -118,8 +122,9 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
     inside = _imports(marks.get(IMPORTS_LABEL, ""))
     imported = [path for path in spec.import_paths if not _holds(path, inside, held)]
     folders = [str(said["folder"]) for path, said in inside.items() if Path(path) not in imported]
-    who = user(spec, image, imported)
-    id, stream, work, notice = _any_started(client, spec, image, who, imported)
+    binds = Binds.of_code(imported, spec.mounts, ignore=True)
+    who = user(image, binds.shown)
+    id, stream, work, notice = _any_started(client, spec, image, who, binds.shown)
     try:
         hello = _send_guest(stream, spec.image)
     except BaseException:
@@ -138,7 +143,8 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
         "shared_memory": _engine(spec) in _without_sysctls,
         **({"killed": hello.killed} if hello.killed else {}),
     }
-    return LaunchedContainer(client, id, stream, config, spec.image, notice)
+    notice = "; ".join(filter(None, (notice, binds.notice)))
+    return LaunchedContainer(client, id, stream, config, spec.image, notice, binds.copies)
 
 
 def _imports(text: str) -> Mapping[str, Mapping[str, Any]]:
@@ -201,18 +207,18 @@ def _engine(spec: SandboxSpec) -> tuple[str, str]:
 
 
 def _any_started(
-    client: Any, spec: SandboxSpec, image: Mapping[str, Any], who: str, imported: Sequence[Path]
+    client: Any, spec: SandboxSpec, image: Mapping[str, Any], who: str, shown: Sequence[Bind]
 ) -> tuple[str, AttachedStream, str, str]:
     """A started container, its stream, its work folder and a notice; with what the engine and the image have."""
     pythons, plain, engine = list(PYTHONS), False, _engine(spec)
     while True:
-        work = work_folder(spec, "" if plain else who, imported)
+        work = work_folder("" if plain else who, shown)
         body = container_config(
             spec,
             image=image,
             who=who,
             work=work,
-            imported=imported,
+            shown=shown,
             labels=labels("sandbox"),
             command=[pythons[0], *GUEST_FLAGS, "-c", BOOTSTRAP],
             plain=plain,

@@ -13,10 +13,10 @@ from typing import Any
 
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
-from codenav.sandboxes.binds import MOST_ENTRIES, SECRETS
+from codenav.sandboxes.binds import Bind
 from codenav.sandboxes.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
 from codenav.sandboxes.launch import GUEST_ENVIRONMENT
-from codenav.sandboxes.mounts import checked_mounts, within
+from codenav.sandboxes.places import within
 from codenav.sandboxes.spec import folder_sizes
 
 UID = 1000
@@ -29,13 +29,13 @@ CPU_PERIOD = 100_000
 """Microseconds; the engine's own. A quota is not held against the number of processors, which may be smaller."""
 
 
-def work_folder(spec: SandboxSpec, who: str, imported: Sequence[Path]) -> str:
+def work_folder(who: str, shown: Sequence[Bind]) -> str:
     """Where the work folder lies inside, away from what is bound.
 
     The engine gives a private folder the mode of one that the image has at that place, and no owner to a user that it
     knows by name only: for such a user it must be a place that no image has.
     """
-    taken = [str(path) for path in (*imported, *(mount.path for mount in spec.mounts))]
+    taken = [bind.target for bind in shown]
     for folder in WORK_FOLDERS if who.partition(":")[0].isdigit() else ():
         if not any(within(path, folder) or within(folder, path) for path in taken):
             return folder
@@ -48,7 +48,7 @@ def container_config(
     image: Mapping[str, Any],
     who: str,
     work: str,
-    imported: Sequence[Path],
+    shown: Sequence[Bind],
     labels: Mapping[str, str],
     command: Sequence[str],
     plain: bool = False,
@@ -56,25 +56,14 @@ def container_config(
 ) -> dict[str, Any]:
     """The body of the engine's `POST /containers/create`.
 
-    `image` is what the engine tells of it, `who` its `user`, `imported` what is bound to be imported from;
+    `image` is what the engine tells of it, `who` its `user`, `shown` what of the host is bound;
     `plain` leaves out the options of private folders that Podman does not have, without `sysctls` nothing is set that
     an engine without root may not set.
-
-    Raises:
-        UsageError: a mount that would open the host or the engine.
     """
     resources = spec.resources
-    mounts = [_bound(path, writable=False) for folder in imported for path in _opened(folder)]
-    mounts += [
-        _bound(mount.on_host, writable=mount.writable, target=str(mount.path)) for mount in checked_mounts(spec.mounts)
-    ]
+    mounts = [_bound(bind) for bind in shown]
     in_work, scratch = folder_sizes(resources)
     tmpfs = {work: _tmpfs(in_work, who, plain), "/tmp": _tmpfs(scratch, "", plain)}
-    for path, folder in _masks([path for path in imported if not _closed(path)]):
-        if folder:
-            tmpfs[path] = "ro,size=4k,mode=000"
-        else:
-            mounts.append(_bound(Path(os.devnull), writable=False, target=path))
     host: dict[str, Any] = {
         "AutoRemove": True,
         "Init": False,
@@ -122,23 +111,20 @@ def container_config(
     }
 
 
-def user(spec: SandboxSpec, image: Mapping[str, Any], imported: Sequence[Path]) -> str:
+def user(image: Mapping[str, Any], shown: Sequence[Bind]) -> str:
     """Who runs the code, never root: the user here where folders of theirs are bound, else the image's.
 
     Raises:
         SandboxUnavailable: as root, something that nobody else may read is to be bound.
-        UsageError: a mount that would open the host or the engine.
     """
-    live = [mount.on_host for mount in checked_mounts(spec.mounts)]
-    bound = [*imported, *live]
     own = os.geteuid()
-    if own and bound:
+    if own and shown:
         return f"{own}:{os.getegid()}"
-    for path in bound:
-        if _closed(path) and (path in live or not path.is_dir() or len(_opened(path)) > MOST_ENTRIES):
+    for bind in shown:
+        if _closed(Path(bind.source)):
             raise SandboxUnavailable(
-                f"{path} is closed to other users, and the code does not run as root",
-                hint=f"chmod o+rx {shlex.quote(str(path))}, or codenav sandbox build",
+                f"{bind.target} is closed to other users, and the code does not run as root",
+                hint=f"chmod o+rx {shlex.quote(bind.target)}",
             )
     named = str((image.get("Config") or {}).get("User") or "")
     return named if named.partition(":")[0] not in ("", "0", "root") else f"{UID}:{UID}"
@@ -150,13 +136,6 @@ def _closed(path: Path) -> bool:
     return os.geteuid() == 0 and path.exists() and path.stat().st_mode & wanted != wanted
 
 
-def _opened(path: Path) -> list[Path]:
-    """What is bound for a path: itself or, of a closed folder, as `mktemp -d` makes it, its entries."""
-    if not _closed(path) or not path.is_dir():
-        return [path]
-    return sorted(one for one in path.iterdir() if one.name not in SECRETS)
-
-
 def _tmpfs(size: int, owner: str, plain: bool) -> str:
     """Options of a private folder. Where the image has a folder there, its mode holds; the owner given here always."""
     uid, _, gid = owner.partition(":")
@@ -164,25 +143,10 @@ def _tmpfs(size: int, owner: str, plain: bool) -> str:
     return f"rw,exec,nosuid,nodev,mode=1777,size={size}" + ("" if plain else f",nr_inodes={INODES}{owned}")
 
 
-def _bound(path: Path, *, writable: bool, target: str = "") -> dict[str, Any]:
-    options = {"Propagation": "rprivate", "NonRecursive": not writable}
-    source = str(path)
-    return {"Type": "bind", "Source": source, "Target": target or source, "ReadOnly": not writable,
+def _bound(bind: Bind) -> dict[str, Any]:
+    options = {"Propagation": "rprivate", "NonRecursive": not bind.writable}
+    return {"Type": "bind", "Source": bind.source, "Target": bind.target, "ReadOnly": not bind.writable,
             "BindOptions": options}  # fmt: skip
-
-
-def _masks(folders: Sequence[Path]) -> list[tuple[str, bool]]:
-    """Files (False) and folders (True) that are covered."""
-    found = []
-    for path in folders:
-        for name in SECRETS:
-            try:
-                mode = os.lstat(path / name).st_mode
-            except OSError:
-                continue
-            if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
-                found.append((str(path / name), stat.S_ISDIR(mode)))
-    return found
 
 
 def _gpus(wanted: str) -> dict[str, Any]:

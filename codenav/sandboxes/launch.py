@@ -116,6 +116,8 @@ class LaunchedProcess:
     notice: str = ""
     killed: Path | None = None
     """File whose line `oom_kill N` counts what the kernel had to kill inside."""
+    held: Sequence[object] = ()
+    """What has to live as long as the sandbox."""
 
     def __post_init__(self) -> None:
         self.starter = os.getpid()

@@ -1,46 +1,73 @@
-"""Live folders of the host in a sandbox: which ones are refused."""
+"""Folders of the host in a sandbox: which ones are refused, which ones are live."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from codenav import docker_engine
 from codenav.errors import UsageError
 from codenav.execution import Mount
+from codenav.sandboxes.places import why_not, within
+from codenav.sandboxes.secrets import first_secret
 
-TOO_WIDE = ("/", "/home", "/root", "/etc", "/var", "/run", "/boot", "/usr")
-_KERNEL = ("/proc", "/sys", "/dev")
 _ENGINES = (
     "/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",
 )  # fmt: skip
 _HINT = "name the data's own folder"
 
 
-def checked_mounts(mounts: Sequence[Mount]) -> list[Mount]:
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A mount that is harmless."""
+
+    path: Path
+    on_host: Path
+    writable: bool
+    live: bool
+    """Else a copy is shown."""
+    notice: str = ""
+
+
+def checked_mounts(mounts: Sequence[Mount]) -> list[Checked]:
     """Mounts that are harmless, the outer ones first, so that an inner one is not covered.
 
+    One that holds a secret is shown as a copy without it, if it is to be read only.
+
     Raises:
-        UsageError: a folder is missing, or would open this machine: the system, the home folder, the socket of an
-            engine, which makes whoever writes into it root.
+        UsageError: a folder is missing, or would open this machine: the system, a home folder, the socket of an
+            engine, which makes whoever writes into it root; or it holds a secret and is to be written to.
     """
-    for mount in mounts:
-        path, real = mount.path, os.path.realpath(mount.path)
-        if not path.is_absolute():
-            raise UsageError(f"the path of a mount is not absolute: {path}", hint=f"{path.absolute()}")
-        if not path.is_dir():
-            raise UsageError(f"no such folder to mount: {path}", hint=f"mkdir -p {path}")
-        for shown in (real, os.path.normpath(path)):
-            wide = shown in (*TOO_WIDE, os.path.realpath(os.path.expanduser("~")))
-            if wide or any(within(shown, folder) for folder in _KERNEL):
-                raise UsageError(f"{path} is not mounted: it would open this machine", hint=_HINT)
-        if mount.source is not None and not mount.source.is_dir():
-            raise UsageError(f"no such folder to mount: {mount.source}", hint=f"mkdir -p {mount.source}")
+    found = [_checked(mount, [other.path for other in mounts]) for mount in mounts]
+    return sorted(found, key=lambda mount: len(mount.path.parts))
+
+
+def _checked(mount: Mount, places: Sequence[Path]) -> Checked:
+    path = mount.path
+    if not path.is_absolute():
+        raise UsageError(f"the path of a mount is not absolute: {path}", hint=f"{path.absolute()}")
+    for folder in dict.fromkeys((path, mount.on_host)):
+        if not folder.is_dir():
+            raise UsageError(f"no such folder to mount: {folder}", hint=f"mkdir -p {folder}")
+        reason = why_not(folder)
+        if reason:
+            raise UsageError(f"{folder} is not mounted: {reason}", hint=_HINT)
         for socket in engine_sockets():
-            if within(socket, real):
-                raise UsageError(f"{path} is not mounted: the engine's socket {socket} lies in it", hint=_HINT)
-    return sorted(mounts, key=lambda mount: len(mount.path.parts))
+            if within(socket, os.path.realpath(folder)):
+                raise UsageError(f"{folder} is not mounted: the engine's socket {socket} lies in it", hint=_HINT)
+    host = Path(os.path.realpath(mount.on_host))
+    inner = [host / place.relative_to(path) for place in places if place != path and place.is_relative_to(path)]
+    secret = first_secret(str(host), passed=map(str, inner))
+    if secret and mount.writable:
+        raise UsageError(
+            f"{path} is not mounted to be written to: {secret} is a secret",
+            hint=f"mount it read-only, as a copy without it, or a folder below {path}",
+        )
+    notice = f"{path} holds secrets ({secret}), so that a copy without them is shown" if secret else ""
+    return Checked(path, host, mount.writable, live=not secret, notice=notice)
 
 
 def engine_sockets() -> list[str]:
@@ -50,8 +77,3 @@ def engine_sockets() -> list[str]:
     own = [f"{runtime}/docker.sock", f"{runtime}/podman/podman.sock"] if runtime else []
     places = [*_ENGINES, *own, *([named.path] if named.scheme == "unix" and named.path else [])]
     return list(dict.fromkeys(os.path.realpath(place) for place in places))
-
-
-def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -14,21 +14,14 @@ from typing import Any
 from codenav.config import home
 from codenav.errors import UsageError
 from codenav.execution import GIB
+from codenav.sandboxes.code_copy import CACHES, inodes, is_environment, of_home
 from codenav.sandboxes.images.tars import folders_to, header, padded
+from codenav.sandboxes.secrets import is_secret, secret_part
 
 CODE = "/opt/codenav/code"
 """Inside: one folder for each code base."""
 MOST_BYTES = GIB
 """Of one code base. Data belong into a mount: codenav sandbox start --mount."""
-
-SECRETS = {".git", ".hg", ".svn", ".bzr", ".env", ".netrc", ".pypirc", ".npmrc", ".git-credentials"}
-"""History and credentials; at any depth."""
-_CACHES = {
-    "__pycache__", "node_modules", ".ipynb_checkpoints", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
-    ".hypothesis", "__pypackages__",
-}  # fmt: skip
-_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
-"""A folder that holds one of these is a virtual environment."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +71,8 @@ class Entry:
     target: str = ""
     size: int = 0
     mtime_ns: int = 0
+    inode: tuple[int, int] | None = None
+    """Of a file that has several names, one of which may be a secret's."""
 
 
 @dataclass
@@ -100,7 +95,13 @@ class Packed:
         entries: list[Entry] = []
         left_out: list[str] = []
         sizes: dict[str, int] = {}
-        for entry in _entries(code, left_out):
+        hidden: set[tuple[int, int]] = set()
+        listed = list(_entries(code, left_out, hidden))
+        if any(entry.inode for entry in listed):
+            hidden.update(of_home())
+        for entry in listed:
+            if entry.inode in hidden:
+                continue
             entries.append(entry)
             top = entry.path.partition("/")[0]
             sizes[top] = sizes.get(top, 0) + entry.size
@@ -144,12 +145,13 @@ class Packed:
             yield padded(data)
 
 
-def _entries(code: CodeBase, left_out: list[str]) -> Iterator[Entry]:
-    matcher = _ignored(code.root) if code.members is None else None
+def _entries(code: CodeBase, left_out: list[str], hidden: set[tuple[int, int]]) -> Iterator[Entry]:
+    matcher = ignored_in(code.root) if code.members is None else None
     own = {str(home(kind)) for kind in ("cache", "data", "config")}
     top = os.path.realpath(code.root)
     seen: set[str] = set()
     pending: list[tuple[str, os.stat_result | None]] = [(path, None) for path in code.members or [""]]
+    pending = [(path, found) for path, found in pending if not secret_part(path)]
     while pending:
         path, found = pending.pop()
         location = os.path.join(code.root, path) if path else str(code.root)
@@ -170,7 +172,9 @@ def _entries(code: CodeBase, left_out: list[str]) -> Iterator[Entry]:
                 inner = list(listed)
             for one in inner:
                 below = f"{path}/{one.name}" if path else one.name
-                if not (one.path in own or _passed_over(one) or (matcher and matcher(below))):
+                if is_secret(one.path):
+                    hidden.update(inodes(one.path))
+                elif not (one.path in own or _passed_over(one) or (matcher and matcher(below))):
                     pending.append((below, one.stat(follow_symlinks=False)))
         except OSError as error:
             raise UsageError(
@@ -194,7 +198,8 @@ def _entry(path: str, location: str, found: os.stat_result, top: str) -> Entry |
         return Entry(path, location, tarfile.DIRTYPE)
     if stat.S_ISREG(found.st_mode):
         executable = bool(found.st_mode & stat.S_IXUSR)
-        return Entry(path, location, tarfile.REGTYPE, executable, size=found.st_size, mtime_ns=found.st_mtime_ns)
+        return Entry(path, location, tarfile.REGTYPE, executable, size=found.st_size, mtime_ns=found.st_mtime_ns,
+                     inode=(found.st_dev, found.st_ino) if found.st_nlink > 1 else None)  # fmt: skip
     if not stat.S_ISLNK(found.st_mode):
         return None
     target = os.path.realpath(location)
@@ -205,14 +210,12 @@ def _entry(path: str, location: str, found: os.stat_result, top: str) -> Entry |
 
 
 def _passed_over(entry: os.DirEntry[str]) -> bool:
-    if entry.name in SECRETS or entry.name in _CACHES or entry.name.endswith((".pyc", ".pyo")):
+    if entry.name in CACHES or entry.name == "__pycache__" or entry.name.endswith((".pyc", ".pyo")):
         return True
-    if not entry.is_dir(follow_symlinks=False):
-        return False
-    return any(os.path.lexists(os.path.join(entry.path, mark)) for mark in _ENVIRONMENTS)
+    return entry.is_dir(follow_symlinks=False) and is_environment(entry.path)
 
 
-def _ignored(root: Path) -> Any:
+def ignored_in(root: Path) -> Any:
     """Whether the `.dockerignore` of a folder leaves a path out; None where it has no such file."""
     try:
         lines = (root / ".dockerignore").read_text(encoding="utf-8", errors="replace").splitlines()

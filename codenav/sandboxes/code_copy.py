@@ -1,0 +1,269 @@
+"""A code base as a sandbox sees it: a copy without its secrets, since a live view shows what is saved into it later.
+
+Copies belong to this process. Sandboxes share one for as long as nothing in the code base has changed; it is removed
+with the last of them, and at the end of the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+
+from codenav.config import home
+from codenav.errors import UsageError
+from codenav.execution import GIB
+from codenav.sandboxes.owners import OwnedFolder
+from codenav.sandboxes.secrets import is_secret
+
+MOST_BYTES = GIB
+"""Of one code base."""
+CACHES = {
+    "node_modules", ".ipynb_checkpoints", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis",
+    "__pypackages__",
+}  # fmt: skip
+"""Left out, as it is no code of the project. Not `__pycache__`: with it the code is imported faster."""
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+"""A folder that holds one of these is a virtual environment."""
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = _READ | os.O_DIRECTORY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+Ignored = Callable[[str], bool]
+"""Whether a path below the root is left out."""
+
+
+@dataclass(eq=False)
+class CodeCopy:
+    """A copy that is removed when nobody holds this object any more."""
+
+    path: str
+    """Of the file or folder."""
+    stamp: str
+    owned: OwnedFolder = field(repr=False)
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, _remove, self.owned, os.getpid())
+
+
+_latest: dict[tuple[str, frozenset[str], bool], CodeCopy] = {}
+_lock = threading.Lock()
+
+
+def copied(root: str, *, holes: Collection[str] = (), ignored: Ignored | None = None) -> CodeCopy:
+    """The copy of a file or folder, made where there is none of how it is now.
+
+    `holes` are absolute paths below it where something else is going to be bound: folders, or files, that are empty.
+
+    Raises:
+        UsageError: it is larger than a copy should be, or cannot be read.
+    """
+    inner = frozenset(os.path.relpath(hole, root) for hole in holes)
+    key = (root, inner, ignored is not None)
+    with _lock:
+        known = _latest.get(key)
+        if known is not None and known.owned.path.exists() and _Walk(root, inner, ignored).stamp() == known.stamp:
+            return known
+        owned = OwnedFolder.make()
+        try:
+            path = str(owned.path / "code")
+            stamp = _Walk(root, inner, ignored, path).stamp()
+        except BaseException:
+            owned.remove()
+            raise
+        _latest[key] = CodeCopy(path, stamp, owned)
+        return _latest[key]
+
+
+def _remove(owned: OwnedFolder, maker: int) -> None:
+    if os.getpid() == maker:
+        owned.remove()
+
+
+def passed_over(entry: os.DirEntry[str], folder: int, parent: str) -> bool:
+    """Whether an entry of a folder is a secret, a cache or a virtual environment."""
+    if entry.name in CACHES or is_secret(entry.name, dir_fd=folder, parent=parent):
+        return True
+    return entry.is_dir(follow_symlinks=False) and is_environment(entry.name, dir_fd=folder)
+
+
+def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
+    """Whether a folder is a virtual environment."""
+    for mark in _ENVIRONMENTS:
+        with contextlib.suppress(OSError):
+            os.stat(f"{path}/{mark}", dir_fd=dir_fd, follow_symlinks=False)
+            return True
+    return False
+
+
+class _Walk:
+    """One pass over a code base, by descriptors that no link leads astray; with a target it copies."""
+
+    def __init__(self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "") -> None:
+        self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
+        self.own = {str(home(kind)) for kind in ("cache", "data", "config")}
+        self.bytes = 0
+        self.sizes: dict[str, int] = {}
+        """By what lies at the top."""
+        self.secrets: set[tuple[int, int]] = set()
+        self.linked: list[tuple[tuple[int, int], str]] = []
+        """Copies of files that have several names, one of which may be a secret's."""
+        self.digest = hashlib.sha256()
+
+    def stamp(self) -> str:
+        """Of names, times and sizes: where it is the same, so is what the files hold."""
+        try:
+            found = os.stat(self.root)
+            if stat.S_ISREG(found.st_mode):
+                self._file(os.path.realpath(self.root), None, "", found)
+            else:
+                descriptor = os.open(os.path.realpath(self.root), _FOLDER)
+                try:
+                    self._folder(descriptor, "")
+                finally:
+                    os.close(descriptor)
+        except OSError as error:
+            raise UsageError(
+                f"cannot copy {error.filename or self.root}: {error.strerror}", hint=f"ls -ld {self.root}"
+            ) from error
+        if self.target:
+            self._make_holes()
+            self._unlink_secrets()
+        return self.digest.hexdigest()
+
+    def _folder(self, folder: int, below: str) -> None:
+        if self.target:
+            made = os.path.join(self.target, below) if below else self.target
+            os.mkdir(made)
+            os.chmod(made, 0o755)
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        parent = os.path.basename(below or self.root)
+        for entry in entries:
+            path = f"{below}/{entry.name}" if below else entry.name
+            if path in self.holes or os.path.join(self.root, path) in self.own:
+                continue
+            try:
+                if passed_over(entry, folder, parent):
+                    self._note_secret(entry, folder)
+                elif self.ignored is None or not self.ignored(path):
+                    self._entry(entry, folder, path)
+            except (FileNotFoundError, PermissionError, NotADirectoryError):
+                # Removed meanwhile, or not to be read by this user: so the code could not have read it either.
+                continue
+
+    def _entry(self, entry: os.DirEntry[str], folder: int, path: str) -> None:
+        found = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            self.digest.update(f"{path}\0d\n".encode("utf-8", "surrogateescape"))
+            inner = os.open(entry.name, _FOLDER, dir_fd=folder)
+            try:
+                self._folder(inner, path)
+            finally:
+                os.close(inner)
+        elif stat.S_ISREG(found.st_mode):
+            self._file(entry.name, folder, path, found)
+        elif stat.S_ISLNK(found.st_mode):
+            to = os.readlink(entry.name, dir_fd=folder)
+            self.digest.update(f"{path}\0{to}\n".encode("utf-8", "surrogateescape"))
+            if self.target:
+                # What it leads to is there if it is shown, and not if it is a secret.
+                os.symlink(to, os.path.join(self.target, path))
+
+    def _file(self, name: str, folder: int | None, path: str, found: os.stat_result) -> None:
+        told = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode & 0o100)
+        self.digest.update(f"{path}\0{told}\n".encode("utf-8", "surrogateescape"))
+        top = path.partition("/")[0]
+        self.sizes[top] = self.sizes.get(top, 0) + found.st_size
+        self.bytes += found.st_size
+        if self.bytes > MOST_BYTES:
+            largest = max(self.sizes, key=lambda one: self.sizes[one])
+            raise UsageError(
+                f"{self.root} holds more than {MOST_BYTES / GIB:g} GiB, most of it in {largest or self.root}",
+                hint=f"--mount {os.path.join(self.root, largest)}: what is mounted is not copied",
+            )
+        if self.target:
+            place = os.path.join(self.target, path) if path else self.target
+            _copy(name, folder, place, found)
+            if found.st_nlink > 1:
+                self.linked.append(((found.st_dev, found.st_ino), place))
+
+    def _note_secret(self, entry: os.DirEntry[str], folder: int) -> None:
+        if self.target and not entry.is_symlink():
+            self.secrets.update(inodes(entry.name, dir_fd=folder))
+
+    def _make_holes(self) -> None:
+        for hole in sorted(self.holes):
+            place, real = os.path.join(self.target, hole), os.path.join(self.root, hole)
+            if os.path.isdir(real) or not os.path.exists(real):
+                os.makedirs(place, exist_ok=True)
+            else:
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(place, _NEW, 0o644))
+
+    def _unlink_secrets(self) -> None:
+        """A file that has another name, which is a secret's, here or in the home folder, is one too."""
+        if not self.linked:
+            return
+        secrets = self.secrets | set(of_home())
+        for inode, place in self.linked:
+            if inode in secrets:
+                os.unlink(place)
+
+
+def inodes(path: str, *, dir_fd: int | None = None) -> Iterator[tuple[int, int]]:
+    """Of a secret file, or of the files at the top of a folder; they may have other names, which say nothing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, _READ, dir_fd=dir_fd)
+        try:
+            found = os.fstat(descriptor)
+            yield found.st_dev, found.st_ino
+            if stat.S_ISDIR(found.st_mode):
+                with os.scandir(descriptor) as listed:
+                    told = [entry.stat(follow_symlinks=False) for entry in listed]
+                yield from ((one.st_dev, one.st_ino) for one in told)
+        finally:
+            os.close(descriptor)
+
+
+def of_home() -> Iterator[tuple[int, int]]:
+    """Of the secrets at the top of this user's home folder, and at the top of its folders of secrets."""
+    folder = os.path.expanduser("~")
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if is_secret(os.path.join(folder, name)):
+                yield from inodes(os.path.join(folder, name))
+
+
+def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> None:
+    """Readable for all: inside it may be somebody else who reads. With its times, by which byte code is known."""
+    source = os.open(name, _READ, dir_fd=folder)
+    try:
+        # What is there now, which may be larger than what was counted.
+        left = os.fstat(source).st_size
+        target = os.open(place, _NEW, 0o644)
+        try:
+            while left > 0 and (sent := os.sendfile(target, source, None, min(left, 1 << 30))):
+                left -= sent
+            os.fchmod(target, 0o755 if found.st_mode & stat.S_IXUSR else 0o644)
+            os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+
+
+def is_left_out(path: str, root: str) -> bool:
+    """Whether the copy of `root` lacks a path below it: a secret's, a cache's, a virtual environment's part."""
+    at = root
+    for part in os.path.relpath(path, root).split("/"):
+        at = os.path.join(at, part)
+        if part in CACHES or is_secret(at) or is_environment(at) or os.path.islink(at):
+            return True
+    return False
