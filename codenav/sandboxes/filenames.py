@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
+from codenav.sandboxes.secrets import secret_part
 from codenav.text import neutral
 
 REPOSITORIES = (".git", ".hg", ".svn", ".jj", ".bzr", ".sl", "_darcs")
@@ -57,7 +58,8 @@ def name_to_write(name: str) -> list[str]:
     """The components of the name of a file that may be written to a folder of the host.
 
     Raises:
-        Unwanted: it is not plain, is part of a repository, would make its folder one, or is a name of our own.
+        Unwanted: it is not plain, is part of a repository, would make its folder one, is that of a secret, which was
+            not copied in and would be overwritten, or is a name of our own.
     """
     parts = checked_name(name)
     for part in parts:
@@ -65,6 +67,8 @@ def name_to_write(name: str) -> list[str]:
             raise Unwanted("what belongs to version control does not leave the sandbox")
         if is_part(part):
             raise Unwanted("a name that codenav keeps for itself")
+    if secret_part(name):
+        raise Unwanted("secrets go neither in nor out")
     if _as_seen(parts[-1]) in _MAKES_REPOSITORY:
         raise Unwanted("it could make its folder a git repository")
     return parts

@@ -16,6 +16,7 @@ from typing import IO
 from codenav.errors import UsageError
 from codenav.sandboxes.filenames import Unwanted, is_part, is_repository, looks_like_repository, part_name
 from codenav.sandboxes.owners import OwnedFolder
+from codenav.sandboxes.secrets import is_secret
 
 SKIPPED = frozenset({"__pycache__"})
 _WALKED = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
@@ -88,7 +89,7 @@ class HeldFolder:
         return os.fstat(self._descriptor).st_nlink == 0
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files with their relative names, in order; nothing of a repository, and nothing half written."""
+        """Regular files with their relative names, in order; no repository, no secret, and nothing half written."""
         folders: list[list[str]] = [[]]
         while folders:
             parts = folders.pop()
@@ -107,6 +108,8 @@ class HeldFolder:
                 inner = []
                 for entry in entries:
                     if entry.name in SKIPPED or is_repository(entry.name) or is_part(entry.name):
+                        continue
+                    if is_secret(entry.name, dir_fd=at, parent=parts[-1] if parts else self.path.name):
                         continue
                     try:
                         info = os.stat(entry.name, dir_fd=at, follow_symlinks=False)
@@ -170,13 +173,15 @@ class HeldFolder:
         `mode` of a new file; None is what this process gives to its files. `over_links` also takes the place of a link.
 
         Raises:
-            Unwanted: a repository lies there.
+            Unwanted: a repository lies there, or a private key.
             OSError: also where something else than a regular file has the name.
         """
         self._note()
         folder = self.open_folder(parts[:-1], make=True)
         try:
             before = _mode_of(parts[-1], folder, over_links)
+            if before is not None and is_secret(parts[-1], dir_fd=folder):
+                raise Unwanted("the host has a secret of that name")
             part = part_name(self._token)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(part, flags, 0o666 if mode is None else 0o600, dir_fd=folder)

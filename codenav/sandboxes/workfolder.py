@@ -20,7 +20,7 @@ from codenav.execution import MIB, Mount, Resources
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
-from codenav.sandboxes.filenames import REPOSITORIES, Unwanted, is_repository, listed, name_to_write
+from codenav.sandboxes.filenames import REPOSITORIES, Unwanted, is_plain, is_repository, listed, name_to_write
 from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
 from codenav.sandboxes.replies import Malformed, items_of, number_of
@@ -44,18 +44,18 @@ class CopiedOut:
     left: list[str] = field(default_factory=list)
     """Lines on those that are tried again after the next step, and why they were not written."""
     run_by: dict[str, str] = field(default_factory=dict)
-    """Of those written, what tools run by themselves, and which tools."""
+    """Of what changed, what tools run by themselves, and which tools."""
     broken: bool = False
     """The sandbox did not keep to the protocol, or ended."""
 
     @property
     def notice(self) -> str:
-        """On what tools run by themselves; empty where nothing of it was written."""
+        """On what tools run by themselves; empty where nothing of it changed."""
         if not self.run_by:
             return ""
         named = [f"{name} ({tool})" for name, tool in self.run_by.items()]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        return f"copied out, and run by tools without being asked for: {', '.join(named[:_MOST_NAMED])}{more}."
+        return f"changed, and run by tools without being asked for: {', '.join(named[:_MOST_NAMED])}{more}."
 
 
 class WorkFolder:
@@ -187,6 +187,7 @@ class _Round:
         """What the guest has not been told yet: it came, or is not going to."""
         self._done, self._silent = done, silent
         self._failed: dict[str, list[str]] = {}
+        self._unwanted: dict[str, list[str]] = {}
         self._queue: list[tuple[str, int]] = []
         self._total = self._seen = 0
 
@@ -203,6 +204,7 @@ class _Round:
                         self._failed[reason] += [name for name, _ in self._queue]
                         break
         finally:
+            self._done.refused += [f"{listed(names)}: {reason}" for reason, names in self._unwanted.items()]
             for reason, names in self._failed.items():
                 count = len(names) + (self._total - self._seen if reason == _FULL else 0)
                 self._done.left.append(f"{listed(names, count)}: {reason}")
@@ -257,7 +259,9 @@ class _Round:
             with self._held.replacing(parts, FILE_MODE) as writing:
                 self._receive(name, writing)
         except Unwanted as reason:
-            self._done.refused.append(f"{neutral(name)[:200]}: {reason}")
+            self._unwanted.setdefault(str(reason), []).append(name)
+            if is_plain(name) and runner_of(name.split("/")):
+                self._done.run_by[name] = f"{runner_of(name.split('/'))}; not copied out"
         except Failed as reason:
             return f"cannot be read inside: {reason}; {AGAIN}"
         except OSError as error:

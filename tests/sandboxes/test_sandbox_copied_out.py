@@ -169,7 +169,16 @@ def test_a_folder_that_is_moved_still_gets_the_files(fresh, tmp_path):
 
 
 def test_a_replay_begins_with_the_same_files(contained, tmp_path):
-    for name in (".git/config", "sub/.hg/hgrc", "bare/HEAD", "bare/objects/x", "run.sh", ".codenav-0a.part"):
+    for name in (
+        ".git/config",
+        ".env",
+        "sub/.npmrc",
+        "sub/.hg/hgrc",
+        "bare/HEAD",
+        "bare/objects/x",
+        "run.sh",
+        ".codenav-0a.part",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "run.sh").chmod(0o755)
@@ -188,6 +197,19 @@ def test_other_spellings_of_a_repository(name):
     assert is_repository(name)
     with pytest.raises(Unwanted):
         name_to_write(f"a/{name}/config")
+
+
+def test_a_secret_of_the_host_is_not_overwritten(contained, tmp_path):
+    (tmp_path / "id_mine").write_text("-----BEGIN PRIVATE KEY-----")
+    (tmp_path / ".env").write_text("KEY=1")
+    sandbox = contained(work_dir=tmp_path)
+    code = "import os\nlisted = os.listdir('.')\nfor name in ('id_mine', '.env', 'new.pem'): open(name, 'w').write('x')"
+    execution = sandbox.run(f"{code}\nlisted")
+    assert (execution.stdout, execution.files) == ("[]\n", ["new.pem"])
+    assert "id_mine: the host has a secret of that name" in execution.stderr
+    assert ".env (direnv, editors, docker compose; not copied out)" in execution.notice
+    assert (tmp_path / "id_mine").read_text().startswith("-----BEGIN")
+    assert (tmp_path / ".env").read_text() == "KEY=1"
 
 
 def test_names_that_only_look_like_one():

@@ -352,17 +352,19 @@ def _swapped(lab: Lab) -> None:
     ensure("d/f: cannot be written" in done.stderr, f"what did not come is not told: {done.stderr!r}")
 
 
-@case("F19", "repositories go neither in nor out; of the rest, what tools run by themselves is told", work=True)
+@case("F19", "repositories and secrets go neither in nor out; what tools run by themselves is told", work=True)
 def _run_by_tools(lab: Lab) -> None:
     (lab.work / ".git").mkdir()
     (lab.work / ".git" / "config").write_text("[core]\n", encoding="utf-8")
+    (lab.work / ".env").write_text(lab.secret, encoding="utf-8")
     done = lab.outcome(
         """
         import os
         found = os.listdir('.')
         names = ['.git/config', '.GIT/config', 'deep/.git', 'deep/.hg/hgrc', '.svn/x', 'HEAD', 'commondir', '.git./x']
         names += ['bare/' + name for name in ('HEAD', 'config', 'objects/a', 'refs/b')]
-        for name in [*names, 'conftest.py', 'deep/.envrc', '.vscode/tasks.json', 'plain']:
+        names += ['.env', 'conftest.py', 'deep/.envrc', '.vscode/tasks.json', 'plain']
+        for name in names:
             os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
             with open(name, 'w') as file: file.write('[core]\\n\\tfsmonitor = evil\\n')
         found
@@ -371,9 +373,10 @@ def _run_by_tools(lab: Lab) -> None:
     )
     expect("what went in", done.stdout.strip(), "[]")
     told = [".vscode/tasks.json", "conftest.py", "deep/.envrc"]
-    expect("the work folder", lab.files(), sorted([".git/config", "plain", *told]))
+    expect("the work folder", lab.files(), sorted([".env", ".git/config", "plain", *told[:2]]))
+    expect("the secret", (lab.work / ".env").read_text(encoding="utf-8"), lab.secret)
     expect("the repository", (lab.work / ".git" / "config").read_text(encoding="utf-8"), "[core]\n")
     for name in told:
         ensure(f"{name} (" in done.notice, f"{name} is not told: {done.notice!r}")
-    for name in (".git", ".GIT", "deep/.git", "bare", "HEAD"):
-        ensure(f"{name}: " in done.stderr, f"{name} is not told: {done.stderr!r}")
+    for name in (".git: ", ".GIT: ", "deep/.git: ", "bare: ", "HEAD, commondir: ", ".env"):
+        ensure(name in done.stderr, f"{name} is not told: {done.stderr!r}")
