@@ -129,6 +129,8 @@ class _Runner:
         temporary = self._folder / "tmp"
         temporary.mkdir()
         with planted({HOST_NAME: HOST_VALUE}, temporary), contextlib.ExitStack() as stack:
+            # The user's own place for marks stays, and is no leftover of a case that is the first to need it.
+            OwnedFolder.make().remove()
             neighbour = Neighbour.beside(self._open(dataclasses.replace(self._spec, snapshots=False)))
             stack.callback(neighbour.close)
             canaries = Canaries()

@@ -108,9 +108,10 @@ class WorkFolder:
         refused: list[tuple[str, str]] = []
         troubles: list[tuple[str, str]] = []
         changed, self._seen = [], {}
-        mapped = _mapped()
+        mapped: set[int] | None = None
         for name, info in self._scan("", left=left, refused=refused, troubles=troubles):
             if stat.S_ISREG(info.st_mode):
+                mapped = _mapped() if mapped is None else mapped
                 stamp = _stamp(info, self._checksum(name) if info.st_ino in mapped else 0)
                 if self._known.get(name) != stamp:
                     self._seen[name] = stamp
