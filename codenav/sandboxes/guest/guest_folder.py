@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Tuple
 
@@ -130,7 +129,7 @@ class WorkFolder:
             with os.fdopen(descriptor, "rb", buffering=0) as file:
                 data = file.read(CHUNK)
                 while data:
-                    found = zlib.crc32(data, found)
+                    found = hash((found, data))
                     data = file.read(CHUNK)
         except OSError:
             return found
