@@ -9,6 +9,7 @@ import pytest
 
 from codenav.errors import UsageError
 from codenav.execution import Mount, Outcome
+from codenav.masked import MaskedSandbox
 from codenav.sandboxes import code_copy
 from codenav.sandboxes.binds import Binds
 from codenav.sandboxes.copies import copied
@@ -201,3 +202,35 @@ def test_the_home_of_the_account_counts_too(monkeypatch):
     assert why_not("/home/somebody")
     assert why_not("/home")
     assert why_not("/home/somebody/project") == ""
+
+
+def test_a_variable_is_masked_in_all_that_comes_out(contained):
+    value = "Zq81xvHunter2_9"
+    code = f"""
+import os, json, html, sys
+t = os.environ['TOKEN']
+class Page:
+    def _repr_html_(self): return f'<b>{{t}}</b>'
+class Drawing:
+    def _repr_svg_(self): return f'<svg xmlns="http://www.w3.org/2000/svg"><text>{{t}}</text></svg>'
+globals()['name_' + t] = type('Type_' + t, (), {{}})()
+open(t + '.txt', 'w').close()
+print(json.dumps({{'a"': t}}), html.escape(t), file=sys.stderr)
+sys.stdout.write('x' * (32768 - {len(value) // 2}) + t + 'y' * 100000)
+long = 'z' * 60 + t + 'z' * 500
+table = {{t: 'z' * 190 + t + 'z' * 200}}
+"""
+    box = MaskedSandbox(contained(env={"TOKEN": value}), {"TOKEN": value})
+    done = box.run(code)
+    assert done.outcome is Outcome.OK, done.error
+    shown = [box.run("Page()"), box.run("Drawing()")]
+    raised = box.run("raise type('Bad_' + t, (ValueError,), {})(repr(t))")
+    assert [len(one.displays) for one in shown] == [1, 1]
+    assert raised.error.type.endswith("Bad_[secret TOKEN]")
+    texts = [repr(one.to_dict()) for one in (done, raised, *shown)]
+    texts += [item.data.decode() for one in shown for item in one.displays]
+    texts += [repr(box.variables()), repr(box.digests().to_dict()), repr(box.artifacts()), repr(box.info)]
+    left = [part for text in texts for part in (value, value[:5], value[-5:]) if part in text]
+    assert left == []
+    assert sum("[secret TOKEN]" in text for text in texts) >= 7
+    assert "name_[secret TOKEN]" in box.variables()
