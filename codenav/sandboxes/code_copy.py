@@ -149,13 +149,17 @@ class Walk:
 
     def _make_holes(self) -> None:
         for hole in sorted(self.holes):
-            place, real = os.path.join(self.target, hole), os.path.join(self.root, hole)
-            if os.path.isdir(real) or not os.path.exists(real):
-                os.makedirs(place, exist_ok=True)
-            else:
-                os.makedirs(os.path.dirname(place), exist_ok=True)
+            real, place = os.path.join(self.root, hole), self.target
+            *folders, last = hole.split("/")
+            for name in (*folders, *([last] if os.path.isdir(real) else ())):
+                place = os.path.join(place, name)
                 with contextlib.suppress(FileExistsError):
-                    os.close(os.open(place, _NEW, 0o644))
+                    os.mkdir(place)
+                    # Whatever the umask is: who enters it may be somebody else.
+                    os.chmod(place, 0o755)
+            if not os.path.isdir(real):
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(os.path.join(place, last), _NEW, 0o644))
 
     def _unlink_secrets(self) -> None:
         """A file that has another name, which is a secret's, here or in the home folder, is one too."""

@@ -122,6 +122,19 @@ def test_where_nothing_can_be_kept_a_copy_is_removed_with_its_user(base, tmp_pat
     assert not os.path.exists(os.path.dirname(path))
 
 
+def test_places_for_what_is_bound_inside_are_open_whatever_the_umask(base, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "codenav"))
+    (base / ".venv" / "bin").mkdir(parents=True)
+    before = os.umask(0o077)
+    try:
+        copy = copied(str(base), holes=[str(base / ".venv/bin"), str(base / "sub"), str(base / "module.py")])
+    finally:
+        os.umask(before)
+    assert os.stat(f"{copy.path}/.venv/bin").st_mode & 0o777 == os.stat(f"{copy.path}/.venv").st_mode & 0o777 == 0o755
+    assert os.listdir(f"{copy.path}/sub") == []
+    assert os.path.getsize(f"{copy.path}/module.py") == 0
+
+
 def test_what_is_too_large_for_a_copy_is_told(base, monkeypatch):
     monkeypatch.setattr(code_copy, "MOST_BYTES", 10)
     with pytest.raises(UsageError, match="holds more than") as caught:
