@@ -362,7 +362,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A folder of the host that is live inside, at the same path."""
+    """A folder of the host that is live inside, at the same path; a copy of it where it holds secrets."""
 
     path: Path
     """Absolute."""
@@ -383,7 +383,8 @@ class SandboxSpec:
     python: Interpreter
     """The interpreter that runs the code, with the packages that it sees; in `docker` it is the image's own."""
     import_paths: Sequence[Path] = ()
-    """Folders or single files of the host that become importable inside, read-only, first ones first."""
+    """Folders or single files of the host that become importable inside, read-only, first ones first;
+    as they are at the start, without secrets."""
     work_dir: Path | None = None
     """Copied into the work folder at the start; None starts with an empty one."""
     copy_out: bool = True

@@ -1,8 +1,4 @@
-"""A code base as a sandbox sees it: a copy without its secrets, since a live view shows what is saved into it later.
-
-Copies belong to this process. Sandboxes share one for as long as nothing in the code base has changed; it is removed
-with the last of them, and at the end of the process.
-"""
+"""Copies a code base without its secrets, caches and virtual environments."""
 
 from __future__ import annotations
 
@@ -10,15 +6,11 @@ import contextlib
 import hashlib
 import os
 import stat
-import threading
-import weakref
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
 from codenav.config import home
-from codenav.errors import UsageError
+from codenav.errors import Unavailable, UsageError
 from codenav.execution import GIB
-from codenav.sandboxes.owners import OwnedFolder
 from codenav.sandboxes.secrets import is_secret
 
 MOST_BYTES = GIB
@@ -38,53 +30,6 @@ Ignored = Callable[[str], bool]
 """Whether a path below the root is left out."""
 
 
-@dataclass(eq=False)
-class CodeCopy:
-    """A copy that is removed when nobody holds this object any more."""
-
-    path: str
-    """Of the file or folder."""
-    stamp: str
-    owned: OwnedFolder = field(repr=False)
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, _remove, self.owned, os.getpid())
-
-
-_latest: dict[tuple[str, frozenset[str], bool], CodeCopy] = {}
-_lock = threading.Lock()
-
-
-def copied(root: str, *, holes: Collection[str] = (), ignored: Ignored | None = None) -> CodeCopy:
-    """The copy of a file or folder, made where there is none of how it is now.
-
-    `holes` are absolute paths below it where something else is going to be bound: folders, or files, that are empty.
-
-    Raises:
-        UsageError: it is larger than a copy should be, or cannot be read.
-    """
-    inner = frozenset(os.path.relpath(hole, root) for hole in holes)
-    key = (root, inner, ignored is not None)
-    with _lock:
-        known = _latest.get(key)
-        if known is not None and known.owned.path.exists() and _Walk(root, inner, ignored).stamp() == known.stamp:
-            return known
-        owned = OwnedFolder.make()
-        try:
-            path = str(owned.path / "code")
-            stamp = _Walk(root, inner, ignored, path).stamp()
-        except BaseException:
-            owned.remove()
-            raise
-        _latest[key] = CodeCopy(path, stamp, owned)
-        return _latest[key]
-
-
-def _remove(owned: OwnedFolder, maker: int) -> None:
-    if os.getpid() == maker:
-        owned.remove()
-
-
 def passed_over(entry: os.DirEntry[str], folder: int, parent: str) -> bool:
     """Whether an entry of a folder is a secret, a cache or a virtual environment."""
     if entry.name in CACHES or is_secret(entry.name, dir_fd=folder, parent=parent):
@@ -101,12 +46,16 @@ def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
     return False
 
 
-class _Walk:
+class Walk:
     """One pass over a code base, by descriptors that no link leads astray; with a target it copies."""
 
     def __init__(self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "") -> None:
         self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
-        self.own = {str(home(kind)) for kind in ("cache", "data", "config")}
+        self.own: set[str] = set()
+        """Codenav's own folders: keys and records."""
+        for kind in ("cache", "data", "config"):
+            with contextlib.suppress(Unavailable):
+                self.own.add(str(home(kind)))
         self.bytes = 0
         self.sizes: dict[str, int] = {}
         """By what lies at the top."""
@@ -140,7 +89,8 @@ class _Walk:
         if self.target:
             made = os.path.join(self.target, below) if below else self.target
             os.mkdir(made)
-            os.chmod(made, 0o755)
+            # The one that was named is open to whoever the code runs as; what is closed in it stays so.
+            os.chmod(made, stat.S_IMODE(os.fstat(folder).st_mode) | 0o700 if below else 0o755)
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
         parent = os.path.basename(below or self.root)
@@ -176,7 +126,7 @@ class _Walk:
                 os.symlink(to, os.path.join(self.target, path))
 
     def _file(self, name: str, folder: int | None, path: str, found: os.stat_result) -> None:
-        told = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode & 0o100)
+        told = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
         self.digest.update(f"{path}\0{told}\n".encode("utf-8", "surrogateescape"))
         top = path.partition("/")[0]
         self.sizes[top] = self.sizes.get(top, 0) + found.st_size
@@ -199,13 +149,17 @@ class _Walk:
 
     def _make_holes(self) -> None:
         for hole in sorted(self.holes):
-            place, real = os.path.join(self.target, hole), os.path.join(self.root, hole)
-            if os.path.isdir(real) or not os.path.exists(real):
-                os.makedirs(place, exist_ok=True)
-            else:
-                os.makedirs(os.path.dirname(place), exist_ok=True)
+            real, place = os.path.join(self.root, hole), self.target
+            *folders, last = hole.split("/")
+            for name in (*folders, *([last] if os.path.isdir(real) else ())):
+                place = os.path.join(place, name)
                 with contextlib.suppress(FileExistsError):
-                    os.close(os.open(place, _NEW, 0o644))
+                    os.mkdir(place)
+                    # Whatever the umask is: who enters it may be somebody else.
+                    os.chmod(place, 0o755)
+            if not os.path.isdir(real):
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(os.path.join(place, last), _NEW, 0o644))
 
     def _unlink_secrets(self) -> None:
         """A file that has another name, which is a secret's, here or in the home folder, is one too."""
@@ -242,16 +196,16 @@ def of_home() -> Iterator[tuple[int, int]]:
 
 
 def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> None:
-    """Readable for all: inside it may be somebody else who reads. With its times, by which byte code is known."""
+    """With its mode, and its times, by which byte code is known."""
     source = os.open(name, _READ, dir_fd=folder)
     try:
         # What is there now, which may be larger than what was counted.
         left = os.fstat(source).st_size
-        target = os.open(place, _NEW, 0o644)
+        target = os.open(place, _NEW, 0o600)
         try:
             while left > 0 and (sent := os.sendfile(target, source, None, min(left, 1 << 30))):
                 left -= sent
-            os.fchmod(target, 0o755 if found.st_mode & stat.S_IXUSR else 0o644)
+            os.fchmod(target, found.st_mode & 0o777 | 0o600)
             os.utime(target, ns=(found.st_mtime_ns, found.st_mtime_ns))
         finally:
             os.close(target)

@@ -22,7 +22,7 @@ from codenav.errors import SandboxUnavailable, Unavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.channel import Closed, TooLate, read, write_all
-from codenav.sandboxes.code_copy import CodeCopy
+from codenav.sandboxes.copies import CodeCopy
 from codenav.sandboxes.docker_config import container_config, container_name, user, work_folder
 from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_stream import AttachedStream

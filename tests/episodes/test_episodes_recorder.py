@@ -235,7 +235,7 @@ def test_secrets_are_masked_everywhere(store: EpisodeStore, events: Events) -> N
     observation = result.steps[0].observation
     assert isinstance(observation, CodeObservation)
     assert observation.execution.stdout == "key [secret TOKEN] and '[secret TOKEN]' and https://x/?k=[secret TOKEN]"
-    assert observation.execution.displays[0].data == b"hunter22"
+    assert observation.execution.displays[0].data == b"[secret OTHER]"
     assert result.answer == "[secret TOKEN] [secret KIND]"
     assert result.steps[0].action.thought == "use [secret TOKEN]"
 

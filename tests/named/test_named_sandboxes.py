@@ -96,7 +96,8 @@ def test_secrets_are_inside_and_nowhere_else(named, monkeypatch, codenav_home):
     pid = box.record.owner.pid
     for file in (f"/proc/{pid}/environ", f"/proc/{pid}/cmdline"):
         assert b"very-secret" not in Path(file).read_bytes()
-    kept = [path for path in codenav_home.rglob("*") if path.is_file()]
+    # A copy of a code base on the interpreter's path, of these tests too, has what that has.
+    kept = [path for path in codenav_home.rglob("*") if path.is_file() and codenav_home / "code" not in path.parents]
     assert kept
     assert not [path for path in kept if b"very-secret" in path.read_bytes()]
 

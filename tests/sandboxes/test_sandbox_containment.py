@@ -236,7 +236,7 @@ def test_no_descriptor_is_inherited(box):
 def test_the_work_folder_is_never_under_a_bound_one(contained, python):
     sandbox = contained()
     assert probe(sandbox, "import os\nos.listdir('.')") == "[]\n"
-    binds = Binds(("/work/project",))
+    binds = Binds((Bind("/project", "/work/project"),))
     assert binds.touches("/work")
     assert not binds.touches("/workspace")
 

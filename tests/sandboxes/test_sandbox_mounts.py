@@ -12,7 +12,7 @@ import pytest
 from codenav.errors import UsageError
 from codenav.execution import Mount, Outcome, SandboxSpec
 from codenav.sandboxes import start
-from codenav.sandboxes.binds import Binds
+from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.mounts import checked_mounts, engine_sockets
 
 NOBODY = 65534
@@ -74,8 +74,8 @@ def test_a_mount_inside_of_what_is_imported(contained, tmp_path, data):
 
 
 def test_a_mount_in_the_way_of_the_work_folder_moves_that():
-    assert Binds((), (Mount(Path("/work/data")),)).touches("/work")
-    assert not Binds((), (Mount(Path("/workshop")),)).touches("/work")
+    assert Binds((Bind("/data", "/work/data"),)).touches("/work")
+    assert not Binds((Bind("/data", "/workshop"),)).touches("/work")
 
 
 def test_as_root_a_folder_that_nobody_can_write_to_is_refused(contained, tmp_path):

@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from codenav.execution import Outcome
+from codenav.errors import UsageError
+from codenav.execution import Mount, Outcome
 from codenav.sandboxes.check.case import case
-from codenav.sandboxes.check.lab import CLOSED, Lab, ensure, expect
+from codenav.sandboxes.check.lab import CLOSED, Broken, Lab, ensure, expect
 from codenav.sandboxes.check.witness import namespace_of, processes_of
 
 HOST_NAME = "CODENAV_CHECK_CANARY"
@@ -169,3 +170,75 @@ def _checkers(lab: Lab) -> None:
                 ensure(value.encode() not in data, "a checker has a secret in its environment")
     finally:
         checks.close()
+
+
+@case("S8", "no secret of a code base or a mount shows, at any depth, by any name")
+def _every_secret(lab: Lab) -> None:
+    base = _with_secrets(lab, lab.folder / "code")
+    mount = _with_secrets(lab, lab.folder / "data")
+    lab.begin(import_paths=[base, base / "sub"], mounts=[Mount(mount)])
+    expect("the code", lab.says("import open_to_all\nopen_to_all.X"), "1")
+    expect("what shows a secret", _showing(lab, base, mount), "[]")
+
+
+@case("S9", "a secret that is saved while the sandbox runs does not show in the code base")
+def _saved_meanwhile(lab: Lab) -> None:
+    base = _with_secrets(lab, lab.folder / "code")
+    lab.begin(import_paths=[base])
+    expect("the code", lab.says("import open_to_all\nopen_to_all.X"), "1")
+    for name in (".env", "sub/.env", "sub/.npmrc", "id_rsa"):
+        # As editors do it: a new file in the place of the old one, over which a mask was bound.
+        (base / "draft").write_text(f"-----BEGIN PRIVATE KEY-----\n{lab.secret}", encoding="utf-8")
+        os.replace(base / "draft", base / name)
+    expect("what shows a secret", _showing(lab, base), "[]")
+
+
+@case("S10", "home folders and folders of secrets are not bound, by whatever name")
+def _homes(lab: Lab) -> None:
+    (lab.folder / "to-home").symlink_to(os.path.expanduser("~"))
+    (lab.folder / "repository" / ".git").mkdir(parents=True)
+    homes = [Path(os.path.expanduser("~")), Path(f"{os.path.expanduser('~')}/."), lab.folder / "to-home", Path("/home")]
+    for path in (*homes, lab.folder / "repository" / ".git"):
+        for changes in ({"import_paths": [path]}, {"mounts": [Mount(path)]}, {"mounts": [Mount(path, writable=True)]}):
+            try:
+                lab.open(**changes).close()
+            except UsageError:
+                continue
+            ensure(not path.is_dir(), f"{next(iter(changes))} may be {path}")
+    with contextlib.suppress(UsageError):
+        lab.open(mounts=[Mount(lab.folder / "repository", writable=True)])
+        raise Broken("a folder with .git in it may be written to")
+
+
+def _with_secrets(lab: Lab, base: Path) -> Path:
+    """A folder with the secret in each kind of file, and harmless code."""
+    names = (
+        ".env", ".env.local", "sub/deep/.env", "sub/.git/config", ".netrc", "sub/.npmrc", ".pypirc", ".git-credentials",
+        ".ssh/config", "keys/id_ed25519", "keys/server.pem", ".aws/credentials", ".azure/profile",
+        ".config/gcloud/credentials.db", ".kube/config", ".hg/hgrc", ".svn/entries",
+    )  # fmt: skip
+    for name in names:
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_text(f"-----BEGIN PRIVATE KEY-----\n{lab.secret}", encoding="utf-8")
+    (base / "elsewhere").write_text("nothing", encoding="utf-8")
+    (base / "sub" / "settings").symlink_to("../.env")
+    (base / "sub" / ".env").symlink_to("../elsewhere")
+    os.link(base / ".env", base / "plain.txt")
+    (base / "open_to_all.py").write_text("X = 1\n", encoding="utf-8")
+    base.chmod(0o755)
+    return base
+
+
+def _showing(lab: Lab, *bases: Path) -> str:
+    """The files below some folders that show the secret."""
+    return lab.says(f"""
+        import os
+        found = []
+        for base in {list(map(str, bases))!r}:
+            for here, folders, names in os.walk(base, followlinks=True):
+                for path in [os.path.join(here, name) for name in names]:
+                    try: text = open(path, errors='replace').read()
+                    except OSError: continue
+                    if {lab.secret!r} in text: found.append(path)
+        print(found)
+    """)
