@@ -49,6 +49,8 @@ class Outside:
         self._threads = len(sys._current_frames()) > 1
         self._children = _children(several=self._threads)
         self._shared: list[tuple[int, bytes]] = []
+        self._mapped: set[int] = set()
+        """Inodes of which that is: files among them are brought back with it."""
         self._large = False
         self._look(set(own))
         if any(name in sys.modules for name in _MAPPED):
@@ -88,13 +90,14 @@ class Outside:
         left = SHARED_BYTES
         memory = os.open("/proc/self/mem", os.O_RDONLY)
         try:
-            for start, end in found:
+            for start, end, inode in found:
                 left -= end - start
                 if left < 0:
                     self._large = True
                     return
                 try:
                     self._shared.append((start, os.pread(memory, end - start, start)))
+                    self._mapped.add(inode)
                 except OSError:
                     continue
         finally:
@@ -137,7 +140,7 @@ class Outside:
             # What a writer has buffered goes where it belongs, and no rest of longer text stays behind it.
             os.ftruncate(number, before.size)
             kinds.add("x")
-        elif (now.st_mtime_ns, now.st_size) != (before.changed, before.size):
+        elif now.st_size != before.size or (now.st_mtime_ns != before.changed and now.st_ino not in self._mapped):
             kinds.add("f")
 
     def _write_shared(self, kinds: set[str]) -> None:
@@ -230,19 +233,19 @@ def _ended(pid: int) -> int | None:
     return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
 
 
-def _shared_mappings() -> list[tuple[int, int]]:
+def _shared_mappings() -> list[tuple[int, int, int]]:
     """Memory that is written to for other processes too. SQLite's, of a database in WAL mode, is its own affair."""
     with open("/proc/self/maps", "rb") as file:
         data = file.read()
     found = []
     if b" rw-s " in data:
         for line in data.splitlines():
-            where, rights, _, _, _, *path = line.split(None, 5)
+            where, rights, _, _, inode, *path = line.split(None, 5)
             name = path[0] if path else b""
             device = name.startswith(b"/dev/") and not name.startswith((b"/dev/shm/", b"/dev/zero"))
             if rights == b"rw-s" and not device and not name.endswith(b"-shm"):
                 start, _, end = where.partition(b"-")
-                found.append((int(start, 16), int(end, 16)))
+                found.append((int(start, 16), int(end, 16), int(inode)))
     return found
 
 
