@@ -42,7 +42,7 @@ class Keeper:
         self._forget()
         self._again: list[Done] = []
         self._news: list[str] = []
-        self._running = 0
+        self._threads, self._processes = 1, 0
         self.worker = self._spawn()
 
     def _forget(self) -> None:
@@ -61,6 +61,8 @@ class Keeper:
 
     def keep(self, done: Done) -> None:
         """A step has ended."""
+        threads = guest_linux.tasks(self.worker.pid)
+        done.leaves, self._threads = threads > self._threads, threads
         self.since.append(done)
         self._history_bytes += len(done.code) + VALUE_BYTES * len(done.values)
         self.history.append(done)
@@ -88,10 +90,10 @@ class Keeper:
     def new_twin(self) -> Twin:
         """A line for the copy that the next request is to leave behind."""
         present = [self.worker.pid, *guest_linux.processes_inside()]
-        running = len(present) + guest_linux.tasks(self.worker.pid) - len(self.frozen())
-        if running > self._running and self.since:
+        processes = len(present) - len(self.frozen())
+        if processes > self._processes > 0 and self.since:
             self.since[-1].leaves = True
-        self._running = running
+        self._processes = processes
         self._newest = Twin(self._loop, present)
         return self._newest
 
@@ -214,6 +216,7 @@ class Keeper:
 
     def _begin(self, because: str, steps: Sequence[Done], since: str, said: str) -> None:
         self._again = list(steps)
+        self._threads, self._processes = 1, 0
         if not steps:
             self._news = [f"state kept: {because}the variables are those from before this step", *losses(said)]
             return
@@ -235,6 +238,7 @@ class Keeper:
                 self._news = [f"state lost: {failed}; all variables are gone"]
             else:
                 self.since += steps
+                self._threads = guest_linux.tasks(self.worker.pid)
                 self._news += rerun.differences()
         news, self._news = self._news, []
         return "; ".join(news) + "." if news else ""
