@@ -442,7 +442,9 @@ def _impostor(lab: Lab) -> None:
     for _ in range(2):
         lab.run("kept = 'kept'")
         lab.run(_FORGE + _IMPOSTOR, within=PROMPT_SECONDS)
-        hang = "kept = 'spoilt'\nn = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass"
+        hang = (
+            "kept = 'spoilt'\nn = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass"
+        )
         done = lab.run(hang, timeout=0.5)
         ensure(done.outcome is not Outcome.OK, f"a loop without an end: {told(done)}")
         _next_is_true(lab)

@@ -182,8 +182,7 @@ class Outside:
         guest_revived.replace_by_dead(taken)
         for number in taken:
             del self._files[number]
-        for connection, _ in found:
-            guarded(connection.close)
+        guest_revived.close_connections(found, space)
         if taken or found:
             kinds.add("b")
 

@@ -68,6 +68,18 @@ def connections(space: dict[str, Any]) -> list[tuple[Any, str]]:
     return found
 
 
+def close_connections(found: list[tuple[Any, str]], space: dict[str, Any]) -> None:
+    """Their cursors first: a connection lives on, with its locks, while one of them has a statement."""
+    wanted = _Wanted()
+    wanted.add("sqlite3", "Cursor")
+    own = {id(connection) for connection, _ in found}
+    for cursor in wanted.objects(space) if own else ():
+        if id(guarded(functools.partial(getattr, cursor, "connection"))) in own:
+            guarded(cursor.close)
+    for connection, _ in found:
+        guarded(connection.close)
+
+
 def _files_of(connection: Any) -> list[Any]:
     return list(connection.cursor().execute("PRAGMA database_list"))
 
