@@ -42,6 +42,8 @@ class Outside:
 
     def __init__(self, own: Iterable[int]) -> None:
         self.pid = os.getpid()
+        shuffled = sys.modules.get("random")
+        self._random = guarded(shuffled.getstate) if shuffled else None
         self._files: dict[int, File] = {}
         self._connections: set[int] = set()
         self._events: set[int] = set()
@@ -108,6 +110,9 @@ class Outside:
     def put_right(self, space: dict[str, Any]) -> str:
         """Bring back what can be; the kinds of what cannot, as letters of `guest_told.KINDS`."""
         kinds: set[str] = set()
+        if self._random is not None:
+            # Python seeds it anew in every forked process.
+            guarded(lambda: sys.modules["random"].setstate(self._random))
         self._guard(kinds, lambda: self._close_databases(kinds, space))
         for number in self._files:
             self._guard(kinds, functools.partial(self._put_back, kinds, number))

@@ -149,10 +149,8 @@ class Worker:
     def _fork_twin(self, descriptor: int, others: list[int], notes: Message) -> bool:
         """Leave a frozen copy of this process behind. True in the copy, once it was woken."""
         before = _usage()[0]
-        shuffled = sys.modules.get("random")
-        state = guest_describe.guarded(shuffled.getstate) if shuffled else None
         own = {self._control.fileno(), self._late, descriptor, *others}
-        outside = guest_describe.guarded(lambda: guest_outside.Outside(own))
+        outside = guest_describe.guarded(functools.partial(guest_outside.Outside, own))
         twin = self._forker.fork()
         if not twin:
             os.close(descriptor)
@@ -161,8 +159,6 @@ class Worker:
                 notes["fork_seconds"] = 2 * (_usage()[0] - before)
             return False
         self._freeze(socket.socket(fileno=descriptor), others, outside)
-        if shuffled and state is not None:
-            guest_describe.guarded(lambda: shuffled.setstate(state))
         return True
 
     def _freeze(self, line: socket.socket, others: list[int], outside: guest_outside.Outside | None) -> None:
@@ -170,8 +166,7 @@ class Worker:
         self._control.close()
         for descriptor in others:
             os.close(descriptor)
-        spared = outside.spared if outside else set()
-        guest_fork.cut_connections({line.fileno(), self._late, *spared})
+        guest_fork.cut_connections({line.fileno(), self._late, *(outside.spared if outside else ())})
         guest_linux.be_killed_first(frozen=True)
         guest_linux.set_dumpable(False)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
