@@ -113,11 +113,13 @@ class Outside:
         if self._random is not None:
             # Python seeds it anew in every forked process.
             guarded(lambda: sys.modules["random"].setstate(self._random))
-        self._guard(kinds, lambda: self._close_databases(kinds, space))
+        children = self._children is None or bool(self._children)
+        found = guest_revived.Found(space, threads=self._threads, children=children)
+        self._guard(kinds, lambda: self._close_databases(kinds, found))
         for number in self._files:
             self._guard(kinds, functools.partial(self._put_back, kinds, number))
         self._guard(kinds, lambda: self._write_shared(kinds))
-        self._guard(kinds, lambda: self._revive(kinds, space))
+        self._guard(kinds, lambda: self._revive(kinds, found))
         return "".join(sorted(kinds))
 
     @staticmethod
@@ -164,7 +166,7 @@ class Outside:
         finally:
             os.close(memory)
 
-    def _close_databases(self, kinds: set[str], space: dict[str, Any]) -> None:
+    def _close_databases(self, kinds: set[str], found: guest_revived.Found) -> None:
         """SQLite does not survive a fork: what it has cached is not what the file holds by now, and its locks are gone.
 
         Its files are taken away from it before it is closed: it must neither commit, nor roll back, nor remove what
@@ -172,8 +174,8 @@ class Outside:
         """
         if "_sqlite3" not in sys.modules:
             return
-        found = guest_revived.connections(space)
-        paths = {path + end for _, path in found for end in ("", *_BESIDE)}
+        closing = guest_revived.connections(found)
+        paths = {path + end for _, path in closing for end in ("", *_BESIDE)}
         taken = []
         for number in self._files:
             path, deleted = os.readlink(f"/proc/self/fd/{number}"), " (deleted)"
@@ -187,13 +189,13 @@ class Outside:
         guest_revived.replace_by_dead(taken)
         for number in taken:
             del self._files[number]
-        guest_revived.close_connections(found, space)
-        if taken or found:
+        guest_revived.close_connections(closing, found)
+        if taken or closing:
             kinds.add("b")
 
-    def _revive(self, kinds: set[str], space: dict[str, Any]) -> None:
+    def _revive(self, kinds: set[str], found: guest_revived.Found) -> None:
         helpers = guest_revived.trackers()
-        revived = guest_revived.Revived(self.pid, self._children, self._threads, space)
+        revived = guest_revived.Revived(self.pid, self._children, found)
         connections = self._connections - revived.descriptors - {number for number, _ in helpers}
         children = self._children if self._children is None else set(self._children) - {pid for _, pid in helpers}
         guest_revived.forget_trackers()

@@ -12,7 +12,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from guest_describe import guarded
@@ -57,41 +56,40 @@ def forget_trackers() -> None:
         os.close(number)
 
 
-def connections(space: dict[str, Any]) -> list[tuple[Any, str]]:
-    """Connections of SQLite to files, with a path each; those to `:memory:` are private and stay."""
-    wanted = _Wanted()
-    wanted.add("sqlite3", "Connection")
-    found = []
-    for connection in wanted.objects(space):
-        listed = guarded(functools.partial(_files_of, connection))
-        found += [(connection, os.path.realpath(path)) for path in (str(row[2] or "") for row in listed or ()) if path]
-    return found
+class Found:
+    """Objects that a fork leaves without what they stand for, found in one look at all that there are.
 
+    They are known by the identity of their classes: no method of theirs is called for it. Of a state of very many
+    objects it holds those that were found in time.
+    """
 
-def close_connections(found: list[tuple[Any, str]], space: dict[str, Any]) -> None:
-    """Their cursors first: a connection lives on, with its locks, while one of them has a statement."""
-    wanted = _Wanted()
-    wanted.add("sqlite3", "Cursor")
-    own = {id(connection) for connection, _ in found}
-    for cursor in wanted.objects(space) if own else ():
-        if id(guarded(functools.partial(getattr, cursor, "connection"))) in own:
-            guarded(cursor.close)
-    for connection, _ in found:
-        guarded(connection.close)
-
-
-def _files_of(connection: Any) -> list[Any]:
-    return list(connection.cursor().execute("PRAGMA database_list"))
-
-
-class _Wanted:
-    """Finds objects by the identity of their classes: no method of theirs is called for it."""
-
-    def __init__(self) -> None:
+    def __init__(self, space: dict[str, Any], *, threads: bool, children: bool) -> None:
         self._classes: dict[int, str] = {}
+        self._objects: dict[str, list[Any]] = {}
+        for module, name, there in (
+            ("sqlite3", "Connection", True),
+            ("sqlite3", "Cursor", True),
+            ("asyncio.selector_events", "BaseSelectorEventLoop", True),
+            ("multiprocessing.queues", "Queue", True),
+            ("subprocess", "Popen", children),
+            ("multiprocessing.process", "BaseProcess", children),
+            ("multiprocessing.popen_fork", "Popen", children),
+            ("concurrent.futures.thread", "ThreadPoolExecutor", threads),
+            ("concurrent.futures.process", "ProcessPoolExecutor", threads),
+            ("concurrent.futures._base", "Future", threads),
+            ("multiprocessing.pool", "Pool", threads),
+            ("multiprocessing.pool", "ApplyResult", threads),
+        ):
+            if there:
+                self._add(module, name)
+        if self._classes:
+            self._look(space)
 
-    def add(self, module: str, name: str) -> None:
-        """And its subclasses. Nothing where the module is not loaded."""
+    def of(self, name: str) -> list[Any]:
+        """Those of a class and its subclasses."""
+        return self._objects.get(name, [])
+
+    def _add(self, module: str, name: str) -> None:
         base = getattr(sys.modules.get(module), name, None)
         queue = [base] if isinstance(base, type) else []
         while queue:
@@ -100,10 +98,7 @@ class _Wanted:
                 self._classes[id(one)] = name
                 queue += type.__subclasses__(one)
 
-    def objects(self, space: dict[str, Any]) -> Iterator[Any]:
-        """All that there are; of a state of very many objects those that were found in time."""
-        if not self._classes:
-            return
+    def _look(self, space: dict[str, Any]) -> None:
         classes, until, seen = self._classes, _clock() + SCAN_SECONDS, set()
         # Before Python 3.10 some are unknown to the collector: these are found where they have a global name.
         for where in (list(space.values()), gc.get_objects()):
@@ -111,50 +106,56 @@ class _Wanted:
                 for one in where[start : start + _SOME]:
                     if id(type(one)) in classes and id(one) not in seen:
                         seen.add(id(one))
-                        yield one
+                        self._objects.setdefault(classes[id(type(one))], []).append(one)
                 if _clock() > until:
                     return
 
-    def kind(self, found: Any) -> str:
-        """Under which name its class was added."""
-        return self._classes[id(type(found))]
+
+def connections(found: Found) -> list[tuple[Any, str]]:
+    """Connections of SQLite to files, with a path each; those to `:memory:` are private and stay."""
+    paths = []
+    for connection in found.of("Connection"):
+        listed = guarded(functools.partial(_files_of, connection))
+        paths += [(connection, os.path.realpath(path)) for path in (str(row[2] or "") for row in listed or ()) if path]
+    return paths
+
+
+def close_connections(closing: list[tuple[Any, str]], found: Found) -> None:
+    """Their cursors first: a connection lives on, with its locks, while one of them has a statement."""
+    own = {id(connection) for connection, _ in closing}
+    for cursor in found.of("Cursor"):
+        if id(guarded(functools.partial(getattr, cursor, "connection"))) in own:
+            guarded(cursor.close)
+    for connection, _ in closing:
+        guarded(connection.close)
+
+
+def _files_of(connection: Any) -> list[Any]:
+    return list(connection.cursor().execute("PRAGMA database_list"))
 
 
 class Revived:
-    """Looks for such objects once and mends them."""
+    """Mends what was found."""
 
-    def __init__(self, pid: int, children: dict[int, int | None] | None, threads: bool, space: dict[str, Any]) -> None:
+    def __init__(self, pid: int, children: dict[int, int | None] | None, found: Found) -> None:
         self._pid, self._children = pid, children
         self.descriptors: set[int] = set()
         """Which belonged to event loops, and were renewed."""
         self.broken = False
         """Whether there were pools, futures or queues that threads or processes had served."""
-        wanted = _Wanted()
-        wanted.add("asyncio.selector_events", "BaseSelectorEventLoop")
-        if children is None or children:
-            wanted.add("subprocess", "Popen")
-            wanted.add("multiprocessing.process", "BaseProcess")
-            wanted.add("multiprocessing.popen_fork", "Popen")
-        if threads:
-            wanted.add("concurrent.futures.thread", "ThreadPoolExecutor")
-            wanted.add("concurrent.futures.process", "ProcessPoolExecutor")
-            wanted.add("concurrent.futures._base", "Future")
-            wanted.add("multiprocessing.pool", "Pool")
-            wanted.add("multiprocessing.pool", "ApplyResult")
-        wanted.add("multiprocessing.queues", "Queue")
-        mend: dict[str, Callable[[Any], None]] = {
-            "BaseSelectorEventLoop": self._loop,
-            "Popen": self._child,
-            "BaseProcess": self._process,
-            "ThreadPoolExecutor": self._executor,
-            "ProcessPoolExecutor": self._executor,
-            "Future": self._future,
-            "Pool": self._pool,
-            "ApplyResult": self._result,
-            "Queue": self._queue,
-        }
-        for one in wanted.objects(space):
-            guarded(functools.partial(mend[wanted.kind(one)], one))
+        for name, mend in (
+            ("BaseSelectorEventLoop", self._loop),
+            ("Popen", self._child),
+            ("BaseProcess", self._process),
+            ("ThreadPoolExecutor", self._executor),
+            ("ProcessPoolExecutor", self._executor),
+            ("Future", self._future),
+            ("Pool", self._pool),
+            ("ApplyResult", self._result),
+            ("Queue", self._queue),
+        ):
+            for one in found.of(name):
+                guarded(functools.partial(mend, one))
 
     def _child(self, child: Any) -> None:
         if child.returncode is None:
