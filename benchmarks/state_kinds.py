@@ -33,6 +33,7 @@ GONE = "that earlier steps had opened are gone"
 LOCKED = "a lock that one of them held stays locked"
 CUT = "an open file that was written on is cut back to its length of before"
 STAYS = "what was written to an open file stays in it"
+UNLOCKED = "locks on files, by fcntl or lockf, are gone"
 CLOSED = "a database connection of before is closed, and what it had not committed is undone"
 BROKEN = "pools, futures and queues that they served are broken"
 
@@ -241,6 +242,14 @@ file written over
   ? fo.tell(), fo.read()
   = (0, b'xbc')
 
+lock on a file
+    import fcntl
+    fk = open('fk', 'w')
+    fcntl.lockf(fk, fcntl.LOCK_EX)
+  ? print(' POSIX ' in open('/proc/locks').read())
+  ? fk.close()
+  = False
+
 position
     _ = open('in', 'w').write('x' * 999); fp = open('in', 'rb'); _ = fp.seek(100)
   > _ = fp.seek(0)
@@ -412,7 +421,7 @@ GROUPS: dict[str, tuple[tuple[Kind, ...], tuple[str, ...]]] = {
     "private memory": (PRIVATE, ()),
     "files that are read": (READ, ()),
     "files that are written": (WRITTEN, (CUT,)),
-    "files that are written over": (OVER, (STAYS,)),
+    "files that are written over": (OVER, (STAYS, UNLOCKED)),
     "databases": (BASES, (CLOSED,)),
     "threads": (THREADS, (f"threads {GONE}", LOCKED, BROKEN)),
     "children": (CHILDREN, (f"child processes {GONE}",)),

@@ -50,6 +50,7 @@ class Outside:
         self._gpu = False
         self._threads = len(sys._current_frames()) > 1
         self._children = _children(several=self._threads)
+        self._locks = "fcntl" in sys.modules and _holds_locks(self.pid)
         self._shared: list[tuple[int, bytes]] = []
         self._mapped: set[int] = set()
         """Inodes of which that is: files among them are brought back with it."""
@@ -206,6 +207,7 @@ class Outside:
             ("k", self._events - revived.descriptors),
             ("e", revived.broken),
             ("g", self._gpu),
+            ("l", self._locks),
         ):
             if there:
                 kinds.add(kind)
@@ -253,6 +255,12 @@ def _shared_mappings() -> list[tuple[int, int, int]]:
                 start, _, end = where.partition(b"-")
                 found.append((int(start, 16), int(end, 16), int(inode)))
     return found
+
+
+def _holds_locks(pid: int) -> bool:
+    """Whether a process has locks on files that a fork does not pass on, those of `fcntl` and `lockf`."""
+    with open("/proc/locks", "rb") as file:
+        return any(b" POSIX " in line and line.split()[4] == b"%d" % pid for line in file)
 
 
 def _is_written(number: int) -> bool:

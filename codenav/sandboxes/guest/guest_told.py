@@ -13,6 +13,7 @@ KINDS = {
     "b": "a database connection of before is closed, and what it had not committed is undone",
     "m": "shared memory of over 1 MiB is as it was left",
     "e": "pools, futures and queues that they served are broken",
+    "l": "locks on files, by fcntl or lockf, are gone",
     "k": "event, timer and epoll descriptors are as they were left",
     "g": "what was on a GPU is gone",
 }
