@@ -78,6 +78,9 @@ class Memory:
         if newest is not None and newest.coming():
             # It cannot be told from user code yet.
             return None
+        if newest is not None and newest.pid is not None and newest not in frozen:
+            # A checkpoint that is just made: its request is not over.
+            frozen = [*frozen, newest]
         return self._sum(frozen, pids)[0] > self._limit
 
     def _lost_one(self, frozen: list[Twin]) -> bool:

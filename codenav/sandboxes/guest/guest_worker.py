@@ -23,6 +23,7 @@ import guest_digest
 import guest_displays
 import guest_fork
 import guest_linux
+import guest_outside
 import guest_steps
 from guest_frames import Frame, Frames, Message, encode, write_all
 
@@ -148,8 +149,8 @@ class Worker:
     def _fork_twin(self, descriptor: int, others: list[int], notes: Message) -> bool:
         """Leave a frozen copy of this process behind. True in the copy, once it was woken."""
         before = _usage()[0]
-        shuffled = sys.modules.get("random")
-        state = guest_describe.guarded(shuffled.getstate) if shuffled else None
+        own = {self._control.fileno(), self._late, descriptor, *others}
+        outside = guest_describe.guarded(functools.partial(guest_outside.Outside, own))
         twin = self._forker.fork()
         if not twin:
             os.close(descriptor)
@@ -157,17 +158,15 @@ class Worker:
                 # The process in the middle has done the same work again.
                 notes["fork_seconds"] = 2 * (_usage()[0] - before)
             return False
-        self._freeze(socket.socket(fileno=descriptor), others)
-        if shuffled and state is not None:
-            guest_describe.guarded(lambda: shuffled.setstate(state))
+        self._freeze(socket.socket(fileno=descriptor), others, outside)
         return True
 
-    def _freeze(self, line: socket.socket, others: list[int]) -> None:
-        """Wait for the call to take over."""
+    def _freeze(self, line: socket.socket, others: list[int], outside: guest_outside.Outside | None) -> None:
+        """Wait for the call to take over; then put right what is shared with the process that ended, and say what."""
         self._control.close()
         for descriptor in others:
             os.close(descriptor)
-        guest_fork.cut_connections({line.fileno(), self._late})
+        guest_fork.cut_connections({line.fileno(), self._late, *(outside.spared if outside else ())})
         guest_linux.be_killed_first(frozen=True)
         guest_linux.set_dumpable(False)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
@@ -178,7 +177,8 @@ class Worker:
         guest_linux.set_dumpable(True)
         guest_linux.be_killed_first()
         guest_linux.die_with_parent(signal.SIGKILL)
-        line.sendall(b"w")
+        kinds = guest_describe.guarded(lambda: outside.put_right(self.space)) if outside else None
+        line.sendall(b"w" + (kinds if isinstance(kinds, str) else "q").encode("ascii", "replace"))
         self._control = line
         self._point_streams_at(os.dup(self._late))
 
