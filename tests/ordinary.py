@@ -12,6 +12,7 @@ import contextlib
 import os
 import secrets
 import shlex
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -25,7 +26,7 @@ UID = 64_321
 """Of nobody else; files and processes of the user are found by it."""
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = "/mnt/library"
-PYTHON = f"/mnt/python/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def as_ordinary_user(
@@ -40,7 +41,7 @@ def as_ordinary_user(
     variables = {
         "PYTHONPATH": f"{LIBRARY}:/mnt/packages",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PATH": "/mnt/python/bin:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
         "HOME": "/mnt/home",
         "TMPDIR": "/mnt/tmp",
         **(env or {}),
@@ -52,6 +53,13 @@ def as_ordinary_user(
         f"mount --bind {shlex.quote(sysconfig.get_path('purelib'))} /mnt/packages",
         f"mount --bind {shlex.quote(sys.base_prefix)} /mnt/python",
     ]
+    closed = next((one for one in reversed(Path(sys.base_prefix).parents) if not one.stat().st_mode & stat.S_IXOTH), "")
+    if closed:
+        # An interpreter finds its own library at its own place only.
+        lines += [
+            f"mount -t tmpfs -o mode=755 none {shlex.quote(str(closed))}",
+            f"mkdir -p {shlex.quote(sys.base_prefix)} && mount --bind /mnt/python {shlex.quote(sys.base_prefix)}",
+        ]
     if docker_host:
         socket = shlex.quote(docker_host.removeprefix("unix://"))
         lines.append(f"touch /mnt/engine && mount --bind {socket} /mnt/engine && chown {UID} /mnt/engine")

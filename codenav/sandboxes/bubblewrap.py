@@ -257,7 +257,7 @@ def _files(spec: SandboxSpec) -> list[tuple[int, str]]:
 
 
 def _memory_file(data: bytes) -> int:
-    descriptor = os.memfd_create("codenav", 0)
+    descriptor = os.memfd_create("codenav")
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

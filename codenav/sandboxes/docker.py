@@ -85,6 +85,14 @@ class LaunchedContainer:
         """The last lines of standard error."""
         return self.stream.unwrap.errors
 
+    def cut(self) -> None:
+        """By the end of the stream, which ends the supervisor."""
+        self.stream.cut()
+
+    def abandon(self) -> None:
+        """The stream; the client's other connections keep nothing alive."""
+        self.stream.abandon()
+
     def end(self, *, patience: float) -> None:
         """End it and wait until the engine has removed it."""
         self.stream.close()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +35,13 @@ ABANDON_SECONDS = 1.0
 """How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
 that one before the sandbox is ended."""
 
+CLOSE_SECONDS = 1.0
+"""For a step that runs when its sandbox is closed to answer to an interrupt."""
+
 _LOST = "state lost: the sandbox had to be started again; all variables are gone."
+
+
+_open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
 class GuestSandbox:
@@ -44,13 +52,14 @@ class GuestSandbox:
         self._lock = threading.RLock()
         self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out)
         self._steps = self._checkpoints = 0
-        self._closed = False
+        self._closed = self._ended = self._forked = False
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
         self._info = self._start()
         self.after_close: Callable[[], None] | None = None
         """Called once, when it is closed."""
+        _open.add(self)
 
     def __enter__(self) -> GuestSandbox:
         return self
@@ -83,10 +92,12 @@ class GuestSandbox:
                 frame, blob = channel.receive(deadline=deadline)
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
+                if self._ended:
+                    return _closed(seconds)
                 copied = self._folder.collect(channel, time.monotonic() + resources.copy_seconds)
             except (Malformed, Closed, TooLate) as error:
-                done = _broken(error, seconds)
-                if isinstance(error, Closed) and starved():
+                done = _closed(seconds) if self._ended else _broken(error, seconds)
+                if isinstance(error, Closed) and not self._ended and starved():
                     done = _starved(self._spec.resources)
                 self._stop(patience=0.0)
                 return done
@@ -173,14 +184,39 @@ class GuestSandbox:
             with contextlib.suppress(Closed, TooLate):
                 channel.send({"op": "interrupt"}, deadline=time.monotonic() + 1.0)
 
-    def close(self) -> None:
-        """End every process inside; safe to call twice."""
+    def close(self, *, force: bool = False) -> None:
+        """End every process inside; see `codenav.protocols.Sandbox.close`."""
+        self._closed = True
+        self._end_running(force=force)
         with self._lock:
-            self._closed = True
             self._stop()
             callback, self.after_close = self.after_close, None
         if callback is not None:
             callback()
+
+    def _end_running(self, *, force: bool) -> None:
+        """A step of another thread: interrupt it, then end all that is inside; with `force` at once."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return
+        if not force:
+            self.interrupt()
+            if self._lock.acquire(timeout=CLOSE_SECONDS):
+                self._lock.release()
+                return
+        self._ended = True
+        launched = self._launched
+        if launched is not None:
+            launched.cut()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked process: hold nothing of a sandbox that is its parent's."""
+        self._lock = threading.RLock()
+        launched, self._launched, self._channel = self._launched, None, None
+        self._closed = self._forked = True
+        self.after_close = None
+        if launched is not None:
+            launched.abandon()
 
     def begin_with(self, work_dir: Path | None, *, copy_out: bool) -> None:
         """Take a work folder before the first step; an answer shows that the sandbox lives.
@@ -228,6 +264,10 @@ class GuestSandbox:
         raise SandboxUnavailable(f"the sandbox cannot {what}: {reason}", hint="run another step")
 
     def _ready(self) -> Channel:
+        if self._forked:
+            raise SandboxUnavailable(
+                "the sandbox belongs to the process that this one was forked from", hint="start another one here"
+            )
         if self._closed:
             raise SandboxUnavailable("the sandbox is closed", hint="start another one")
         if self._channel is not None:
@@ -295,6 +335,15 @@ class GuestSandbox:
             launched.end(patience=patience)
 
 
+def _leave_to_parents() -> None:
+    """A sandbox ends when the last descriptor to it is closed: one that a child keeps would outlive its owner."""
+    for sandbox in list(_open):
+        sandbox._leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parents)
+
+
 def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
     told = "".join(f"[not copied out] {line}\n" for line in copied.refused)
     joined = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
@@ -309,6 +358,11 @@ def _broken(error: Exception, seconds: float) -> Execution:
     else:
         outcome, kind, message = Outcome.PROTOCOL_VIOLATION, "ProtocolViolation", str(error)
     return Execution(outcome, error=ExecutionError(kind, message), notice=_LOST, seconds=seconds)
+
+
+def _closed(seconds: float) -> Execution:
+    error = ExecutionError("Closed", "the sandbox was closed while the step ran")
+    return Execution(Outcome.CRASHED, error=error, notice="state lost: the sandbox is closed.", seconds=seconds)
 
 
 def _starved(resources: Resources) -> Execution:

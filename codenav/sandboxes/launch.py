@@ -98,6 +98,14 @@ class Launched(Protocol):
         """The last words of what did not start; may be empty."""
         ...
 
+    def cut(self) -> None:
+        """End everything inside at once, from any thread; whoever waits for an answer finds the connection closed."""
+        ...
+
+    def abandon(self) -> None:
+        """In a forked process: close the descriptors of what is its parent's, and end nothing."""
+        ...
+
     def end(self, *, patience: float) -> None:
         """End everything inside, wait for its end and leave nothing behind; after `patience` seconds by force."""
         ...
@@ -141,6 +149,18 @@ class LaunchedProcess:
         if pipe is None:
             raise SandboxUnavailable("no pipes to the sandbox")
         return pipe.fileno()
+
+    def cut(self) -> None:
+        """By killing what is below it: of bubblewrap that is everything, of `process` the step."""
+        if self.process.returncode is None:
+            _kill_children(self.process.pid)
+
+    def abandon(self) -> None:
+        """Its pipes and its errors."""
+        _open.discard(self)
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            if stream is not None:
+                stream.close()
 
     def end(self, *, patience: float) -> None:
         """End it, and remove what goes with it."""

@@ -1,7 +1,7 @@
 """A process that owns a sandbox with a busy step in it, to be killed or cut off.
 
-`python -c ENTRY`: specification and backend, pickled, on standard input; a line once the step runs. After a line on
-standard input it closes every descriptor but the standard ones, and stays.
+`python -c ENTRY`: specification and backend, pickled, on standard input; a line once the step runs. It has a forked
+child. After a line on standard input it closes every descriptor but the standard ones, and stays.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -53,8 +54,8 @@ class Victim:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -90,6 +91,10 @@ def main() -> None:
         return
     namespace = box.run("import os\nprint(os.readlink('/proc/self/ns/pid'))").stdout.strip()
     threading.Thread(target=lambda: box.run(_BUSY, timeout=600.0), daemon=True).start()
+    if os.fork() == 0:
+        # As of `multiprocessing`: it must not keep the sandbox alive. Its session is ended by whoever began it.
+        time.sleep(60.0)
+        os._exit(0)
     sys.stdout.write(namespace + "\n")
     sys.stdout.flush()
     sys.stdin.buffer.readline()
