@@ -11,7 +11,6 @@ from codenav.execution import Outcome
 from codenav.sandboxes.check.case import case
 from codenav.sandboxes.check.lab import SMALL, SPARE_PROCESSES, Lab, ensure, expect
 from codenav.sandboxes.check.victim import Victim
-from codenav.sandboxes.check.witness import processes_of
 
 GONE_SECONDS = 5.0
 """After the end of its owner nothing of a sandbox may be left for longer."""
@@ -252,7 +251,7 @@ def _kernel(lab: Lab) -> None:
 @case("P14", "the sandbox ends when its owner is killed, whatever that has forked")
 def _owner_killed(lab: Lab) -> None:
     with Victim(lab.spec, lab.box.info.backend) as victim:
-        ensure(processes_of(victim.namespace), "no process of the sandbox is seen")
+        ensure(victim.alive(), "nothing of the sandbox is seen")
         victim.process.send_signal(signal.SIGKILL)
         victim.process.wait()
         _gone(victim)
@@ -261,7 +260,7 @@ def _owner_killed(lab: Lab) -> None:
 @case("P15", "the sandbox ends when the connection to it is cut")
 def _cut(lab: Lab) -> None:
     with Victim(lab.spec, lab.box.info.backend) as victim:
-        ensure(processes_of(victim.namespace), "no process of the sandbox is seen")
+        ensure(victim.alive(), "nothing of the sandbox is seen")
         victim.cut()
         _gone(victim)
 
@@ -305,8 +304,6 @@ def _supervisor(lab: Lab) -> None:
 
 def _gone(victim: Victim) -> None:
     until = time.monotonic() + GONE_SECONDS
-    alive = set(victim.seen)
-    while alive and time.monotonic() < until:
+    while (alive := victim.alive()) and time.monotonic() < until:
         time.sleep(0.05)
-        alive &= processes_of(victim.namespace)
-    expect("processes that are left", sorted(alive), [])
+    expect("what is left", alive, [])
