@@ -106,7 +106,17 @@ def _way_out() -> str:
                 return f"sudo sysctl -w {setting}"
         except OSError:
             continue
-    return "allow user namespaces (in a container: --security-opt seccomp=unconfined), or use --sandbox process"
+    if _in_container():
+        # Of Docker: system calls, what is covered of /proc, and a root without its capabilities stand in the way.
+        return (
+            "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined --user 1000 …, "
+            "or use --sandbox process"
+        )
+    return "allow user namespaces, or use --sandbox process"
+
+
+def _in_container() -> bool:
+    return any(os.path.exists(path) for path in ("/.dockerenv", "/run/.containerenv"))
 
 
 _ROOT_TOOLS = ("unshare", "mount", "setpriv", "sh")
