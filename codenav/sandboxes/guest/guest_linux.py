@@ -67,7 +67,17 @@ def limit(which: int, value: int | None) -> None:
     resource.setrlimit(which, (value, value))
 
 
-def bound_descriptors(most: int) -> None:
+def bound(limits: Mapping[str, int]) -> None:
+    """Lower the limits of this process, a worker's, for good."""
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
+    limit(resource.RLIMIT_NPROC, limits["processes"])
+    limit(resource.RLIMIT_DATA, limits["data_bytes"])
+    limit(resource.RLIMIT_SIGPENDING, limits["signals"])
+    _bound_descriptors(limits["descriptors"])
+
+
+def _bound_descriptors(most: int) -> None:
     """How many a process may have open, and have under way to others; without asking as many as is usual."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     hard = most if hard == resource.RLIM_INFINITY else min(most, hard)

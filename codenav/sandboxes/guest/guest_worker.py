@@ -368,13 +368,7 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
         signal.signal(signum, signal.SIG_DFL)
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signum, signal.SIG_IGN)
-    limits = config["limits"]
-    guest_linux.limit(resource.RLIMIT_CORE, 0)
-    guest_linux.limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
-    guest_linux.limit(resource.RLIMIT_NPROC, limits["processes"])
-    guest_linux.limit(resource.RLIMIT_DATA, limits["data_bytes"])
-    guest_linux.bound_descriptors(limits["descriptors"])
-    guest_linux.limit(resource.RLIMIT_SIGPENDING, limits["signals"])
+    guest_linux.bound(config["limits"])
     os.environ.clear()
     os.environ.update(config["env"])
     os.umask(0o022)
