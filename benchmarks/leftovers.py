@@ -20,6 +20,7 @@ from pathlib import Path
 
 from codenav.execution import MIB, Resources, SandboxSpec
 from codenav.interpreter import find_interpreter
+from codenav.owners import Owner
 from codenav.sandboxes import cgroups, start
 
 AT_ONCE = 8
@@ -165,11 +166,13 @@ def _busy(group: Path) -> bool:
 
 def _containers() -> set[str]:
     from codenav import docker_engine
-    from codenav.sandboxes.owners import KIND_LABEL
+    from codenav.sandboxes.owners import KIND_LABEL, OWNER_LABEL
 
     client = docker_engine.connect().api
     try:
-        return {item["Id"][:12] for item in client.containers(all=True, filters={"label": [f"{KIND_LABEL}=sandbox"]})}
+        listed = client.containers(all=True, filters={"label": [f"{KIND_LABEL}=sandbox", OWNER_LABEL]})
+        owners = [(item["Id"][:12], Owner.from_text(item["Labels"][OWNER_LABEL])) for item in listed]
+        return {id for id, owner in owners if owner is None or owner.pid == os.getpid() or owner.ended()}
     finally:
         client.close()
 
