@@ -97,6 +97,6 @@ class MaskedSandbox:
         """Raise KeyboardInterrupt in the running step."""
         self._sandbox.interrupt()
 
-    def close(self) -> None:
+    def close(self, *, force: bool = False) -> None:
         """End every process inside."""
-        self._sandbox.close()
+        self._sandbox.close(force=force)

@@ -341,8 +341,12 @@ class Sandbox(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """End every process inside; safe to call twice."""
+    def close(self, *, force: bool = False) -> None:
+        """End every process inside; safe to call twice, and from any thread.
+
+        A step that runs is interrupted and has a second to end; then all that is inside ends, and the step with it: its
+        outcome is `crashed`, its error's type `Closed`. With `force` it ends at once.
+        """
         ...
 
     def __enter__(self) -> Self: ...

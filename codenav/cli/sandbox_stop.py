@@ -10,7 +10,8 @@ from codenav.cli.options import say
 @click.command("stop")
 @click.argument("names", nargs=-1, metavar="NAME...")
 @click.option("--all", "everything", is_flag=True, help="Every sandbox that ps shows.")
-def command(names: tuple[str, ...], everything: bool) -> None:
+@click.option("--force", is_flag=True, help="End a step that runs at once, not after a second.")
+def command(names: tuple[str, ...], everything: bool, force: bool) -> None:
     """End the sandboxes NAME with all that runs in them; remove their containers, files and logs.
 
     What was copied out, and a --work-dir, stay.
@@ -26,5 +27,5 @@ def command(names: tuple[str, ...], everything: bool) -> None:
     from codenav.named.client import stop
 
     for name in [record.name for record in places.listed()] if everything else names:
-        stop(name)
+        stop(name, force=force)
         say(f"stopped {name}")

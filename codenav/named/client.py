@@ -199,8 +199,10 @@ def connect(name: str) -> NamedSandbox:
     return NamedSandbox(record, Wire(connected))
 
 
-def stop(name: str) -> None:
+def stop(name: str, *, force: bool = False) -> None:
     """End a sandbox with all that is in it and remove what it left; a host process that does not answer by force.
+
+    A step that runs has a second to answer to an interrupt; with `force` it ends at once.
 
     Raises:
         NotFound: there is none of that name.
@@ -211,7 +213,7 @@ def stop(name: str) -> None:
         with contextlib.suppress(CodeNavError), connect(name) as box:
             box._wire.patience(STOP_SECONDS)
             with contextlib.suppress(NotFound):
-                box._ask({"op": "stop"})
+                box._ask({"op": "stop", "force": force})
         if not _ended(record, within=STOP_SECONDS):
             os.kill(record.owner.pid, signal.SIGKILL)
             _ended(record, within=STOP_SECONDS)

@@ -30,8 +30,8 @@ from codenav.sandboxes import start
 
 AGAIN_SECONDS = 2.0
 """Between interrupts of a step whose client has left; the second one ends it."""
-STOP_SECONDS = 1.5
-"""For a step that runs when the sandbox is stopped, to answer to its interrupt."""
+STOP_SECONDS = 3.0
+"""For a sandbox to end that is stopped, the second among them in which a step may answer to its interrupt."""
 
 
 class Signal:
@@ -71,6 +71,7 @@ class Host:
         self._steps = self._working = 0
         self._last_use = time.monotonic()
         self._stopper: Wire | None = None
+        self._force = False
 
     def serve(self, listener: socket.socket) -> None:
         """Accept clients until the end: a client's `stop`, a signal, or the idle limit."""
@@ -100,11 +101,8 @@ class Host:
             return self._last_use + self._record.idle_seconds - time.monotonic()
 
     def _end(self) -> None:
-        """Interrupt what runs, end the sandbox, remove what is left."""
-        with self._guard:
-            if self._running is not None:
-                self._sandbox.interrupt()
-        closing = threading.Thread(target=self._sandbox.close, daemon=True)
+        """End the sandbox with what runs, remove what is left."""
+        closing = threading.Thread(target=self._sandbox.close, kwargs={"force": self._force}, daemon=True)
         closing.start()
         # A step that does not answer ends with the sandbox when this process does.
         closing.join(STOP_SECONDS)
@@ -131,7 +129,7 @@ class Host:
                 elif op == "interrupt":
                     self._interrupt(step)
                 elif op == "stop":
-                    self._stopper = wire
+                    self._stopper, self._force = wire, bool(message.get("force"))
                     self._ending.give()
                 elif op == "status":
                     wire.send({"ok": True, **self._status()})

@@ -86,7 +86,7 @@ def image_for(sources: Sequence[str]) -> str | None:
         Unavailable: no engine answers.
     """
     from codenav import docker_engine
-    from codenav.sandboxes.docker import built_image
+    from codenav.sandboxes.docker_image import built_image
 
     client = docker_engine.connect().api
     try:

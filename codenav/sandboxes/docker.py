@@ -7,7 +7,6 @@ the attached stream. When that ends, however it ends, the supervisor ends, and t
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import time
@@ -25,21 +24,18 @@ from codenav.sandboxes.channel import Closed, TooLate, read, write_all
 from codenav.sandboxes.copies import CodeCopy
 from codenav.sandboxes.docker_config import container_config, container_name, user, work_folder
 from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
+from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL, holds, imports_of, inspected
 from codenav.sandboxes.docker_stream import AttachedStream
 from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
-from codenav.sandboxes.owners import KIND_LABEL, labels
-from codenav.sandboxes.places import within
+from codenav.sandboxes.owners import labels
 from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.seccomp import programs
 from codenav.sandboxes.spec import import_folders
 from codenav.sandboxes.sweeper import sweep_engine
 from codenav.text import neutral
 
 START_SECONDS = 30.0
 """From the start of the container to the first word from inside; 0.1 s as a rule."""
-SOURCES_LABEL = "codenav.sources"
-"""Of an image: what is importable in it: paths, `pkg:NAME==VERSION`, `git:URL@COMMIT`, sorted, a line each."""
-IMPORTS_LABEL = "codenav.imports"
-"""Of an image: JSON, import paths of the host that it holds, each with a `record` of `images/code.py`."""
 PYTHONS = ("python3", "python")
 """The first that the image has."""
 EVENT_SECONDS = 0.3
@@ -88,6 +84,14 @@ class LaunchedContainer:
         """The last lines of standard error."""
         return self.stream.unwrap.errors
 
+    def cut(self) -> None:
+        """By the end of the stream, which ends the supervisor."""
+        self.stream.cut()
+
+    def abandon(self) -> None:
+        """The stream; the client's other connections keep nothing alive."""
+        self.stream.abandon()
+
     def end(self, *, patience: float) -> None:
         """End it and wait until the engine has removed it."""
         self.stream.close()
@@ -115,12 +119,13 @@ def launch_docker(spec: SandboxSpec) -> LaunchedContainer:
 
 
 def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
-    image = _image(client, spec.image)
+    with _unavailable():
+        image = inspected(client, spec.image)
     settings = image.get("Config") or {}
     marks = settings.get("Labels") or {}
     held = marks.get(SOURCES_LABEL, "").split("\n")
-    inside = _imports(marks.get(IMPORTS_LABEL, ""))
-    imported = [path for path in spec.import_paths if not _holds(path, inside, held)]
+    inside = imports_of(marks.get(IMPORTS_LABEL, ""))
+    imported = [path for path in spec.import_paths if not holds(path, inside, held)]
     folders = [str(said["folder"]) for path, said in inside.items() if Path(path) not in imported]
     binds = Binds.of_code(imported, spec.mounts, ignore=True)
     who = user(image, binds.shown)
@@ -141,45 +146,13 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
         "limits": limits_of(spec.resources, processes=None),
         "snapshots": spec.snapshots,
         "shared_memory": _engine(spec) in _without_sysctls,
+        "kernel": {"sockets": True, "rest": False},
+        "filter": programs(fixed_processors=False, counted=True),
+        "filtered": False,
         **({"killed": hello.killed} if hello.killed else {}),
     }
     notice = "; ".join(filter(None, (notice, binds.notice)))
     return LaunchedContainer(client, id, stream, config, spec.image, notice, binds.copies)
-
-
-def _imports(text: str) -> Mapping[str, Mapping[str, Any]]:
-    """What a label says of import paths that the image holds; nothing where somebody else wrote it."""
-    with contextlib.suppress(ValueError, AttributeError):
-        return {str(path): said for path, said in json.loads(text).items() if {"folder", "root", "stamp"} <= set(said)}
-    return {}
-
-
-def _holds(path: Path, inside: Mapping[str, Mapping[str, Any]], sources: Sequence[str]) -> bool:
-    """Whether an image has what is to be imported from a path, as it is now: else the live files are bound."""
-    from codenav.sandboxes.images.code import unchanged
-
-    said = inside.get(str(path))
-    if said is not None:
-        return unchanged(said)
-    return any(within(str(path), source) for source in sources if source)
-
-
-def _image(client: Any, name: str) -> Mapping[str, Any]:
-    """What the engine tells of an image."""
-    from docker.errors import ImageNotFound
-
-    if not name:
-        raise SandboxUnavailable(
-            "no image is named, and none was built for these sources", hint="codenav sandbox build --on SOURCE"
-        )
-    with _unavailable():
-        try:
-            found: Mapping[str, Any] = client.inspect_image(name)
-        except ImageNotFound:
-            raise SandboxUnavailable(
-                f"the engine has no image {name}", hint=f"docker pull {name}, or codenav sandbox build --on SOURCE"
-            ) from None
-    return found
 
 
 class _Lacking(Exception):
@@ -376,19 +349,6 @@ def _unavailable() -> Iterator[None]:
         raise
     except Unavailable as error:
         raise SandboxUnavailable(str(error), hint=error.hint) from error
-
-
-def built_image(client: Any, sources: Sequence[str]) -> str | None:
-    """The newest image that says that it was built for exactly these sources."""
-    wanted = "\n".join(sorted(sources))
-    with docker_engine.engine_says():
-        listed = client.images(filters={"label": [f"{KIND_LABEL}=image"]})
-    fitting = [item for item in listed if (item.get("Labels") or {}).get(SOURCES_LABEL) == wanted]
-    if not fitting:
-        return None
-    newest = max(fitting, key=lambda item: int(item.get("Created", 0)))
-    named = [name for name in newest.get("RepoTags") or () if name != "<none>:<none>"]
-    return str(named[0] if named else newest["Id"])
 
 
 def diagnosed() -> str:

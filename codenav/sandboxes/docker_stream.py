@@ -72,6 +72,7 @@ class AttachedStream:
         self.source: int
         self._socket: socket.socket | None
         self._kept: Any = None
+        self._ends: list[Any] = []
         process = getattr(attached, "proc", None)
         if process is not None:
             # The engine's client runs `ssh`; its pipes are the stream.
@@ -83,9 +84,25 @@ class AttachedStream:
             self._socket = socket.socket(fileno=raw.detach())
         else:
             self._socket, far = socket.socketpair()
+            self._ends = [raw, far]
             for work in [(_carry, raw, far)] if _in_tls(raw) else [(_pump, raw, far), (_pump, far, raw)]:
                 threading.Thread(target=work[0], args=work[1:], name="codenav-attach", daemon=True).start()
         self.sink = self.source = self._socket.fileno()
+
+    def cut(self) -> None:
+        """End it for whoever waits for it, from any thread; `close` comes after."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        if self._kept is not None:
+            self._kept.proc.kill()
+
+    def abandon(self) -> None:
+        """In a forked process: close its descriptors, those of threads that are not here among them."""
+        pipes = (self._kept.proc.stdin, self._kept.proc.stdout) if self._kept is not None else ()
+        for end in (self._socket, *self._ends, *pipes):
+            if end is not None:
+                end.close()
 
     def close(self) -> None:
         """End it; safe to call twice."""

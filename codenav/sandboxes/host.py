@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,9 +49,15 @@ ABANDON_SECONDS = 1.0
 """How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
 that one before the sandbox is ended."""
 
+CLOSE_SECONDS = 1.0
+"""For a step that runs when its sandbox is closed to answer to an interrupt."""
+
 _LOST = (
     "state lost: the sandbox had to be started again; all variables are gone, and files that had not been copied out."
 )
+
+
+_open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
 class GuestSandbox:
@@ -63,7 +71,7 @@ class GuestSandbox:
         self._steps = self._checkpoints = 0
         self._ran = 0.0
         """Seconds of all steps."""
-        self._closed = False
+        self._closed = self._ended = self._forked = False
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
@@ -76,6 +84,7 @@ class GuestSandbox:
         """Called once, when it is closed."""
         self.uncopied: Sequence[str] = ()
         """After `close`: lines on files that could not be copied out, and are gone."""
+        _open.add(self)
 
     def __enter__(self) -> GuestSandbox:
         return self
@@ -111,10 +120,12 @@ class GuestSandbox:
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 self._ran += done.seconds
+                if self._ended:
+                    return _closed(seconds)
                 copied = self._folder.collect(channel, time.monotonic() + resources.copy_seconds)
             except (Malformed, Closed, TooLate) as error:
-                done = _broken(error, seconds)
-                if isinstance(error, Closed) and starved():
+                done = _closed(seconds) if self._ended else _broken(error, seconds)
+                if isinstance(error, Closed) and not self._ended and starved():
                     done = _starved(self._spec.resources)
                 self._stop(patience=0.0)
                 return done
@@ -225,16 +236,42 @@ class GuestSandbox:
             with contextlib.suppress(Closed, TooLate):
                 channel.send({"op": "interrupt"}, deadline=time.monotonic() + 1.0)
 
-    def close(self) -> None:
-        """End every process inside; safe to call twice."""
+    def close(self, *, force: bool = False) -> None:
+        """End every process inside; see `codenav.protocols.Sandbox.close`."""
+        self._closed = True
+        self._end_running(force=force)
         with self._lock:
-            self._closed = True
-            self._collect_last()
+            if not (force or self._ended):
+                self._collect_last()
             self._stop()
             self._folder.close()
             callback, self.after_close = self.after_close, None
         if callback is not None:
             callback()
+
+    def _end_running(self, *, force: bool) -> None:
+        """A step of another thread: interrupt it, then end all that is inside; with `force` at once."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return
+        if not force:
+            self.interrupt()
+            if self._lock.acquire(timeout=CLOSE_SECONDS):
+                self._lock.release()
+                return
+        self._ended = True
+        launched = self._launched
+        if launched is not None:
+            launched.cut()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked process: hold nothing of a sandbox that is its parent's."""
+        self._lock = threading.RLock()
+        launched, self._launched, self._channel = self._launched, None, None
+        self._closed = self._forked = True
+        self.after_close = None
+        if launched is not None:
+            launched.abandon()
 
     def begin_with(self, work_dir: Path | None, *, copy_out: bool) -> None:
         """Take a work folder before the first step; an answer shows that the sandbox lives.
@@ -283,6 +320,10 @@ class GuestSandbox:
         raise SandboxUnavailable(f"the sandbox cannot {what}: {reason}", hint="run another step")
 
     def _ready(self) -> Channel:
+        if self._forked:
+            raise SandboxUnavailable(
+                "the sandbox belongs to the process that this one was forked from", hint="start another one here"
+            )
         if self._closed:
             raise SandboxUnavailable("the sandbox is closed", hint="start another one")
         if self._channel is not None:
@@ -313,6 +354,7 @@ class GuestSandbox:
             if frame.get("op") != "ready":
                 raise Malformed(text_of(frame, "why", 4000))
             version = text_of(frame, "version", 40)
+            unfiltered = text_of(frame, "unfiltered", 200) if "unfiltered" in frame else ""
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
             reason = launched.reason() or str(error).strip(" ;") or "it does not answer"
@@ -325,7 +367,9 @@ class GuestSandbox:
         work: Any = launched.config["work"]
         isolated = self._backend != "process"
         network = self._spec.network
-        return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, launched.notice)
+        notices = [launched.notice, f"no filter of system calls: {unfiltered}" if unfiltered else ""]
+        notice = "; ".join(filter(None, notices))
+        return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, notice)
 
     def _abandon(self, channel: Channel) -> None:
         """The caller was interrupted: end the step, drop its answer; the state stays where that works."""
@@ -357,6 +401,15 @@ class GuestSandbox:
             launched.end(patience=patience)
 
 
+def _leave_to_parents() -> None:
+    """A sandbox ends when the last descriptor to it is closed: one that a child keeps would outlive its owner."""
+    for sandbox in list(_open):
+        sandbox._leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parents)
+
+
 def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
     told = "".join(f"[not copied out] {line}\n" for line in (*copied.refused, *copied.left))
     state = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
@@ -372,6 +425,11 @@ def _broken(error: Exception, seconds: float) -> Execution:
     else:
         outcome, kind, message = Outcome.PROTOCOL_VIOLATION, "ProtocolViolation", str(error)
     return Execution(outcome, error=ExecutionError(kind, message), notice=_LOST, seconds=seconds)
+
+
+def _closed(seconds: float) -> Execution:
+    error = ExecutionError("Closed", "the sandbox was closed while the step ran")
+    return Execution(Outcome.CRASHED, error=error, notice="state lost: the sandbox is closed.", seconds=seconds)
 
 
 def _starved(resources: Resources) -> Execution:

@@ -36,6 +36,11 @@ GUEST_FLAGS = ("-s", "-S", "-B")
 GUEST_ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 """Sets of strings list their members in the same order in an episode and in its replay."""
 
+DESCRIPTORS = 4096
+"""Most that a process inside may have open: what the kernel holds for each is bounded by their number alone."""
+SIGNALS = 4096
+"""Most that may wait for the user of a sandbox, timers included."""
+
 _lock = threading.Lock()
 _threads: dict[int, ThreadPoolExecutor] = {}
 
@@ -93,6 +98,14 @@ class Launched(Protocol):
         """The last words of what did not start; may be empty."""
         ...
 
+    def cut(self) -> None:
+        """End everything inside at once, from any thread; whoever waits for an answer finds the connection closed."""
+        ...
+
+    def abandon(self) -> None:
+        """In a forked process: close the descriptors of what is its parent's, and end nothing."""
+        ...
+
     def end(self, *, patience: float) -> None:
         """End everything inside, wait for its end and leave nothing behind; after `patience` seconds by force."""
         ...
@@ -138,6 +151,18 @@ class LaunchedProcess:
         if pipe is None:
             raise SandboxUnavailable("no pipes to the sandbox")
         return pipe.fileno()
+
+    def cut(self) -> None:
+        """By killing what is below it: of bubblewrap that is everything, of `process` the step."""
+        if self.process.returncode is None:
+            _kill_children(self.process.pid)
+
+    def abandon(self) -> None:
+        """Its pipes and its errors."""
+        _open.discard(self)
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            if stream is not None:
+                stream.close()
 
     def end(self, *, patience: float) -> None:
         """End it, and remove what goes with it."""
@@ -266,6 +291,8 @@ def limits_of(resources: Resources, *, processes: int | None) -> dict[str, objec
         "data_bytes": max(min(memory // 16 * 15, memory - 40 * MIB), memory // 4 * 3),
         "file_bytes": resources.file_bytes,
         "processes": processes,
+        "descriptors": DESCRIPTORS,
+        "signals": SIGNALS,
         "output_bytes": resources.output_bytes,
         "display_bytes": resources.display_bytes,
     }

@@ -73,7 +73,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(chat_server: ChatServer) -> Run:
-    """`codenav run` against the chat server; without mypy, which takes two seconds of each, unless `types` asks for it."""
+    """`codenav run` against the chat server; mypy, which takes two seconds of each, only where `types` asks for it."""
 
     def command(*arguments: str | Path, types: bool = False, **options: object) -> Ran:
         checks = () if types else ("--no-types",)

@@ -72,7 +72,9 @@ def test_before_a_word_came_the_request_counts(run: Run, chat_server: ChatServer
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_by_an_interrupt(chat_server: ChatServer, library: Path, number: int) -> None:
     chat_server.script = [Begun(WRITTEN, REASONED)]
-    process = start("run", "Area?", "--on", library, "--verbose", "--no-types", "--model", "m", "--base-url", chat_server.url)
+    process = start(
+        "run", "Area?", "--on", library, "--verbose", "--no-types", "--model", "m", "--base-url", chat_server.url
+    )
     assert process.stderr is not None
     seen = ""
     while "width = 20" not in seen:
@@ -118,7 +120,8 @@ class TestWhatIsSeen:
     def test_a_long_name_leaves_the_line_in_one_row(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200)]
         _, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--no-types", "--model", "m" * 100, "--base-url", chat_server.url, "--max-steps", "1",
+            "run", "Area?", "--on", library, "--no-types", "--model", "m" * 100,
+            "--base-url", chat_server.url, "--max-steps", "1",
             until="tokens", then=chat_server.released.set,
         )  # fmt: skip
         drawn = re.findall(r"\x1b\[K(… waiting for m+…[^\r\x1b]*tokens)", shown)
@@ -127,7 +130,8 @@ class TestWhatIsSeen:
     def test_the_line_says_how_long_and_how_much(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200), Done("600")]
         code, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--no-types", "--model", "gpt-5", "--base-url", chat_server.url,
+            "run", "Area?", "--on", library, "--no-types", "--model", "gpt-5",
+            "--base-url", chat_server.url,
             until="tokens", then=chat_server.released.set,
         )  # fmt: skip
         assert re.search(r"… waiting for gpt-5  \d+ s, 250 tokens", shown), shown
@@ -139,7 +143,8 @@ class TestWhatIsSeen:
     def test_nothing_moves_any_more_after_an_interrupt(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200)]
         code, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--no-types", "--model", "gpt-5", "--base-url", chat_server.url, until="tokens",
+            "run", "Area?", "--on", library, "--no-types", "--model", "gpt-5",
+            "--base-url", chat_server.url, until="tokens",
         )  # fmt: skip
         assert code == 130
         assert "waiting for" not in shown[shown.index("0 steps") :], shown
@@ -162,7 +167,8 @@ class TestWhatIsSeen:
     ) -> None:
         chat_server.script = [Begun("I \x1b[31mthink so"), Done("600")]
         _, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--verbose", "--no-types", "--model", "gpt-5", "--base-url", chat_server.url,
+            "run", "Area?", "--on", library, "--verbose", "--no-types", "--model", "gpt-5",
+            "--base-url", chat_server.url,
             until="so", then=chat_server.released.set,
         )  # fmt: skip
         assert r"I \x1b[31mthink so" in shown
@@ -200,5 +206,7 @@ class TestAServerWithoutAModel:
 
     def test_with_a_model_the_variable_names_the_server(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Done("600")]
-        ran = codenav("run", "Area?", "--on", library, "--no-types", "--model", "m", env={"OPENAI_BASE_URL": chat_server.url})
+        ran = codenav(
+            "run", "Area?", "--on", library, "--no-types", "--model", "m", env={"OPENAI_BASE_URL": chat_server.url}
+        )
         assert (ran.code, ran.out) == (0, "600\n"), ran.err

@@ -151,7 +151,9 @@ def test_nothing_listens_at_the_base_url(library: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    ran = codenav("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", url, "--max-seconds", "20")
+    ran = codenav(
+        "run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", url, "--max-seconds", "20"
+    )
     expect_one_clear_line(ran, 4, url)
     assert status_of_last() == "error"
 

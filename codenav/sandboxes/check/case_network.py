@@ -153,3 +153,15 @@ def _descriptors(lab: Lab) -> None:
         lab.says(child + "print(subprocess.check_output([sys.executable, '-Sc', list_them]).decode())"),
         "4",
     )
+
+
+@case("N9", "sockets that no network namespace confines are refused, and the kernel's queues for requests")
+def _unconfined(lab: Lab) -> None:
+    for family in (17, 30, 31, 38, 40, 44):
+        for make in ("socket.socket", "socket.socketpair"):
+            lab.refused(f"{make}({family}, socket.SOCK_STREAM)", NO_SOCKET, setup=_SETUP)
+    # Numbers that are the same on every processor.
+    for number in (425, 426, 427):
+        call = f"r = libc.syscall({number}, 1, b'x' * 120, 0, 0)\nif r < 0: raise OSError(ctypes.get_errno(), '')"
+        setup = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)"
+        lab.refused(call, ("EPERM", "ENOSYS"), setup=setup)

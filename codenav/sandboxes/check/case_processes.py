@@ -11,7 +11,6 @@ from codenav.execution import Outcome
 from codenav.sandboxes.check.case import case
 from codenav.sandboxes.check.lab import SMALL, SPARE_PROCESSES, Lab, ensure, expect
 from codenav.sandboxes.check.victim import Victim
-from codenav.sandboxes.check.witness import processes_of
 
 GONE_SECONDS = 5.0
 """After the end of its owner nothing of a sandbox may be left for longer."""
@@ -30,9 +29,26 @@ SYSCALLS = {
     "init_module": ((175, 105), "0, 0, 0"),
     "kexec_load": ((246, 104), "0, 0, 0, 0"),
     "swapon": ((167, 224), "b'/tmp', 0"),
+    "io_uring_setup": ((425, 425), "1, b'x' * 120"),
+    "semget": ((64, 190), "0, 1, 0o1600"),
+    "vmsplice": ((278, 75), "1, 0, 0, 0"),
     "settimeofday": ((164, 170), "0, b'x' * 8"),
 }
 """Number on x86_64, number on aarch64; arguments."""
+
+OF_OTHERS = {
+    "prlimit64": ((302, 261), "1, 7, b'x' * 16, 0"),
+    "ioprio_set": ((251, 30), "1, 1, 3 << 13"),
+    "ioprio_set of a group": ((251, 30), "2, 0, 3 << 13"),
+    "sched_setattr": ((314, 274), "1, (48).to_bytes(4, 'little') + bytes(44), 0"),
+    "process_vm_readv": ((310, 270), "1, place(space), 1, place(space), 1, ctypes.c_long(0)"),
+    "pidfd_getfd": ((438, 438), "os.pidfd_open(1) if hasattr(os, 'pidfd_open') else -1, 0, 0"),
+    "kcmp": ((312, 272), "1, 1, 2, 0, 0"),
+    "move_pages": ((279, 239), "1, 0, 0, 0, 0, 0"),
+    "migrate_pages": ((256, 238), "1, 0, 0, 0"),
+    "an int of more than 32 bits": ((302, 261), "ctypes.c_long((1 << 32) + 1), 7, 0, 0"),
+}
+"""Numbers as above; arguments that name the supervisor."""
 
 
 @case("P1", "a fork storm ends at the limit")
@@ -232,10 +248,10 @@ def _kernel(lab: Lab) -> None:
     ensure(int(lab.says("import os\nprint(os.getuid())")) != 0, "the code runs as root")
 
 
-@case("P14", "the sandbox ends when its owner is killed")
+@case("P14", "the sandbox ends when its owner is killed, whatever that has forked")
 def _owner_killed(lab: Lab) -> None:
     with Victim(lab.spec, lab.box.info.backend) as victim:
-        ensure(processes_of(victim.namespace), "no process of the sandbox is seen")
+        ensure(victim.alive(), "nothing of the sandbox is seen")
         victim.process.send_signal(signal.SIGKILL)
         victim.process.wait()
         _gone(victim)
@@ -244,15 +260,50 @@ def _owner_killed(lab: Lab) -> None:
 @case("P15", "the sandbox ends when the connection to it is cut")
 def _cut(lab: Lab) -> None:
     with Victim(lab.spec, lab.box.info.backend) as victim:
-        ensure(processes_of(victim.namespace), "no process of the sandbox is seen")
+        ensure(victim.alive(), "nothing of the sandbox is seen")
         victim.cut()
         _gone(victim)
 
 
+@case("P16", "the supervisor is out of reach: its limits, priority, processors, memory and descriptors")
+def _supervisor(lab: Lab) -> None:
+    lab.says("kept = 'kept'")
+    for statement in (
+        "resource.prlimit(1, resource.RLIMIT_NOFILE, (3, 3))",
+        "resource.prlimit(1, resource.RLIMIT_CPU, (1, 1))",
+        "os.setpriority(os.PRIO_PROCESS, 1, 19)",
+        "os.setpriority(os.PRIO_PGRP, 0, 19)",
+        "os.setpriority(os.PRIO_USER, os.getuid(), 19)",
+        "os.sched_setaffinity(1, {min(os.sched_getaffinity(1))})",
+        "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
+        "os.sched_setparam(1, os.sched_param(0))",
+        "os.write(os.open('/proc/1/oom_score_adj', os.O_WRONLY), b'1000')",
+        "os.write(os.open('/proc/1/timerslack_ns', os.O_WRONLY), b'4000000000')",
+    ):
+        lab.refused(statement, ("EPERM", "EACCES"), setup="import os, resource")
+    lab.says(
+        _LIBC + "\nimport platform\ncolumn = 0 if platform.machine() == 'x86_64' else 1\n"
+        "space = ctypes.create_string_buffer(8)\n"
+        "def place(of): return ctypes.byref((ctypes.c_size_t * 2)(ctypes.addressof(of), 8))"
+    )
+    for numbers, arguments in OF_OTHERS.values():
+        call = f"r = libc.syscall({numbers}[column], {arguments})\nif r == -1: raise OSError(ctypes.get_errno(), '')"
+        lab.refused(call, ("EPERM", "ENOSYS"), setup="import os")
+    # What a process does with itself it may go on doing.
+    for statement in (
+        "resource.prlimit(0, resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))",
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        "os.setpriority(os.PRIO_PROCESS, 0, 1)",
+        "os.nice(1)",
+        "subprocess.run(['true'], preexec_fn=lambda: os.nice(1), check=True)",
+    ):
+        expect(statement, lab.attempt(statement, setup="import os, resource, subprocess"), "allowed")
+    lab.outcome("import os\nos._exit(1)", Outcome.CRASHED)
+    expect("the state", lab.says("kept"), "'kept'")
+
+
 def _gone(victim: Victim) -> None:
     until = time.monotonic() + GONE_SECONDS
-    alive = set(victim.seen)
-    while alive and time.monotonic() < until:
+    while (alive := victim.alive()) and time.monotonic() < until:
         time.sleep(0.05)
-        alive &= processes_of(victim.namespace)
-    expect("processes that are left", sorted(alive), [])
+    expect("what is left", alive, [])

@@ -50,7 +50,8 @@ def _other_memory(lab: Lab) -> None:
         import mmap, time
         held = []
         for _ in range(16):
-            one = mmap.mmap(-1, 64 << 20)
+            try: one = mmap.mmap(-1, 64 << 20)
+            except PermissionError: raise MemoryError('no shared memory without a name')
             for at in range(0, 64 << 20, 4096): one[at] = 1
             held.append(one)
         time.sleep(5)
@@ -276,3 +277,41 @@ def _no_core(lab: Lab) -> None:
     lab.says("import subprocess, sys\nsubprocess.call([sys.executable, '-c', 'import os; os.abort()'])\nNone")
     lab.outcome("import ctypes\nctypes.string_at(0)", Outcome.CRASHED)
     expect("files", (lab.files(), list(lab.box.artifacts())), ([], []))
+
+
+@case("R14", "what no limit counts is refused: semaphores, queues, pages in pipes, secret files")
+def _uncounted(lab: Lab) -> None:
+    lab.says(
+        "import ctypes, os, platform\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "column = 0 if platform.machine() == 'x86_64' else 1\nends = os.pipe()"
+    )
+    for numbers, arguments in (
+        ((64, 190), "0, 32000, 0o1600"),
+        ((68, 186), "0, 0o1600"),
+        ((447, 447), "0"),
+        ((278, 75), "ends[1], 0, 0, 0"),
+        ((250, 219), "0, -3, 0"),
+    ):
+        call = f"r = libc.syscall({numbers}[column], {arguments})\nif r < 0: raise OSError(ctypes.get_errno(), '')"
+        lab.refused(call, ("EPERM", "ENOSYS"))
+    for name in ("kernel/sem", "kernel/msgmni", "kernel/shmmax", "fs/mqueue/msg_max"):
+        lab.refused(f"open('/proc/sys/{name}', 'w')", ("EROFS", "EACCES", "EPERM", "ENOENT"))
+
+
+@case("R15", "what waits in sockets counts")
+def _sockets(lab: Lab) -> None:
+    flood = """
+    import resource, socket
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    held = []
+    while True:
+        ends = socket.socketpair()
+        for end in ends:
+            end.setblocking(False)
+            try:
+                while True: end.send(bytes(65536))
+            except BlockingIOError: pass
+        held += ends
+    """
+    _out_of_memory(lab, lab.run(flood))

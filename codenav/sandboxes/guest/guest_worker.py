@@ -21,6 +21,7 @@ from typing import Any
 import guest_describe
 import guest_digest
 import guest_displays
+import guest_filter
 import guest_fork
 import guest_linux
 import guest_outside
@@ -367,11 +368,7 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
         signal.signal(signum, signal.SIG_DFL)
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signum, signal.SIG_IGN)
-    limits = config["limits"]
-    guest_linux.limit(resource.RLIMIT_CORE, 0)
-    guest_linux.limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
-    guest_linux.limit(resource.RLIMIT_NPROC, limits["processes"])
-    guest_linux.limit(resource.RLIMIT_DATA, limits["data_bytes"])
+    guest_linux.bound(config["limits"])
     os.environ.clear()
     os.environ.update(config["env"])
     os.umask(0o022)
@@ -379,6 +376,8 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
         time.tzset()
     worker = Worker(control, late, config)
     worker._point_streams_at(os.dup(late))
+    if "filter" in config:
+        guest_filter.install(config["filter"])
     _set_up_imports(config)
     guest_linux.set_dumpable(True)
     guest_linux.be_killed_first()

@@ -24,7 +24,7 @@ from codenav.docker_engine import engine_says
 from codenav.errors import StorageFull, Unavailable, UsageError
 from codenav.interpreter import OLDEST
 from codenav.locks import locked
-from codenav.sandboxes.docker import IMPORTS_LABEL, SOURCES_LABEL
+from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL
 from codenav.sandboxes.images.code import CODE, Packed, record
 from codenav.sandboxes.images.containers import UID, NoPython, Probe, TaskFailed, Workshop, uploaded
 from codenav.sandboxes.images.inside import BUILD
