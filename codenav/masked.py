@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import IO, Self
 
 from codenav.episodes.masking import masker
+from codenav.errors import CodeNavError
 from codenav.execution import Execution, Held, SandboxInfo, Variable
 from codenav.protocols import Sandbox
 
@@ -17,23 +20,37 @@ class MaskedSandbox:
         self._sandbox = sandbox
         self._mask = masker(secrets)
 
+    @contextlib.contextmanager
+    def _masked_errors(self) -> Iterator[None]:
+        """What is raised may quote what came from inside."""
+        try:
+            yield
+        except CodeNavError as error:
+            error.args = tuple(self._mask(part) for part in error.args)
+            error.hint = str(self._mask(error.hint))
+            raise
+
     @property
     def info(self) -> SandboxInfo:
         """What the sandbox is."""
-        return self._sandbox.info
+        info = self._sandbox.info
+        return replace(info, notice=str(self._mask(info.notice)))
 
     def run(self, code: str, *, timeout: float | None = None) -> Execution:
         """Run one step. See `protocols.Sandbox.run`."""
-        return Execution.from_dict(self._mask(self._sandbox.run(code, timeout=timeout).to_dict()))
+        with self._masked_errors():
+            return Execution.from_dict(self._mask(self._sandbox.run(code, timeout=timeout).to_dict()))
 
     def variables(self) -> Mapping[str, Variable]:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
-        held = self._sandbox.variables()
-        return {name: Variable(**self._mask(item.to_dict())) for name, item in held.items()}
+        with self._masked_errors():
+            found = [Variable(**self._mask(item.to_dict())) for item in self._sandbox.variables().values()]
+        return {item.name: item for item in found}
 
     def digests(self, first: Sequence[str] = ()) -> Held:
         """Digests of what steps have bound. See `protocols.Sandbox.digests`."""
-        return Held.from_dict(self._mask(self._sandbox.digests(first).to_dict()))
+        with self._masked_errors():
+            return Held.from_dict(self._mask(self._sandbox.digests(first).to_dict()))
 
     def checkpoint(self) -> int:
         """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""
@@ -41,11 +58,13 @@ class MaskedSandbox:
 
     def restore(self, number: int) -> str:
         """Take up the variables of a checkpoint. See `protocols.Sandbox.restore`."""
-        return str(self._mask(self._sandbox.restore(number)))
+        with self._masked_errors():
+            return str(self._mask(self._sandbox.restore(number)))
 
     def artifacts(self) -> Sequence[str]:
         """The regular files of the work folder. See `protocols.Sandbox.artifacts`."""
-        return [str(self._mask(name)) for name in self._sandbox.artifacts()]
+        with self._masked_errors():
+            return [str(self._mask(name)) for name in self._sandbox.artifacts()]
 
     def read_file(self, name: str) -> bytes:
         """A file of the work folder, as it is. See `protocols.Sandbox.read_file`."""
