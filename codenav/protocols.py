@@ -147,12 +147,14 @@ class Sandbox(Protocol):
     def run(self, code: str, *, timeout: float | None = None) -> Execution:
         """Run one step; it ends within `timeout` + 1 seconds whatever runs inside.
 
-        `timeout` in seconds; None takes `Resources.step_seconds`. Two things come on top: after the step up
-        to `Resources.copy_seconds` for copying changed files out, and before it, where an earlier one ended the
-        sandbox, the new start (0.1 s as a rule, 31 s at most). A step that fails leaves the state from
-        before it or, where it ended by an exception, the state that it had reached.
+        `timeout` in seconds, over 0; None takes `Resources.step_seconds`. Three things come on top: after the step
+        up to `Resources.copy_seconds` for copying changed files out; before it, where an earlier one ended the
+        sandbox, the new start (0.1 s as a rule, 31 s at most); and where the state needs earlier steps to run again
+        (`notice` says so: `state rebuilt`), twice the time that all steps have taken and 15 s at most. A step that
+        fails leaves the state from before it or, where it ended by an exception, the state that it had reached.
 
         Raises:
+            UsageError: `timeout` is not a number over 0.
             SandboxUnavailable: the sandbox is closed, or could not be started again.
         """
         ...

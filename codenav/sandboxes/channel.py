@@ -41,6 +41,8 @@ class Channel:
         self._buffer = bytearray()
         self._lock = threading.Lock()
         self._owed = 0
+        self.patience = 0.0
+        """Seconds by which the other end may move a deadline, in all, by saying that earlier steps run again."""
 
     def send(self, message: Mapping[str, Any], blob: bytes = b"", *, deadline: float) -> None:
         """Send one frame; `deadline` on the clock of `time.monotonic`.
@@ -55,7 +57,7 @@ class Channel:
             write_all(self._sink, HEADER.pack(len(body), len(blob)) + body + blob, deadline)
 
     def receive(self, *, deadline: float) -> tuple[Mapping[str, Any], bytes]:
-        """The next frame.
+        """The next answer. While earlier steps run again for it, which a frame of its own says, the deadline moves.
 
         Raises:
             Malformed: it is over a limit or not a JSON object.
@@ -64,6 +66,9 @@ class Channel:
         while True:
             frame = self._complete()
             if frame is not None:
+                if frame[0].get("op") == "rebuilding":
+                    deadline += self._granted(frame[0].get("seconds"))
+                    continue
                 self._owed -= 1
                 return frame
             data = read(self._source, deadline)
@@ -73,6 +78,13 @@ class Channel:
         """Read and drop the answers that nobody waited for. Raises as `receive`."""
         while self._owed > 0:
             self.receive(deadline=deadline)
+
+    def _granted(self, asked: object) -> float:
+        if not isinstance(asked, (int, float)) or isinstance(asked, bool) or not 0 <= asked < 1e9:
+            raise Malformed("a time that is none")
+        granted = min(float(asked), self.patience)
+        self.patience -= granted
+        return granted
 
     def _complete(self) -> tuple[Mapping[str, Any], bytes] | None:
         if len(self._buffer) < HEADER.size:

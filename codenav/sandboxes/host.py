@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,8 @@ CODE_CHARACTERS = 2 << 20
 """Largest step."""
 VARIABLES_SECONDS = 10.0
 DIGESTS_SECONDS = 20.0
+REBUILD_SECONDS = 15.0
+"""For earlier steps to run again, beside twice the time that they took: what the supervisor may ask for, and some."""
 ABANDON_SECONDS = 1.0
 """How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
 that one before the sandbox is ended."""
@@ -44,6 +47,8 @@ class GuestSandbox:
         self._lock = threading.RLock()
         self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out)
         self._steps = self._checkpoints = 0
+        self._ran = 0.0
+        """Seconds of all steps."""
         self._closed = False
         self._notice = ""
         self._launched: Launched | None = None
@@ -69,6 +74,8 @@ class GuestSandbox:
     def run(self, code: str, *, timeout: float | None = None) -> Execution:
         """Run one step; see `codenav.protocols.Sandbox.run`."""
         seconds = self._spec.resources.step_seconds if timeout is None else timeout
+        if not 0 < seconds < math.inf:
+            raise UsageError("the timeout of a step has to be over 0 seconds", hint="None takes the default")
         with self._lock:
             channel = self._ready()
             if len(code) > CODE_CHARACTERS:
@@ -83,6 +90,7 @@ class GuestSandbox:
                 frame, blob = channel.receive(deadline=deadline)
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
+                self._ran += done.seconds
                 copied = self._folder.collect(channel, time.monotonic() + resources.copy_seconds)
             except (Malformed, Closed, TooLate) as error:
                 done = _broken(error, seconds)
@@ -243,6 +251,7 @@ class GuestSandbox:
             self._notice = _LOST
         if self._channel is None:
             raise SandboxUnavailable("the sandbox did not start again")
+        self._channel.patience = REBUILD_SECONDS + 2 * self._ran
         return self._channel
 
     def _start(self) -> SandboxInfo:

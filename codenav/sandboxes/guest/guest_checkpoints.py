@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
 
+from guest_frames import Message
 from guest_step import Twin
 
 MOST = 16
 """Kept at the same time. Each is a process."""
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
-class Done(NamedTuple):
+class Done:
     """A step that ended and left its traces in the state."""
 
-    number: int
-    code: str
-    seconds: float
-    whole: bool = True
-    """Whether it came to its own end: one that was interrupted would run on when it runs again."""
+    def __init__(self, number: int, code: str, seconds: float, reply: Message) -> None:
+        self.number, self.code, self.seconds = number, code, seconds
+        self.refusal = ""
+        """Why it must not run again; empty where it may."""
+        self.leaves = False
+        """Whether threads or processes went on when it was over."""
+        self.outcome = str(reply["outcome"])
+        self.values = values_of(reply)
+        """Its `changed`, by which a second run is compared with the first."""
+
+
+def values_of(reply: Message) -> dict[str, int]:
+    """Of each name that a step has changed, a short sum of its type and repr. Addresses differ in every process."""
+    return {str(name): hash((kind, _ADDRESS.sub("0x", text))) for name, kind, text in reply["changed"]}
 
 
 class Checkpoint:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import stat
 import sys
 import time
@@ -13,6 +12,8 @@ import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import TypeVar
+
+from guest_revived import replace_by_dead
 
 FORK_SECONDS = 2.0
 """A fork of 10 GB takes half a second."""
@@ -93,14 +94,13 @@ def cut_connections(spared: set[int]) -> None:
     """Put a dead socket in the place of each pipe and socket: their other ends must see the end of file when user
     code closes them, and a port must be free again, which a copy held by the twin would prevent. The numbers stay
     taken, so that an object of user code never meets the descriptor of another one."""
-    dead, peer = socket.socketpair()
-    peer.close()
+    cut = []
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
         try:
             mode = os.fstat(number).st_mode
         except OSError:
             continue
-        if number > 2 and number not in (dead.fileno(), *spared) and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-            os.dup2(dead.fileno(), number, os.get_inheritable(number))
-    dead.close()
+        if number > 2 and number not in spared and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            cut.append(number)
+    replace_by_dead(cut)

@@ -97,6 +97,14 @@ def _children(pid: int) -> list[int]:
     return found
 
 
+def tasks(pid: int) -> int:
+    """How many threads a process has."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
 def kill_all(spared: set[int]) -> None:
     """Kill every process inside but the spared ones, also those that fork while this runs.
 

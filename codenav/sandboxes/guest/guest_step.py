@@ -10,7 +10,7 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import guest_linux
@@ -108,16 +108,22 @@ class Worker:
 
 
 class Twin:
-    """The frozen copy of a worker. Its process id comes from the kernel, not from itself."""
+    """The frozen copy of a worker. Its process id comes from the kernel, not from itself.
 
-    def __init__(self, loop: Any) -> None:
-        self._loop = loop
+    The line on which it speaks passes through the worker, whose threads can write there too: what comes from a process
+    that was there before the request is not from the twin, and after the first word only that one is heard.
+    """
+
+    def __init__(self, loop: Any, present: Collection[int]) -> None:
+        self._loop, self._present = loop, frozenset(present)
         self._on_life: Callable[[Twin], None] | None = None
         self.line, self.theirs = socket.socketpair()
         self.line.setsockopt(socket.SOL_SOCKET, _SO_PASSCRED, 1)
         self.line.setblocking(False)
         self.pid: int | None = None
         self.gone = False
+        self.losses = ""
+        """What it said when it woke of things that a fork cannot keep: letters, of which it may have made up any."""
         self._made = time.monotonic()
 
     def coming(self) -> bool:
@@ -139,47 +145,63 @@ class Twin:
             on_life, self._on_life = self._on_life, None
             on_life(self)
 
-    def _hear(self) -> None:
+    def _hear(self) -> bytes:
+        """What it says; nothing where another one spoke."""
         try:
-            data, ancillary, _, _ = self.line.recvmsg(16, 64)
+            data, ancillary, _, _ = self.line.recvmsg(32, 64)
         except BlockingIOError:
-            return
+            return b""
         except OSError:
             self.gone = True
-            return
+            return b""
         if not data:
             self.gone = True
-            return
+        speaker = 0
         for level, kind, attached in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, _SCM_CREDENTIALS) and len(attached) >= _CREDENTIALS.size:
-                pid = _CREDENTIALS.unpack_from(attached)[0]
-                if pid > 1 and self.pid is None:
-                    self.pid = pid
-                    guest_linux.watch_end(pid)
+                speaker = _CREDENTIALS.unpack_from(attached)[0]
+        if self.pid is None and speaker > 1 and speaker not in self._present:
+            self.pid = speaker
+            guest_linux.watch_end(speaker)
+        return data if speaker == self.pid else b""
 
-    def await_word(self, seconds: float) -> bool:
-        """Whether it said something in time."""
+    def _await(self, heard: Callable[[], object], seconds: float) -> bool:
+        """Whether it is there and was heard in time."""
         poll = select.poll()
         poll.register(self.line, select.POLLIN)
-        if not poll.poll(int(seconds * 1000)):
-            return False
-        self.listen()
+        until = time.monotonic() + seconds
+        while not heard() and not self.gone:
+            left = until - time.monotonic()
+            if left <= 0 or not poll.poll(int(left * 1000) + 1):
+                return False
         return not self.gone
 
     def exists(self) -> bool:
         """Whether it was made and still is. Waits for one that is just being made."""
         if self.pid is None and not self.gone:
-            self.await_word(WAKE_SECONDS)
+            self._await(self._lives, WAKE_SECONDS)
         return self.pid is not None and not self.gone and self.pid not in guest_linux.reap()
+
+    def _lives(self) -> bool:
+        self.listen()
+        return self.pid is not None
 
     def wake(self) -> Worker | None:
         """Make it the worker; None where it does not answer."""
+        said = b""
+
+        def answers() -> bool:
+            nonlocal said
+            said = self._hear()
+            return said.startswith(b"w")
+
         try:
             self.line.send(b"g")
         except OSError:
             return None
-        if self.pid is None or not self.await_word(WAKE_SECONDS):
+        if self.pid is None or not self._await(answers, WAKE_SECONDS):
             return None
+        self.losses = said[1:].decode("ascii", "replace")
         return Worker(self.pid, self.line)
 
     def drop(self) -> None:

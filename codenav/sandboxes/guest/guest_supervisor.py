@@ -39,6 +39,7 @@ class Supervisor:
         self._next_check = 0.0
         self._folder = WorkFolder("")
         self._state: State | None = None
+        self._waker: list[int] = []
 
     @classmethod
     def of_standard_streams(cls) -> Supervisor:
@@ -63,6 +64,7 @@ class Supervisor:
         wake, waker = os.pipe()
         for end in (wake, waker):
             os.set_blocking(end, False)
+        self._waker = [waker]
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _on_child)
         self.watch(wake, lambda: _empty(wake))
@@ -111,7 +113,7 @@ class Supervisor:
 
     def private_descriptors(self) -> list[int]:
         """What a worker must not inherit."""
-        return [self._sink, *self._callbacks]
+        return [self._sink, *self._waker, *self._callbacks]
 
     def _next(self) -> Frame:
         while not self._inbox:
@@ -166,7 +168,7 @@ class Supervisor:
         elif op == "checkpoint":
             self._started().checkpoint(message["number"], message["timeout"])
         elif op == "restore":
-            self._started().restore(message["number"], message["timeout"])
+            self._started().restore(message["number"])
         elif op != "interrupt":
             self._answer_folder(op, message, blob)
 

@@ -27,6 +27,7 @@ import guest_exchange
 import guest_fork
 import guest_linux
 import guest_loop
+import guest_outside
 import guest_seal
 import guest_steps
 from guest_frames import Message, encode, write_all
@@ -138,6 +139,8 @@ class Worker:
         before = _usage()[0]
         shuffled = sys.modules.get("random")
         state = guest_describe.guarded(shuffled.getstate) if shuffled else None
+        own = {self.control.fileno(), self._late, descriptor, *others}
+        outside = guest_describe.guarded(lambda: guest_outside.Outside(own))
         twin = self._forker.fork()
         if not twin:
             os.close(descriptor)
@@ -145,18 +148,22 @@ class Worker:
                 # The process in the middle has done the same work again.
                 notes["fork_seconds"] = 2 * (_usage()[0] - before)
             return False
-        self._freeze(descriptor, others)
+        self._freeze(descriptor, others, outside)
         if shuffled and state is not None:
             guest_describe.guarded(lambda: shuffled.setstate(state))
         return True
 
-    def _freeze(self, descriptor: int, others: list[int]) -> None:
-        """Wait for the call to take over. The line to the supervisor takes the place of the worker's own."""
+    def _freeze(self, descriptor: int, others: list[int], outside: guest_outside.Outside | None) -> None:
+        """Wait for the call to take over; then put right what is shared with the process that ended, and say what.
+
+        The line to the supervisor takes the place of the worker's own.
+        """
         line = self.control
         os.dup2(descriptor, line.fileno(), inheritable=False)
         for spare in (descriptor, *others):
             os.close(spare)
-        guest_fork.cut_connections({line.fileno(), self._late})
+        spared = outside.spared if outside else set()
+        guest_fork.cut_connections({line.fileno(), self._late, *spared})
         guest_linux.be_killed_first(frozen=True)
         guest_linux.set_dumpable(False)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
@@ -167,7 +174,8 @@ class Worker:
         guest_linux.set_dumpable(True)
         guest_linux.be_killed_first()
         guest_linux.die_with_parent(signal.SIGKILL)
-        line.sendall(b"w")
+        kinds = guest_describe.guarded(lambda: outside.put_right(self.space)) if outside else None
+        line.sendall(b"w" + (kinds if isinstance(kinds, str) else "q").encode("ascii", "replace"))
         self._point_streams_at(os.dup(self._late))
 
     # Streams

@@ -1,0 +1,267 @@
+"""The process that holds the state, and which takes its place when a step ends it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import guest_linux
+import guest_worker
+from guest_checkpoints import MOST, Checkpoint, Checkpoints, Done
+from guest_frames import Message
+from guest_late import Late
+from guest_memory import Memory
+from guest_rerun import Rerun
+from guest_step import LOST, WAKE_SECONDS, Request, Twin, Worker
+from guest_told import losses, numbers
+
+HISTORY_BYTES = 32 << 20
+"""Source of earlier steps that is kept, to run them again where there is no snapshot."""
+VALUE_BYTES = 200
+"""What a name of a step's `changed` takes beside that."""
+
+
+class Keeper:
+    """Holds the worker, its snapshot, the checkpoints, and the steps that led to each."""
+
+    def __init__(self, loop: Any, config: Message) -> None:
+        self._loop, self._config = loop, config
+        limits = config["limits"]
+        self.late = Late(loop, limits["output_bytes"])
+        self.memory = Memory(config)
+        self.checkpoints = Checkpoints((limits["processes"] or 8 * MOST) // 8)
+        self.twin: Twin | None = None
+        """The snapshot."""
+        self._newest: Twin | None = None
+        self.since: list[Done] = []
+        """The steps after it."""
+        self.no_room = False
+        """Whether a snapshot was given up for want of memory."""
+        self._forget()
+        self._again: list[Done] = []
+        self._news: list[str] = []
+        self._running = 0
+        self.worker = self._spawn()
+
+    def _forget(self) -> None:
+        self.history: list[Done] = []
+        self._history_bytes, self._whole_history = 0, True
+
+    @property
+    def steps(self) -> list[Done] | None:
+        """What led to the state; None where that is no longer known."""
+        return list(self.history) if self._whole_history else None
+
+    @property
+    def to_tell(self) -> bool:
+        """Whether the worker is another one and `settle` was not called yet."""
+        return bool(self._news)
+
+    def keep(self, done: Done) -> None:
+        """A step has ended."""
+        self.since.append(done)
+        self._history_bytes += len(done.code) + VALUE_BYTES * len(done.values)
+        self.history.append(done)
+        if self._history_bytes > HISTORY_BYTES:
+            self.history, self._whole_history = [], False
+
+    def adopt(self, twin: Twin) -> None:
+        """A snapshot was made: the older one has served."""
+        if self.twin is not None:
+            self.memory.replaced(self.twin)
+            self.twin.drop()
+        self.twin, self.since = twin, []
+        self.no_room = False
+
+    def drop_snapshot(self) -> None:
+        """There is none from now on."""
+        if self.twin is not None:
+            self.twin.drop()
+        self.twin, self.since = None, []
+
+    def frozen(self) -> list[Twin]:
+        """Twins, the oldest first; the snapshot is the last."""
+        return [*self.checkpoints.twins(), *([self.twin] if self.twin is not None else [])]
+
+    def new_twin(self) -> Twin:
+        """A line for the copy that the next request is to leave behind."""
+        present = [self.worker.pid, *guest_linux.processes_inside()]
+        running = len(present) + guest_linux.tasks(self.worker.pid) - len(self.frozen())
+        if running > self._running and self.since:
+            self.since[-1].leaves = True
+        self._running = running
+        self._newest = Twin(self._loop, present)
+        return self._newest
+
+    def request(self, on_twin: Callable[[Twin], None]) -> Request:
+        """One to the worker; `on_twin` gets the copy that it leaves behind, where it is to do that."""
+        return Request(self._loop, self.worker, self.over_memory, on_twin)
+
+    def freeze(self, seconds: float) -> tuple[Request, Twin | None]:
+        """Ask the worker for a frozen copy of itself, for a checkpoint."""
+        made: list[Twin] = []
+        request = self.request(made.append)
+        request.go({"op": "checkpoint"}, [], self.new_twin(), seconds)
+        if request.outcome == "ok" and request.reply["op"] != "checkpoint":
+            request.outcome = "protocol_violation"
+        if made and request.outcome != "ok":
+            made.pop().drop()
+        return request, made[0] if made else None
+
+    # Another worker
+
+    def replace(self, why: str) -> None:
+        """Kill what is left of the worker and put another one in its place; `settle` says what became of the state."""
+        self.kill_worker()
+        because = why + "; " if why else ""
+        older, self.since = self.since, []
+        twin, self.twin = self.twin, None
+        worker = twin.wake() if twin is not None and twin.exists() else None
+        if twin is not None and worker is not None:
+            self.worker = worker
+            self._begin(because, older, "since the last snapshot", twin.losses)
+            return
+        if twin is not None:
+            twin.drop()
+        kept = self.checkpoints.newest_before(self.history) if self._whole_history else None
+        said = self.take_up(kept) if kept is not None else None
+        if kept is not None and said is not None:
+            older = self.history[len(kept.steps or ()) :]
+            self._begin(because, older, f"since checkpoint {kept.number}", said)
+            return
+        self.worker = self._spawn()
+        if not self._whole_history:
+            self._forget()
+            self._news = [f"state lost: {because}all variables are gone; run again what is needed"]
+        elif not self.history:
+            self._news = [f"state kept: {because}there were no variables yet"]
+        else:
+            self._begin(because, list(self.history), "", "")
+
+    def replace_after_violation(self, why: str) -> None:
+        """The same, where the channel of the sandbox was written to: what may have done it never runs again."""
+        for step in (*self.history, *self.since):
+            if step.leaves:
+                step.refusal = "it had left a thread or process behind when the channel of the sandbox was written to"
+        self.replace(why)
+
+    def undo_last(self) -> None:
+        """The worker is still busy with a step that claimed to be over: back to the state from before that step."""
+        for steps in (self.since, self.history):
+            if steps:
+                steps.pop()
+        self.replace_after_violation("the step before was still running although it had answered; it was undone")
+
+    def go_back(self, kept: Checkpoint) -> None:
+        """To the state of a checkpoint, which stays kept; `settle` says what became of it."""
+        self.kill_worker()
+        self.drop_snapshot()
+        self.history, self._whole_history = list(kept.steps or ()), kept.steps is not None
+        self._history_bytes = sum(len(step.code) for step in self.history)
+        said = self.take_up(kept)
+        if said is not None:
+            self._news = [f"state kept: the variables are those of checkpoint {kept.number}", *losses(said)]
+            return
+        self.worker = self._spawn()
+        if self._whole_history:
+            self._begin("", list(self.history), f"before checkpoint {kept.number}", "")
+        else:
+            self._forget()
+            self._news = ["state lost: all variables are gone; run again what is needed"]
+
+    def take_up(self, kept: Checkpoint) -> str | None:
+        """Wake the twin of a checkpoint, and let it leave another one behind. What it said; None where it did not."""
+        twin = kept.twin
+        if not kept.lives() or twin is None:
+            return None
+        worker = twin.wake()
+        if worker is None:
+            kept.freeze(None)
+            return None
+        self.worker, kept.twin = worker, None
+        request, kept.twin = self.freeze(WAKE_SECONDS)
+        if request.outcome != "ok":
+            self.kill_worker()
+            return None
+        return twin.losses
+
+    def kill_worker(self) -> None:
+        """And everything of the user's beside it; the frozen twins stay."""
+        twins = [twin for twin in self.frozen() if twin.exists()]
+        guest_linux.kill_all({twin.pid for twin in twins if twin.pid is not None})
+        if self._config.get("shared_memory"):
+            guest_linux.remove_shared_memory()
+        self.worker.close()
+
+    def _spawn(self) -> Worker:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid:
+            theirs.close()
+            return Worker(pid, ours)
+        try:
+            ours.close()
+            for descriptor in (*self._loop.private_descriptors(), *self.memory.descriptors):
+                if descriptor > 2:
+                    os.close(descriptor)
+            guest_worker.become_worker(theirs, self.late.writer, self._config)
+        finally:
+            os._exit(LOST)
+
+    # Steps that run again
+
+    def _begin(self, because: str, steps: Sequence[Done], since: str, said: str) -> None:
+        self._again = list(steps)
+        if not steps:
+            self._news = [f"state kept: {because}the variables are those from before this step", *losses(said)]
+            return
+        which = f"{len(steps)} earlier step(s) {since}" if since else f"all {len(steps)} earlier step(s)"
+        ran = numbers([step.number for step in steps])
+        self._news = [f"state rebuilt: {because}{which} run again: {ran}", *losses(said)]
+
+    def settle(self) -> str:
+        """Run again what the new worker lacks, in a time of its own; says what happened to the state."""
+        steps, self._again = self._again, []
+        if steps:
+            rerun = Rerun(self._loop, self, self._config["work"])
+            failed = rerun.run(steps)
+            if failed:
+                self._forget()
+                self.since = []
+                self.replace("")
+                self._again = []
+                self._news = [f"state lost: {failed}; all variables are gone"]
+            else:
+                self.since += steps
+                self._news += rerun.differences()
+        news, self._news = self._news, []
+        return "; ".join(news) + "." if news else ""
+
+    # Memory
+
+    def others(self) -> set[int]:
+        """Processes of user code beside the worker."""
+        known = {twin.pid for twin in self.frozen()}
+        return {pid for pid in guest_linux.processes_inside() if pid != self.worker.pid and pid not in known}
+
+    def begin_memory(self) -> None:
+        """What the kernel has killed until now is over."""
+        self.memory.begin(self.frozen())
+
+    def killed_of_user(self) -> bool:
+        """As `Memory.killed_of_user`."""
+        return self.memory.killed_of_user(self.frozen(), self._newest)
+
+    def over_memory(self) -> bool | None:
+        """As `Memory.over`. Near the limit the frozen copies go, the oldest first."""
+        frozen = self.frozen()
+        over = self.memory.over(frozen, self._newest)
+        if over is False and frozen and self.memory.full(frozen):
+            if not self.checkpoints.drop_oldest_twin():
+                frozen[-1].drop()
+                self.twin, self.since, self.no_room = None, list(self.history), True
+            # The kernel may have killed the same one.
+            self.begin_memory()
+        return over

@@ -1,0 +1,255 @@
+"""What a process holds outside its private memory, and its frozen twin shares: noted before the fork, put right after.
+
+A twin that wakes finds its files read on, its shared memory written to, its children killed. `Outside` notes what was
+there, and `put_right` brings back what can be; of the rest it returns the kinds, a letter each.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import guest_revived
+from guest_describe import guarded
+
+SHARED_BYTES = 1 << 20
+"""Of shared memory, copied before each fork: 0.1 ms."""
+_MAPPED = ("mmap", "_multiprocessing", "multiprocessing.heap")
+"""Where none of these modules is loaded, Python code has no memory that it shares."""
+_GPUS = (195, 226)
+"""Major numbers of NVIDIA's devices and of the kernel's direct rendering."""
+_SQLITE = b"SQLite format 3\0"
+_BESIDE = ("-journal", "-wal", "-shm")
+
+_fstat, _lseek = os.fstat, os.lseek
+
+
+class File(NamedTuple):
+    """An open file or folder, as it was."""
+
+    position: int
+    size: int
+    changed: int
+    links: int
+
+
+class Outside:
+    """What was there at the moment of a fork. Descriptors of the guest itself are its `own`."""
+
+    def __init__(self, own: Iterable[int]) -> None:
+        self.pid = os.getpid()
+        self._files: dict[int, File] = {}
+        self._connections: set[int] = set()
+        self._events: set[int] = set()
+        self._gpu = False
+        self._threads = len(sys._current_frames()) > 1
+        self._children = _children(several=self._threads)
+        self._shared: list[tuple[int, bytes]] = []
+        self._large = False
+        self._look(set(own))
+        if any(name in sys.modules for name in _MAPPED):
+            self._copy_shared()
+
+    @property
+    def spared(self) -> set[int]:
+        """Connections that the twin keeps open: a helper of `multiprocessing` takes the end of its own for the end
+        of the session, and removes the shared memory that has a name."""
+        return {helper for helper, _ in guest_revived.trackers()}
+
+    def _look(self, own: set[int]) -> None:
+        for name in os.listdir("/proc/self/fd"):
+            number = int(name)
+            if number <= 2 or number in own:
+                continue
+            try:
+                found = _fstat(number)
+                kind = stat.S_IFMT(found.st_mode)
+                if kind in (stat.S_IFREG, stat.S_IFDIR):
+                    position = _lseek(number, 0, os.SEEK_CUR)
+                    self._files[number] = File(position, found.st_size, found.st_mtime_ns, found.st_nlink)
+                elif kind in (stat.S_IFIFO, stat.S_IFSOCK):
+                    if not guest_revived.is_dead(found.st_ino):
+                        self._connections.add(number)
+                elif not kind:
+                    self._events.add(number)
+                elif kind == stat.S_IFCHR and os.major(found.st_rdev) in _GPUS:
+                    self._gpu = True
+            except OSError:
+                continue
+
+    def _copy_shared(self) -> None:
+        found = sorted(_shared_mappings(), key=lambda one: one[1] - one[0])
+        if not found:
+            return
+        left = SHARED_BYTES
+        memory = os.open("/proc/self/mem", os.O_RDONLY)
+        try:
+            for start, end in found:
+                left -= end - start
+                if left < 0:
+                    self._large = True
+                    return
+                try:
+                    self._shared.append((start, os.pread(memory, end - start, start)))
+                except OSError:
+                    continue
+        finally:
+            os.close(memory)
+
+    # In the twin, when it wakes
+
+    def put_right(self, space: dict[str, Any]) -> str:
+        """Bring back what can be; the kinds of what cannot, as letters of `guest_told.KINDS`."""
+        kinds: set[str] = set()
+        self._guard(kinds, lambda: self._close_databases(kinds, space))
+        for number in self._files:
+            self._guard(kinds, functools.partial(self._put_back, kinds, number))
+        self._guard(kinds, lambda: self._write_shared(kinds))
+        self._guard(kinds, lambda: self._revive(kinds, space))
+        return "".join(sorted(kinds))
+
+    @staticmethod
+    def _guard(kinds: set[str], work: Callable[[], None]) -> None:
+        """Hostile and odd objects must not keep a twin from waking."""
+        try:
+            work()
+        except BaseException:
+            kinds.add("q")
+
+    def _put_back(self, kinds: set[str], number: int) -> None:
+        try:
+            before, now = self._files[number], _fstat(number)
+        except OSError:
+            # It was a file of a database, which has closed it.
+            return
+        position = _lseek(number, 0, os.SEEK_CUR)
+        if position != before.position and _lseek(number, before.position, os.SEEK_SET) != before.position:
+            kinds.add("r")
+        if not stat.S_ISREG(now.st_mode):
+            return
+        if now.st_nlink == 0 and before.links:
+            kinds.add("u")
+        if now.st_size > before.size and position > before.size and _is_written(number):
+            # What a writer has buffered goes where it belongs, and no rest of longer text stays behind it.
+            os.ftruncate(number, before.size)
+            kinds.add("x")
+        elif (now.st_mtime_ns, now.st_size) != (before.changed, before.size):
+            kinds.add("f")
+
+    def _write_shared(self, kinds: set[str]) -> None:
+        if self._large:
+            kinds.add("m")
+        if not self._shared:
+            return
+        memory = os.open("/proc/self/mem", os.O_RDWR)
+        try:
+            for start, data in self._shared:
+                try:
+                    if os.pread(memory, len(data), start) != data:
+                        os.pwrite(memory, data, start)
+                except OSError:
+                    kinds.add("m")
+        finally:
+            os.close(memory)
+
+    def _close_databases(self, kinds: set[str], space: dict[str, Any]) -> None:
+        """SQLite does not survive a fork: what it has cached is not what the file holds by now, and its locks are gone.
+
+        Its files are taken away from it before it is closed: it must neither commit, nor roll back, nor remove what
+        the next one that opens the file needs for that.
+        """
+        if "_sqlite3" not in sys.modules:
+            return
+        found = guest_revived.connections(space)
+        paths = {path + end for _, path in found for end in ("", *_BESIDE)}
+        taken = []
+        for number in self._files:
+            path, deleted = os.readlink(f"/proc/self/fd/{number}"), " (deleted)"
+            path = path[: -len(deleted)] if path.endswith(deleted) else path
+            if (
+                path in paths
+                or path.endswith(_BESIDE)
+                or guarded(functools.partial(os.pread, number, 16, 0)) == _SQLITE
+            ):
+                taken.append(number)
+        guest_revived.replace_by_dead(taken)
+        for number in taken:
+            del self._files[number]
+        for connection, _ in found:
+            guarded(connection.close)
+        if taken or found:
+            kinds.add("b")
+
+    def _revive(self, kinds: set[str], space: dict[str, Any]) -> None:
+        helpers = guest_revived.trackers()
+        revived = guest_revived.Revived(self.pid, self._children, self._threads, space)
+        connections = self._connections - revived.descriptors - {number for number, _ in helpers}
+        children = self._children if self._children is None else set(self._children) - {pid for _, pid in helpers}
+        guest_revived.forget_trackers()
+        for kind, there in (
+            ("t", self._threads),
+            ("c", children is None or children),
+            ("n", connections),
+            ("k", self._events - revived.descriptors),
+            ("e", revived.broken),
+            ("g", self._gpu),
+        ):
+            if there:
+                kinds.add(kind)
+
+
+def _children(*, several: bool) -> dict[int, int | None] | None:
+    """Children of user code, and how they ended, as `Popen.returncode`. None where the kernel does not tell of any."""
+    found: dict[int, int | None] = {}
+    tasks = os.listdir("/proc/self/task") if several else [str(os.getpid())]
+    for task in tasks:
+        try:
+            listed = os.open(f"/proc/self/task/{task}/children", os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            pids = os.read(listed, 1 << 16).split()
+        finally:
+            os.close(listed)
+        for pid in pids:
+            found[int(pid)] = _ended(int(pid))
+    return found
+
+
+def _ended(pid: int) -> int | None:
+    try:
+        end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except OSError:
+        return None
+    if end is None:
+        return None
+    return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+
+
+def _shared_mappings() -> list[tuple[int, int]]:
+    """Memory that is written to for other processes too. SQLite's, of a database in WAL mode, is its own affair."""
+    with open("/proc/self/maps", "rb") as file:
+        data = file.read()
+    found = []
+    if b" rw-s " in data:
+        for line in data.splitlines():
+            where, rights, _, _, _, *path = line.split(None, 5)
+            name = path[0] if path else b""
+            device = name.startswith(b"/dev/") and not name.startswith((b"/dev/shm/", b"/dev/zero"))
+            if rights == b"rw-s" and not device and not name.endswith(b"-shm"):
+                start, _, end = where.partition(b"-")
+                found.append((int(start, 16), int(end, 16)))
+    return found
+
+
+def _is_written(number: int) -> bool:
+    """Whether a descriptor is open for writing."""
+    with open(f"/proc/self/fdinfo/{number}", "rb") as file:
+        for line in file:
+            if line.startswith(b"flags:"):
+                return bool(int(line.split()[1], 8) & os.O_ACCMODE)
+    return False

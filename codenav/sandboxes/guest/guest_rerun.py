@@ -1,0 +1,102 @@
+"""Earlier steps that run again: within a time of their own, and with what is different from the first time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import guest_linux
+from guest_checkpoints import Done, values_of
+from guest_told import few, numbers
+
+if TYPE_CHECKING:
+    from guest_keeper import Keeper
+
+SPARE_SECONDS = 5.0
+"""Beside twice the time that the steps took before, for a machine that is busier now."""
+END_SECONDS = 2.0
+"""For the end of a step that does not come to its end by then, and another worker."""
+MOST_FILES = 5000
+"""Of the work folder, that are looked at before and after."""
+
+
+class Rerun:
+    """Runs steps again, and compares."""
+
+    def __init__(self, loop: Any, keeper: Keeper, folder: str) -> None:
+        self._loop, self._keeper, self._folder = loop, keeper, folder
+        self._values: list[str] = []
+        self._outcomes: list[int] = []
+        self._files: list[str] = []
+
+    def run(self, steps: list[Done]) -> str:
+        """Why it did not work; empty where it did. The host is told how long it may take."""
+        for step in steps:
+            if step.refusal:
+                return f"step {step.number} cannot run again, because {step.refusal}"
+        seconds = SPARE_SECONDS + 2 * sum(step.seconds for step in steps)
+        self._loop.send({"op": "rebuilding", "seconds": seconds + END_SECONDS})
+        before, until = dict(_stamps(self._folder)), time.monotonic() + seconds
+        for step in steps:
+            if not self._step(step, until):
+                return f"step {step.number} did not run again"
+        self._files = sorted(name for name, stamp in _stamps(self._folder) if before.get(name) != stamp)
+        return ""
+
+    def _step(self, step: Done, until: float) -> bool:
+        keeper = self._keeper
+        request, pipes = keeper.request(keeper.adopt), keeper.late.new_pipes([])
+        asked = {"op": "run", "number": step.number, "code": step.code}
+        request.go(asked, pipes, None, max(until - time.monotonic(), 0.05), deaf=True)
+        for pipe in pipes:
+            keeper.late.forget(pipe)
+        if request.outcome != "ok" or request.interrupted or request.reply["op"] != "result":
+            return False
+        values = values_of(request.reply)
+        differing = {name for name in {*values, *step.values} if values.get(name) != step.values.get(name)}
+        self._values = [name for name in self._values if name not in values] + sorted(differing)
+        if request.reply["outcome"] != step.outcome:
+            self._outcomes.append(step.number)
+        step.values, step.outcome = values, str(request.reply["outcome"])
+        return True
+
+    def differences(self) -> list[str]:
+        """Sentences: what is not as it was, and what is there once more."""
+        found = []
+        if self._values:
+            found.append(f"{few(self._values)} {'differs' if len(self._values) == 1 else 'differ'} from before")
+        if self._outcomes:
+            found.append(f"{numbers(self._outcomes)} ended differently from before")
+        if self._files:
+            found.append(f"that has changed files again: {few(self._files)}")
+        threads, processes = guest_linux.tasks(self._keeper.worker.pid) > 1, self._keeper.others()
+        started = [name for name, there in (("threads", threads), ("child processes", processes)) if there]
+        if started:
+            found.append(f"{' and '.join(started)} of these steps were started again")
+        return found
+
+
+def _stamps(folder: str) -> Iterator[tuple[str, tuple[int, int, int]]]:
+    """Of regular files below a folder, following no link."""
+    seen, folders = 0, [""]
+    while folders:
+        below = folders.pop()
+        try:
+            entries = list(os.scandir(os.path.join(folder, below)))
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            if seen > MOST_FILES:
+                return
+            name = os.path.join(below, entry.name)
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(name)
+                elif entry.is_file(follow_symlinks=False):
+                    found = entry.stat(follow_symlinks=False)
+                    yield name, (found.st_mtime_ns, found.st_size, found.st_ino)
+            except OSError:
+                continue
