@@ -22,7 +22,7 @@ from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
 from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
 from codenav.sandboxes.launch import GUEST, GUEST_ENVIRONMENT, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
 from codenav.sandboxes.owners import OwnedFolder
-from codenav.sandboxes.seccomp import program, supported
+from codenav.sandboxes.seccomp import programs, supported
 from codenav.sandboxes.spec import environment, folder_sizes, import_folders
 
 OLDEST = (0, 8)
@@ -171,16 +171,10 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         staged, prelude = stage([Bind(str(GUEST), INSIDE_GUEST), *killed, *binds.binds()])
         prelude = [*(group.entering() if group else []), *prelude]
         quota = group is not None and group.limits_processors
-        flags = [*_file_system(spec, work, staged, binds.masks()), *_isolation(spec.network)]
+        flags = [*_file_system(spec, work, staged, binds.masks(), counted=group is not None), *_isolation(spec.network)]
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
-        machine = platform.machine()
-        if supported(machine):
-            fixed = spec.resources.cpus < processors and not quota
-            descriptor = _memory_file(program(machine, fixed_processors=fixed, mapped_memory_only=group is None))
-            files.append((descriptor, ""))
-            flags += ["--seccomp", str(descriptor)]
         for name, value in GUEST_ENVIRONMENT.items():
             flags += ["--setenv", name, value]
         guest = [str(spec.python.executable), *GUEST_FLAGS, f"{INSIDE_GUEST}/guest_main.py"]
@@ -203,10 +197,16 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=spec.resources.processes),
         "snapshots": spec.snapshots,
+        "kernel": {"sockets": spec.network != "host", "rest": group is None},
     }
+    notice = f"there is no filter of system calls for {platform.machine()}"
+    if supported(platform.machine()):
+        fixed = spec.resources.cpus < processors and not quota
+        config |= {"filter": programs(fixed_processors=fixed, counted=group is not None), "filtered": True}
+        notice = ""
     if group is not None:
         config["killed"] = INSIDE_KILLED
-    return LaunchedProcess(process, errors, config, owned, killed=group.killed if group else None)
+    return LaunchedProcess(process, errors, config, owned, notice=notice, killed=group.killed if group else None)
 
 
 def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgroup | None]:
@@ -223,9 +223,17 @@ def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgro
     return owned, group
 
 
-def _file_system(spec: SandboxSpec, work: str, staged: Sequence[Bind], masks: Sequence[tuple[str, bool]]) -> list[str]:
-    """A read-only system, private /tmp and work folder, then what is bound; later flags cover earlier ones."""
+def _file_system(
+    spec: SandboxSpec, work: str, staged: Sequence[Bind], masks: Sequence[tuple[str, bool]], *, counted: bool
+) -> list[str]:
+    """A read-only system, private /tmp and work folder, then what is bound; later flags cover earlier ones.
+
+    Where no control group has `counted` it, memory of /dev/zero that is shared and no longer mapped is nobody's:
+    /dev/full, which cannot be mapped, reads the same.
+    """
     flags = ["--ro-bind", "/usr", "/usr", *_system_links(), "--proc", "/proc", "--dev", "/dev"]
+    # bwrap covers it by itself, but not where the settings of an own namespace may be written.
+    flags += ["--ro-bind", "/proc/sys", "/proc/sys", *([] if counted else ["--dev-bind", "/dev/full", "/dev/zero"])]
     for name in (*_ETC, *(_ETC_NETWORK if spec.network == "host" else ())):
         flags += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     in_work, scratch = folder_sizes(spec.resources)

@@ -28,6 +28,7 @@ from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
 from codenav.sandboxes.mounts import within
 from codenav.sandboxes.owners import KIND_LABEL, labels
 from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.seccomp import programs
 from codenav.sandboxes.spec import import_folders
 from codenav.sandboxes.sweeper import sweep_engine
 from codenav.text import neutral
@@ -136,6 +137,9 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
         "limits": limits_of(spec.resources, processes=None),
         "snapshots": spec.snapshots,
         "shared_memory": _engine(spec) in _without_sysctls,
+        "kernel": {"sockets": True, "rest": False},
+        "filter": programs(fixed_processors=False, counted=True),
+        "filtered": False,
         **({"killed": hello.killed} if hello.killed else {}),
     }
     return LaunchedContainer(client, id, stream, config, spec.image, notice)

@@ -266,6 +266,7 @@ class GuestSandbox:
             if frame.get("op") != "ready":
                 raise Malformed(text_of(frame, "why", 4000))
             version = text_of(frame, "version", 40)
+            unfiltered = text_of(frame, "unfiltered", 200) if "unfiltered" in frame else ""
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
             reason = launched.reason() or str(error).strip(" ;") or "it does not answer"
@@ -278,7 +279,9 @@ class GuestSandbox:
         work: Any = launched.config["work"]
         isolated = self._backend != "process"
         network = self._spec.network
-        return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, launched.notice)
+        notices = [launched.notice, f"no filter of system calls: {unfiltered}" if unfiltered else ""]
+        notice = "; ".join(filter(None, notices))
+        return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, notice)
 
     def _abandon(self, channel: Channel) -> None:
         """The caller was interrupted: end the step, drop its answer; the state stays where that works."""

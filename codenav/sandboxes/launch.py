@@ -36,6 +36,11 @@ GUEST_FLAGS = ("-s", "-S", "-B")
 GUEST_ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 """Sets of strings list their members in the same order in an episode and in its replay."""
 
+DESCRIPTORS = 4096
+"""Most that a process inside may have open: what the kernel holds for each is bounded by their number alone."""
+SIGNALS = 4096
+"""Most that may wait for the user of a sandbox, timers included."""
+
 _lock = threading.Lock()
 _threads: dict[int, ThreadPoolExecutor] = {}
 
@@ -264,6 +269,8 @@ def limits_of(resources: Resources, *, processes: int | None) -> dict[str, objec
         "data_bytes": max(min(memory // 16 * 15, memory - 40 * MIB), memory // 4 * 3),
         "file_bytes": resources.file_bytes,
         "processes": processes,
+        "descriptors": DESCRIPTORS,
+        "signals": SIGNALS,
         "output_bytes": resources.output_bytes,
         "display_bytes": resources.display_bytes,
     }

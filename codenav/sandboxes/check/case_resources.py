@@ -50,7 +50,8 @@ def _other_memory(lab: Lab) -> None:
         import mmap, time
         held = []
         for _ in range(16):
-            one = mmap.mmap(-1, 64 << 20)
+            try: one = mmap.mmap(-1, 64 << 20)
+            except PermissionError: raise MemoryError('no shared memory without a name')
             for at in range(0, 64 << 20, 4096): one[at] = 1
             held.append(one)
         time.sleep(5)

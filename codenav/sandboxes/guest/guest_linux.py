@@ -16,6 +16,8 @@ _INODE_BYTES = 1024
 """Of the kernel's memory, for each file of a tmpfs however small (Linux 5.10: 720 the inode, 192 its name)."""
 BUSY_ROUNDS, GONE_SECONDS = 100, 5.0
 """Of killing without a pause, so that no process forks faster than it is found; for what is killed to be gone."""
+USUAL_DESCRIPTORS = 1024
+"""The kernel's own default; select(2) takes no more."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -63,6 +65,19 @@ def limit(which: int, value: int | None) -> None:
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
     resource.setrlimit(which, (value, value))
+
+
+def bound_descriptors(most: int) -> None:
+    """How many a process may have open, and have under way to others; without asking as many as is usual."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    hard = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(USUAL_DESCRIPTORS, hard), hard))
+
+
+def all_descriptors() -> None:
+    """Allow this process as many as it may have."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def default_signals() -> None:

@@ -8,6 +8,7 @@ import time
 
 import guest_linux
 from guest_frames import Message
+from guest_kernel import Kernel
 from guest_step import Twin
 
 ENDING_SECONDS = 0.2
@@ -24,6 +25,7 @@ class Memory:
         self.over_limit = f"over the limit of {self._limit >> 20} MiB"
         """For a message."""
         self._folders: list[str] = config["counted"]
+        self._kernel = Kernel(**config.get("kernel", {"sockets": False, "rest": False}))
         self.descriptors: list[int] = []
         """What a worker must not inherit."""
         if config.get("killed"):
@@ -73,12 +75,18 @@ class Memory:
         if self.descriptors and self._lost_one(frozen):
             return True
         pids = guest_linux.processes_inside()
-        if guest_linux.resident_sum(pids, self._folders) <= self._limit:
+        kernel = self._kernel.held(pids, self._limit)
+        if kernel > self._limit:
+            return True
+        if guest_linux.resident_sum(pids, self._folders) + self._kernel.tables(pids) + kernel <= self._limit:
             return None
         if newest is not None and newest.coming():
             # It cannot be told from user code yet.
             return None
-        return self._sum(frozen, pids)[0] > self._limit
+        if self._sum(frozen, pids)[0] + kernel > self._limit:
+            return True
+        # Buffers grow faster than pages.
+        return None if kernel > self._limit // LITTLE else False
 
     def _lost_one(self, frozen: list[Twin]) -> bool:
         """Whether the kernel has killed more than frozen copies. One that it kills takes a while to end."""
@@ -94,12 +102,15 @@ class Memory:
 
         Not for little: a copy of a small state makes no room for code that is about to go over its limit anyway.
         """
-        held, beside = self._sum(frozen, guest_linux.processes_inside())
-        return held + beside > self._limit and beside > self._limit // LITTLE
+        pids = guest_linux.processes_inside()
+        held, beside = self._sum(frozen, pids)
+        return held + beside + self._kernel.held(pids, self._limit) > self._limit and beside > self._limit // LITTLE
 
     def _sum(self, frozen: list[Twin], pids: list[int]) -> tuple[int, int]:
         known = [twin.pid for twin in frozen if twin.pid is not None]
-        return guest_linux.memory([pid for pid in pids if pid not in known], known, self._folders)
+        others = [pid for pid in pids if pid not in known]
+        held, beside = guest_linux.memory(others, known, self._folders)
+        return held + self._kernel.tables(others), beside + self._kernel.tables(known)
 
     def _count_kills(self) -> int:
         return guest_linux.killed_for_memory(self.descriptors[0]) if self.descriptors else 0

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
+import guest_filter
 import guest_linux
 from guest_folder import Refused, WorkFolder
 from guest_frames import Frame, Frames, Message, Violation, encode, write_all
@@ -54,6 +55,8 @@ class Supervisor:
     def serve(self) -> None:
         """Never returns: the host's end of file ends it, and everything inside with it."""
         guest_linux.set_dumpable(False)
+        # More than user code has: what is under way to other processes counts for the user against this.
+        guest_linux.all_descriptors()
         guest_linux.adopt_orphans()
         guest_linux.default_signals()
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -174,6 +177,12 @@ class Supervisor:
 
     def _start(self, config: Message) -> None:
         self._config = config
+        why = guest_filter.trouble(config["filter"]) if "filter" in config else ""
+        if why and config["filtered"]:
+            self.send({"op": "failed", "why": f"no filter of system calls: {why}"})
+            return
+        if why:
+            del config["filter"]
         self._folder = WorkFolder(config["work"])
         self._state = State(self, config)
         trouble = self._state.trouble()
@@ -181,7 +190,7 @@ class Supervisor:
             self.send({"op": "failed", "why": trouble})
             return
         version = ".".join(str(part) for part in sys.version_info[:3])
-        self.send({"op": "ready", "version": version})
+        self.send({"op": "ready", "version": version, "unfiltered": why})
 
     def _started(self) -> State:
         if self._state is None:

@@ -24,6 +24,7 @@ import guest_describe
 import guest_digest
 import guest_displays
 import guest_exchange
+import guest_filter
 import guest_fork
 import guest_linux
 import guest_loop
@@ -365,6 +366,8 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     guest_linux.limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
     guest_linux.limit(resource.RLIMIT_NPROC, limits["processes"])
     guest_linux.limit(resource.RLIMIT_DATA, limits["data_bytes"])
+    guest_linux.bound_descriptors(limits["descriptors"])
+    guest_linux.limit(resource.RLIMIT_SIGPENDING, limits["signals"])
     os.environ.clear()
     os.environ.update(config["env"])
     os.umask(0o022)
@@ -372,6 +375,8 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
         time.tzset()
     worker = Worker(control, late, config)
     worker._point_streams_at(os.dup(late))
+    if "filter" in config:
+        guest_filter.install(config["filter"])
     _set_up_imports(config)
     guest_linux.set_dumpable(True)
     guest_linux.be_killed_first()

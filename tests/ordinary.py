@@ -1,0 +1,108 @@
+"""Runs Python as an ordinary user whom the tests make: a user id of its own, an empty home, no rights.
+
+    done = as_ordinary_user(["-m", "codenav", "sandbox", "check", "bubblewrap"], groups=True)
+
+A checkout, an environment and an interpreter may be closed to others: in a private mount namespace they are bound
+where everybody may look. With `groups` the user has control groups handed down, as systemd does for a session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from codenav.sandboxes import cgroups
+
+UID = 64_321
+"""Of nobody else; files and processes of the user are found by it."""
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = "/mnt/library"
+PYTHON = f"/mnt/python/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def as_ordinary_user(
+    arguments: Sequence[str],
+    *,
+    groups: bool = False,
+    docker_host: str = "",
+    env: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+) -> subprocess.CompletedProcess[str]:
+    """The end of `python ARGUMENTS`; needs root. An engine at `docker_host` is one that the user may talk to."""
+    variables = {
+        "PYTHONPATH": f"{LIBRARY}:/mnt/packages",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": "/mnt/python/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": "/mnt/home",
+        "TMPDIR": "/mnt/tmp",
+        **(env or {}),
+    }
+    lines = [
+        "mount -t tmpfs -o mode=755 none /mnt",
+        f"mkdir /mnt/library /mnt/packages /mnt/python && install -d -m 700 -o {UID} -g {UID} /mnt/home /mnt/tmp",
+        f"mount --bind {shlex.quote(str(ROOT))} /mnt/library",
+        f"mount --bind {shlex.quote(sysconfig.get_path('purelib'))} /mnt/packages",
+        f"mount --bind {shlex.quote(sys.base_prefix)} /mnt/python",
+    ]
+    if docker_host:
+        socket = shlex.quote(docker_host.removeprefix("unix://"))
+        lines.append(f"touch /mnt/engine && mount --bind {socket} /mnt/engine && chown {UID} /mnt/engine")
+        variables["DOCKER_HOST"] = "unix:///mnt/engine"
+    with _handed_down() if groups else contextlib.nullcontext([]) as folders:
+        lines += [f"echo $$ > {shlex.quote(str(folder))}/cgroup.procs" for folder in folders]
+        drop = f"setpriv --reuid={UID} --regid={UID} --clear-groups"
+        lines.append(f"cd / && exec {drop} {shlex.join([PYTHON, *arguments])}")
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join(lines)]
+        return subprocess.run(command, capture_output=True, text=True, cwd="/", env=variables, timeout=timeout)
+
+
+@contextlib.contextmanager
+def _handed_down() -> Iterator[list[Path]]:
+    """Control groups that belong to the user; those that a process enters."""
+    place = cgroups.find()
+    if place is None:
+        raise RuntimeError("root cannot make control groups here")
+    made = list(dict.fromkeys(place.groups(f"tests-{secrets.token_hex(6)}").values()))
+    entered = []
+    try:
+        for folder in made:
+            folder.mkdir()
+            inner = folder
+            if place.unified is not None:
+                # Version 2: what hands controllers down holds no process itself.
+                given = (folder / "cgroup.controllers").read_text().split()
+                (folder / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in given))
+                inner = folder / "shell"
+                inner.mkdir()
+            entered.append(inner)
+            for path in {folder, inner}:
+                for name in (path, path / "cgroup.procs", path / "cgroup.subtree_control"):
+                    if name.exists():
+                        os.chown(name, UID, UID)
+        yield entered
+    finally:
+        for folder in made:
+            # What its sandboxes have left, too: that is for the tests to find before.
+            cgroups.remove_groups(folder.glob(f"{cgroups.PREFIX}*"))
+            for inner in (folder / "shell", folder):
+                _remove(inner)
+
+
+def _remove(folder: Path) -> None:
+    until = time.monotonic() + 5.0
+    while folder.exists():
+        try:
+            folder.rmdir()
+        except OSError:
+            # A process of it is still ending.
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
