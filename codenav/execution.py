@@ -134,6 +134,43 @@ class Display:
         return {"mime": self.mime, "data": base64.b64encode(self.data).decode("ascii")}
 
 
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A file or folder in the work folder of a sandbox."""
+
+    name: str
+    """Relative to the work folder."""
+    kind: str
+    """`file`, `folder`, `link` or `other`."""
+    size: int = 0
+    """Bytes; 0 of what is no file."""
+    modified: float = 0.0
+    """Seconds since the epoch, by the code's clock, which the code may set."""
+    executable: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "size": self.size,
+            "modified": self.modified,
+            "executable": self.executable,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What came of copying files or folders into a sandbox or out of it."""
+
+    files: Sequence[str] = ()
+    """Their names where they are now: in the sandbox, or paths of this side."""
+    left: Sequence[str] = ()
+    """Lines on what was not copied, and why."""
+    run_by: Mapping[str, str] = field(default_factory=dict)
+    """Of `files` that came out, what tools run by themselves, and which tools."""
+
+
 @dataclass(frozen=True)
 class Execution:
     """The result of one step in a sandbox."""
@@ -152,7 +189,8 @@ class Execution:
     displays: Sequence[Display] = ()
     seconds: float = 0.0
     notice: str = ""
-    """What happened to the state: begins with `state kept`, `state rebuilt` or `state lost`; else empty."""
+    """What happened to the state: begins with `state kept`, `state rebuilt` or `state lost`. Then what of
+    `files` tools run by themselves. Mostly empty."""
     files: Sequence[str] = ()
     """Files of the work folder that the step wrote, relative; they lie in the host's work folder."""
 

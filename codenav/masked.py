@@ -10,7 +10,7 @@ from typing import IO, Self
 from codenav.episodes.masking import masker
 from codenav.errors import CodeNavError
 from codenav.execution import Execution, Held, SandboxInfo, Variable
-from codenav.protocols import Sandbox
+from codenav.protocols import Sandbox, SandboxFiles
 
 
 class MaskedSandbox:
@@ -35,6 +35,11 @@ class MaskedSandbox:
         """What the sandbox is."""
         info = self._sandbox.info
         return replace(info, notice=str(self._mask(info.notice)))
+
+    @property
+    def files(self) -> SandboxFiles:
+        """The files of its work folder; secrets in their names are masked. See `protocols.SandboxFiles`."""
+        return self._sandbox.files.shown_as(lambda name: str(self._mask(name)))
 
     def run(self, code: str, *, timeout: float | None = None) -> Execution:
         """Run one step. See `protocols.Sandbox.run`."""

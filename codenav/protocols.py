@@ -10,7 +10,7 @@ from typing import IO, Protocol, Self
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
 from codenav.events import Event
-from codenav.execution import CheckReport, Execution, Held, SandboxInfo, Variable, Verdict
+from codenav.execution import CheckReport, Copied, Execution, FileEntry, Held, SandboxInfo, Variable, Verdict
 from codenav.messages import Completion, Message
 
 
@@ -136,12 +136,114 @@ class Store(Protocol):
         ...
 
 
+class SandboxFiles(Protocol):
+    """The files of a sandbox's work folder, as the code sees them. Names are relative to it, with `/` between folders.
+
+    Each call raises SandboxUnavailable where the sandbox is closed, could not be started again, or could not answer.
+    """
+
+    def list(self, folder: str = "", *, recursive: bool = False) -> Sequence[FileEntry]:
+        """What is in a folder, by name; `recursive` also what is below, without what lies in `__pycache__`.
+
+        Raises:
+            NotFound: there is no such folder.
+        """
+        ...
+
+    def stat(self, name: str) -> FileEntry:
+        """Kind, size, time and whether it is executable; a link is not followed.
+
+        Raises:
+            NotFound: nothing has that name.
+        """
+        ...
+
+    def exists(self, name: str) -> bool:
+        """Whether something has that name."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """A file. `read_into` takes no memory.
+
+        Raises:
+            NotFound: no regular file has that name.
+        """
+        ...
+
+    def read_into(self, name: str, file: IO[bytes]) -> None:
+        """A file, piece by piece. What was written before an error stays."""
+        ...
+
+    def write(self, name: str, data: bytes | str, *, executable: bool | None = None) -> None:
+        """Write a file, with the folders above it; text as UTF-8. `executable` None leaves that as it is.
+
+        Raises:
+            UsageError: the name leads out of the work folder, or the file does not fit.
+        """
+        ...
+
+    def write_from(self, name: str, file: IO[bytes], *, executable: bool | None = None) -> None:
+        """The same piece by piece, from where a file stands to its end; it can be sought."""
+        ...
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder, with those above it; one that is there stays.
+
+        Raises:
+            UsageError: something else has the name, or it leads out of the work folder.
+        """
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it. On the host's side nothing is removed.
+
+        Raises:
+            NotFound: nothing has that name.
+            UsageError: it is the work folder itself, or cannot be removed.
+        """
+        ...
+
+    def upload(self, path: str | Path, name: str = "") -> Copied:
+        """Copy a file or folder of this side in, as `name`; into it where that is a folder, the work folder by default.
+
+        Links below a folder, repositories (`.git` and the like) and `__pycache__` stay out; who may execute a file
+        comes along.
+
+        Raises:
+            NotFound: there is no such file, or it cannot be read.
+            UsageError: it does not fit.
+        """
+        ...
+
+    def download(self, name: str, path: str | Path) -> Copied:
+        """Copy a file or folder of the sandbox out, as `path`; into it where that is a folder.
+
+        Of the work folder itself (empty `name`) what is in it goes there. No link is followed, a file is replaced
+        when it has come whole, and `Copied.run_by` says what tools of yours run by themselves.
+
+        Raises:
+            NotFound: nothing has that name, or it is no file or folder.
+            UsageError: it cannot be written there.
+            StorageFull: there is no room.
+        """
+        ...
+
+    def shown_as(self, shown: Callable[[str], str]) -> SandboxFiles:
+        """The same, whose names that come out are changed: secrets in them are masked."""
+        ...
+
+
 class Sandbox(Protocol):
     """Runs Python steps statefully and contains them."""
 
     @property
     def info(self) -> SandboxInfo:
         """What this sandbox is."""
+        ...
+
+    @property
+    def files(self) -> SandboxFiles:
+        """The files of its work folder."""
         ...
 
     def run(self, code: str, *, timeout: float | None = None) -> Execution:

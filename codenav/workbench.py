@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -153,15 +154,16 @@ def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Obj
             f"the work folder {work_dir} holds codenav's own files, in {target.parent.parent}",
             hint="name a folder below it with --work-dir, or another CODENAV_HOME",
         )
-    names = WorkFolder(work_dir, resources, copy_out=False).files()
-    for name in names:
-        try:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            objects.add(work_dir / name, target / name)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StorageFull(f"no room to keep a copy of the work folder in {target}") from error
-            raise UsageError(f"cannot read {work_dir / name}: {error.strerror}") from error
+    with contextlib.closing(WorkFolder(work_dir, resources, copy_out=False)) as folder:
+        names = folder.files()
+        for name in names:
+            try:
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                objects.add(folder.open_file(name), target / name)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise StorageFull(f"no room to keep a copy of the work folder in {target}") from error
+                raise UsageError(f"cannot read {work_dir / name}: {error.strerror}") from error
     return target if names else None
 
 

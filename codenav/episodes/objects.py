@@ -11,6 +11,7 @@ import filecmp
 import hashlib
 import os
 from pathlib import Path
+from typing import IO
 
 _PIECE = 1 << 20
 _FRESH = ".new-"
@@ -22,23 +23,27 @@ class Objects:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def add(self, source: Path, target: Path) -> None:
+    def add(self, source: Path | IO[bytes], target: Path) -> None:
         """Make `target`, with the content of the file `source`, as a read-only link to the shared file of that content.
 
+        Who may execute the source may execute the link: such files are shared among themselves.
         Where the file system has no hard links, or no more of this file, `target` is a file of its own.
 
         Raises:
             OSError: the source is no regular file that can be read, or there is no room.
         """
         digest = hashlib.sha256()
-        reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(reading, "rb") as file, open(target, "xb") as copy:
+        if isinstance(source, Path):
+            reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            source = os.fdopen(reading, "rb")
+        with source as file, open(target, "xb") as copy:
+            executable = os.fstat(file.fileno()).st_mode & 0o100
             while piece := file.read(_PIECE):
                 digest.update(piece)
                 copy.write(piece)
-        os.chmod(target, 0o400)
+        os.chmod(target, 0o400 | executable)
         with contextlib.suppress(OSError):
-            self._share(target, self.folder / digest.hexdigest())
+            self._share(target, self.folder / (digest.hexdigest() + ("-x" if executable else "")))
 
     def _share(self, target: Path, shared: Path) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any, Self
 
 from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, Held, SandboxInfo, Variable
+from codenav.execution import Execution, FileEntry, Held, SandboxInfo, Variable
 from codenav.named import places
 from codenav.named.wire import Gone, Torn, Wire, error_from_dict, peer_user
+from codenav.sandboxes.files import Files
 
 STATUS_SECONDS = 3.0
 """For a host process to say how it is."""
@@ -75,13 +76,18 @@ class NamedSandbox:
         answer, _ = self._ask({"op": "artifacts"})
         return list(answer["files"])
 
+    @property
+    def files(self) -> Files:
+        """The files of its work folder. See `protocols.SandboxFiles`."""
+        return Files(self)
+
     def read_file(self, name: str) -> bytes:
         """A file of the work folder. See `protocols.Sandbox.read_file`."""
         return self._ask({"op": "read_file", "name": name})[1]
 
     def write_file(self, name: str, data: bytes) -> None:
         """Put a file into the work folder. See `protocols.Sandbox.write_file`."""
-        self._ask({"op": "write_file", "name": name}, data)
+        self.files.write(name, data)
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
         """A file of the work folder. See `protocols.Sandbox.read_file_into`."""
@@ -89,7 +95,28 @@ class NamedSandbox:
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
         """Put a file into the work folder. See `protocols.Sandbox.write_file_from`."""
-        self._ask({"op": "write_file", "name": name}, file)
+        self.put_file(name, file, executable=None)
+
+    def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
+        """See `protocols.SandboxFiles.write_from`."""
+        self._ask({"op": "write_file", "name": name, "executable": executable}, file)
+
+    def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
+        """See `protocols.SandboxFiles.list`."""
+        answer, _ = self._ask({"op": "list_files", "folder": folder, "recursive": recursive})
+        return [FileEntry(**item) for item in answer["entries"]]
+
+    def stat_file(self, name: str) -> FileEntry:
+        """See `protocols.SandboxFiles.stat`."""
+        return FileEntry(**self._ask({"op": "stat_file", "name": name})[0]["entry"])
+
+    def remove_file(self, name: str) -> None:
+        """See `protocols.SandboxFiles.remove`."""
+        self._ask({"op": "remove_file", "name": name})
+
+    def make_folder(self, name: str) -> None:
+        """See `protocols.SandboxFiles.make_folder`."""
+        self._ask({"op": "make_folder", "name": name})
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the step that `run` waits for; callable from a signal's handler.

@@ -227,7 +227,16 @@ class Host:
                 case "read_file":
                     box.read_file_into(message["name"], file)
                 case "write_file":
-                    box.write_file_from(message["name"], file)
+                    box.files.write_from(message["name"], file, executable=message["executable"])
+                case "list_files":
+                    entries = box.files.list(message["folder"], recursive=message["recursive"])
+                    answer["entries"] = [entry.to_dict() for entry in entries]
+                case "stat_file":
+                    answer["entry"] = box.files.stat(message["name"]).to_dict()
+                case "remove_file":
+                    box.files.remove(message["name"])
+                case "make_folder":
+                    box.files.make_folder(message["name"])
                 case other:
                     raise SandboxUnavailable(f"this sandbox was started by a codenav that has no {other!r}")
 

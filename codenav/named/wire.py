@@ -19,7 +19,7 @@ from codenav import errors
 from codenav.errors import CodeNavError
 from codenav.execution import Mount, Resources, SandboxSpec
 from codenav.interpreter import Interpreter
-from codenav.sandboxes.workfolder import left_in
+from codenav.sandboxes.guest_files import left_in
 
 HEADER = struct.Struct(">IQ")
 MOST_JSON = 64 << 20

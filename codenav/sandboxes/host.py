@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import threading
 import time
@@ -13,9 +12,21 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, ExecutionError, Held, Outcome, Resources, SandboxInfo, SandboxSpec, Variable
+from codenav.execution import (
+    Execution,
+    ExecutionError,
+    FileEntry,
+    Held,
+    Outcome,
+    Resources,
+    SandboxInfo,
+    SandboxSpec,
+    Variable,
+)
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
+from codenav.sandboxes.files import Files
+from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
 from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
 from codenav.sandboxes.workfolder import CopiedOut, WorkFolder
@@ -36,7 +47,9 @@ ABANDON_SECONDS = 1.0
 """How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
 that one before the sandbox is ended."""
 
-_LOST = "state lost: the sandbox had to be started again; all variables are gone."
+_LOST = (
+    "state lost: the sandbox had to be started again; all variables are gone, and files that had not been copied out."
+)
 
 
 class GuestSandbox:
@@ -45,7 +58,8 @@ class GuestSandbox:
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
         self._backend, self._spec, self._launch = backend, spec, launch
         self._lock = threading.RLock()
-        self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out)
+        self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out, mounts=spec.mounts)
+        self._inside = GuestFiles(spec.resources)
         self._steps = self._checkpoints = 0
         self._ran = 0.0
         """Seconds of all steps."""
@@ -53,9 +67,15 @@ class GuestSandbox:
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
-        self._info = self._start()
+        try:
+            self._info = self._start()
+        except BaseException:
+            self._folder.close()
+            raise
         self.after_close: Callable[[], None] | None = None
         """Called once, when it is closed."""
+        self.uncopied: Sequence[str] = ()
+        """After `close`: lines on files that could not be copied out, and are gone."""
 
     def __enter__(self) -> GuestSandbox:
         return self
@@ -150,29 +170,53 @@ class GuestSandbox:
 
         return self._ask(f"go back to checkpoint {number}", seconds, ask)
 
+    @property
+    def files(self) -> Files:
+        """The files of its work folder; see `codenav.protocols.SandboxFiles`."""
+        return Files(self)
+
     def artifacts(self) -> Sequence[str]:
         """The regular files of the work folder inside; see `codenav.protocols.Sandbox.artifacts`."""
-        return self._ask("list its files", self._spec.resources.copy_seconds, self._folder.names)
+        return [entry.name for entry in self.list_files("", recursive=True) if entry.kind == "file"]
 
     def read_file(self, name: str) -> bytes:
         """A file of the work folder inside; see `codenav.protocols.Sandbox.read_file`."""
-        file = io.BytesIO()
-        self.read_file_into(name, file)
-        return file.getvalue()
+        return self.files.read(name)
 
     def write_file(self, name: str, data: bytes) -> None:
         """Put a file into the work folder inside; see `codenav.protocols.Sandbox.write_file`."""
-        self.write_file_from(name, io.BytesIO(data))
+        self.files.write(name, data)
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
         """The same without holding it; see `codenav.protocols.Sandbox.read_file_into`."""
-        seconds = self._spec.resources.copy_seconds
-        self._ask(f"read {name}", seconds, lambda *where: self._folder.read(name, file, *where))
+        self._ask_files(f"read {name}", lambda *where: self._inside.read_into(name, file, *where))
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
         """The same without holding it; see `codenav.protocols.Sandbox.write_file_from`."""
-        seconds = self._spec.resources.copy_seconds
-        self._ask(f"write {name}", seconds, lambda *where: self._folder.write(name, file, *where))
+        self.put_file(name, file, executable=None)
+
+    def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
+        """See `codenav.protocols.SandboxFiles.write_from`."""
+        self._ask_files(f"write {name}", lambda *where: self._inside.write_from(name, file, executable, *where))
+
+    def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
+        """See `codenav.protocols.SandboxFiles.list`."""
+        return self._ask_files("list its files", lambda *where: self._inside.list(folder, recursive, *where))
+
+    def stat_file(self, name: str) -> FileEntry:
+        """See `codenav.protocols.SandboxFiles.stat`."""
+        return self._ask_files(f"look at {name}", lambda *where: self._inside.stat(name, *where))
+
+    def remove_file(self, name: str) -> None:
+        """See `codenav.protocols.SandboxFiles.remove`."""
+        self._ask_files(f"remove {name}", lambda *where: self._inside.remove(name, *where))
+
+    def make_folder(self, name: str) -> None:
+        """See `codenav.protocols.SandboxFiles.make_folder`."""
+        self._ask_files(f"make {name}", lambda *where: self._inside.make_folder(name, *where))
+
+    def _ask_files(self, what: str, ask: Callable[[Channel, float], T]) -> T:
+        return self._ask(what, self._spec.resources.copy_seconds, ask)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step; see `codenav.protocols.Sandbox.interrupt`."""
@@ -185,7 +229,9 @@ class GuestSandbox:
         """End every process inside; safe to call twice."""
         with self._lock:
             self._closed = True
+            self._collect_last()
             self._stop()
+            self._folder.close()
             callback, self.after_close = self.after_close, None
         if callback is not None:
             callback()
@@ -198,10 +244,10 @@ class GuestSandbox:
             SandboxUnavailable: the sandbox has ended.
         """
         with self._lock:
-            folder = WorkFolder(work_dir, self._spec.resources, copy_out=copy_out)
-            files = folder.files()
             if self._channel is None:
                 raise SandboxUnavailable("the sandbox has ended")
+            folder = WorkFolder(work_dir, self._spec.resources, copy_out=copy_out, mounts=self._spec.mounts)
+            files = folder.files()
             deadline = time.monotonic() + START_SECONDS
             try:
                 folder.fill(self._channel, files, deadline)
@@ -210,6 +256,7 @@ class GuestSandbox:
             except (Malformed, Closed, TooLate) as error:
                 self._stop(patience=0.0)
                 raise SandboxUnavailable("the sandbox has ended") from error
+            self._folder.close()
             self._folder, self._spec = folder, replace(self._spec, work_dir=work_dir, copy_out=copy_out)
 
     def _ask(self, what: str, seconds: float, ask: Callable[[Channel, float], T]) -> T:
@@ -298,6 +345,14 @@ class GuestSandbox:
                 self._stop(patience=0.0)
                 return
 
+    def _collect_last(self) -> None:
+        """What did not come out at the last try is tried once more."""
+        if self._channel is not None and self._folder.left:
+            with contextlib.suppress(Malformed, Closed, TooLate):
+                deadline = time.monotonic() + self._spec.resources.copy_seconds
+                self._channel.settle(deadline=deadline)
+                self.uncopied = self._folder.collect(self._channel, deadline, silent=True).refused
+
     def _stop(self, *, patience: float = 1.0) -> None:
         launched, self._launched, self._channel = self._launched, None, None
         if launched is not None:
@@ -306,7 +361,8 @@ class GuestSandbox:
 
 def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
     told = "".join(f"[not copied out] {line}\n" for line in copied.refused)
-    joined = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
+    state = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
+    joined = " ".join(filter(None, (state, copied.notice)))
     return replace(done, notice=joined, files=copied.written, stderr=done.stderr + told)
 
 

@@ -10,9 +10,11 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
 
 from codenav.owners import Owner
 from codenav.sandboxes.cgroups import remove_groups
+from codenav.sandboxes.filenames import is_part
 
 OWNER_LABEL = "codenav.owner"
 """Of everything made in an engine: the text of an `Owner`."""
@@ -20,6 +22,7 @@ KIND_LABEL = "codenav.kind"
 """`sandbox` or `image`."""
 
 _MARK = ".owner"
+_PARTS = "part "
 
 
 def labels(kind: str) -> dict[str, str]:
@@ -31,7 +34,8 @@ def labels(kind: str) -> dict[str, str]:
 class OwnedFolder:
     """A temporary folder with a file beside it, written before and removed after it.
 
-    That mark names the owner in its first line, and in further ones control groups that go with the folder.
+    That mark names the owner in its first line, and in further ones what goes with the folder: control groups, and
+    files that were being written elsewhere.
     """
 
     path: Path
@@ -61,12 +65,24 @@ class OwnedFolder:
     @property
     def groups(self) -> list[Path]:
         """The control groups that were noted."""
-        return [Path(line) for line in self._lines()[1:]]
+        return [Path(line) for line in self._lines()[1:] if line.startswith("/")]
 
     def note(self, groups: Iterable[Path]) -> None:
         """Remember control groups that are going to be made."""
         with self._mark.open("a", encoding="utf-8") as file:
             file.writelines(f"\n{group}" for group in groups)
+
+    def note_parts(self, folder: Path, name: str) -> None:
+        """Remember that files below a folder have this name, unlike any other, while they are written."""
+        with self._mark.open("a", encoding="utf-8") as file:
+            file.write(f"\n{_PARTS}{name} {quote(os.fsencode(folder))}")
+
+    def parts(self) -> Iterator[Path]:
+        """The files that were noted and are there. To be asked when the owner has ended."""
+        for line in self._lines()[1:]:
+            name, _, folder = line.removeprefix(_PARTS).partition(" ")
+            if line.startswith(_PARTS) and is_part(name):
+                yield from _named(name, os.fsdecode(unquote_to_bytes(folder)))
 
     def remove(self) -> bool:
         """Remove it with all that goes with it, also what its user made unreadable; whether all is gone."""
@@ -117,6 +133,19 @@ def _ours(place: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
+def _named(name: str, folder: str) -> Iterator[Path]:
+    """Files of that name, at any depth; links are not followed."""
+    folders = [folder]
+    while folders:
+        at = folders.pop()
+        with contextlib.suppress(OSError), os.scandir(at) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name == name:
+                    yield Path(entry.path)
 
 
 def _open_up(path: Path) -> None:

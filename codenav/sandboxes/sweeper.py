@@ -30,7 +30,7 @@ class Leftover:
     """Something whose owner has ended."""
 
     kind: str
-    """`container`, `control group` or `folder`; other parts add kinds of their own."""
+    """`container`, `control group`, `file` or `folder`; other parts add kinds of their own."""
     name: str
     owner: Owner | None
     """None where it died before it could say who it was."""
@@ -49,8 +49,10 @@ def local_leftovers() -> list[Leftover]:
         owner = folder.owner
         if owner.ended() if owner else _forgotten(folder):
             groups = [group for group in folder.groups if group.exists()]
+            part = next(folder.parts(), None)
             kind, name = ("control group", groups[0]) if groups else ("folder", folder.path)
-            found.append(Leftover(kind, str(name), owner, folder.remove))
+            kind, name = ("file", part) if part else (kind, name)
+            found.append(Leftover(kind, str(name), owner, functools.partial(_remove_folder, folder)))
     place = find()
     noted = {group for folder in owned_folders() for group in folder.groups}
     for group in empty_groups(place) if place is not None else ():
@@ -94,6 +96,13 @@ def sweep_engine(client: Any) -> None:
     with contextlib.suppress(Unavailable):
         for leftover in engine_leftovers(client):
             leftover.remove()
+
+
+def _remove_folder(folder: OwnedFolder) -> bool:
+    for part in folder.parts():
+        with contextlib.suppress(OSError):
+            part.unlink()
+    return folder.remove()
 
 
 def _remove(client: Any, id: str) -> bool:

@@ -14,10 +14,11 @@ import pytest
 from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources, SandboxSpec
 from codenav.sandboxes.channel import Channel, Closed
+from codenav.sandboxes.filenames import checked_name
 from codenav.sandboxes.host import GuestSandbox
 from codenav.sandboxes.launch import LaunchedProcess, launch
 from codenav.sandboxes.replies import Malformed, execution_of
-from codenav.sandboxes.workfolder import WorkFolder, checked_name
+from codenav.sandboxes.workfolder import WorkFolder
 from codenav.text import neutral
 
 HOSTILE = Path(__file__).with_name("hostile_guest.py")

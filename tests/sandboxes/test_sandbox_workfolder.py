@@ -11,7 +11,7 @@ import pytest
 
 from codenav.errors import UsageError
 from codenav.execution import MIB, Outcome, Resources
-from codenav.sandboxes.workfolder import Unwanted, checked_name
+from codenav.sandboxes.filenames import Unwanted, checked_name
 
 
 def test_files_go_in_and_changed_ones_come_out(fresh, tmp_path):
@@ -172,7 +172,7 @@ def test_names_that_are_not_plain_are_refused(name):
 
 def test_a_name_that_the_file_system_cannot_hold_is_refused():
     script = """
-    from codenav.sandboxes.workfolder import Unwanted, checked_name
+    from codenav.sandboxes.filenames import Unwanted, checked_name
     try:
         print(checked_name("a/\\u4e2d"))
     except Unwanted as reason:

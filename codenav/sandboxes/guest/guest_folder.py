@@ -5,17 +5,29 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
-from typing import Tuple
+from collections.abc import Callable, Iterator
+from typing import Any, Tuple
+
+from guest_frames import Message
 
 CHUNK = 1 << 20
 SKIPPED = frozenset({"__pycache__"})
 MOST_FILES = 100_000
-"""Looked at in one scan; further ones are not copied out."""
-LIST_CHARACTERS = 2 << 20
-"""Of the names in one answer."""
+"""Looked at in one scan."""
+SCAN_SECONDS = 2.0
+MOST_FOLDERS = 100
+"""Above a file."""
+PAGE_ITEMS = 1000
+PAGE_CHARACTERS = 2 << 20
+"""Of the names in one answer; each may take six in JSON."""
+MOST_TOLD = 20
 
 Stamp = Tuple[int, int, int]
+Item = Tuple[str, os.stat_result]
+Answer = Tuple[Message, bytes]
+
+_LISTED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_OF_REPOSITORY = frozenset({"config", "objects", "refs", "commondir"})
 
 
 class Refused(Exception):
@@ -28,9 +40,27 @@ class WorkFolder:
     def __init__(self, path: str) -> None:
         self._path = path
         self._known: dict[str, Stamp] = {}
+        self._seen: dict[str, Stamp] = {}
+        self._changed: list[list[Any]] = []
+        self._listing: list[list[Any]] = []
+        self._refused: dict[tuple[str, str], None] = {}
+        self._answers: dict[str, Callable[[Message, bytes], Answer]] = {
+            "put": self._put, "filled": self._filled, "changes": self._changes, "get": self._get, "list": self._list,
+            "stat": self._stat, "remove": self._remove, "make": self._make,
+        }  # fmt: skip
 
-    def put(self, name: str, data: bytes, first: bool) -> None:
-        """Append to a file, or begin it; it need not go back to the host. Raises OSError, Refused."""
+    def answer(self, message: Message, blob: bytes) -> Answer:
+        """What the host asks of the folder. Raises OSError, Refused."""
+        known = self._answers.get(message["op"])
+        if known is None:
+            raise Refused("unknown request")
+        return known(message, blob)
+
+    # In
+
+    def _put(self, message: Message, blob: bytes) -> Answer:
+        """Append to a file, or begin it; it need not go back to the host."""
+        name, first, executable = message["name"], message["first"], message["executable"]
         flags = os.O_WRONLY | os.O_CREAT | (0 if first else os.O_APPEND)
         descriptor = self._open(name, flags, make=True)
         try:
@@ -38,92 +68,207 @@ class WorkFolder:
                 raise Refused("not a regular file")
             if first:
                 os.ftruncate(descriptor, 0)
-            view = memoryview(data)
+                if executable is not None:
+                    os.fchmod(descriptor, 0o755 if executable else 0o644)
+            view = memoryview(blob)
             while view:
                 view = view[os.write(descriptor, view) :]
             self._known[name] = _stamp(os.fstat(descriptor))
         finally:
             os.close(descriptor)
+        return {"op": "done"}, b""
 
-    def names(self) -> list[str]:
-        """The regular files that are there, in order, as many as fit into an answer."""
-        found, size = [], 0
-        for name in sorted(name for name, _, _ in self._scan([])):
-            size += 2 * len(name) + 8
-            if size > LIST_CHARACTERS:
-                break
-            found.append(name)
-        return found
+    def _filled(self, message: Message, blob: bytes) -> Answer:
+        return {"op": "done"}, b""
 
-    def remember(self) -> None:
-        """What is there now came from the host and need not go back."""
-        self._known = {name: stamp for name, _, stamp in self._scan([])}
+    # Out
 
-    def changes(self, unfinished: list[str]) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
-        """Regular files that are new or changed, with their size; and what was refused, with the reason.
+    def _changes(self, message: Message, blob: bytes) -> Answer:
+        """Regular files that are new or changed, the smallest first, a page of them; what is refused, with the reason.
 
-        A file stays in the list until its last piece was read, and comes again where that was `unfinished`.
+        A file stays among them until the host has `settled` it.
         """
-        for name in unfinished:
-            self._known.pop(name, None)
+        self._settle(message["settled"])
         refused: list[tuple[str, str]] = []
-        found = [(name, size) for name, size, stamp in self._scan(refused) if self._known.get(name) != stamp]
-        return found, refused
+        more = 0
+        if message["from"] == 0:
+            refused = self._look(frozenset(message["left"]))
+            more = max(0, len(refused) - MOST_TOLD)
+        page = _page(self._changed, message["from"])
+        found = {"op": "changes", "files": page, "total": len(self._changed)}
+        return {**found, "refused": refused[:MOST_TOLD], "more": more}, b""
 
-    def read(self, name: str, offset: int, copied: bool) -> tuple[bytes, bool]:
-        """A piece of a file, and whether it is the last; whether with that the host has it. Raises OSError, Refused."""
-        descriptor = self._open(name, os.O_RDONLY)
+    def _look(self, left: frozenset[str]) -> list[tuple[str, str]]:
+        """Scan for what changed; what is refused since this scan, and each time where it did not come to its end."""
+        refused: list[tuple[str, str]] = []
+        troubles: list[tuple[str, str]] = []
+        changed, self._seen = [], {}
+        for name, info in self._scan("", left=left, refused=refused, troubles=troubles):
+            if stat.S_ISREG(info.st_mode):
+                stamp = _stamp(info)
+                if self._known.get(name) != stamp:
+                    self._seen[name] = stamp
+                    changed.append([name, info.st_size])
+            elif not stat.S_ISDIR(info.st_mode):
+                refused.append((name, "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a regular file"))
+        self._changed = sorted(changed, key=lambda item: item[1])
+        fresh = [item for item in refused if item not in self._refused]
+        self._refused = dict.fromkeys(refused)
+        return troubles + fresh
+
+    def _settle(self, names: list[str]) -> None:
+        for name in names:
+            stamp = self._seen.pop(name, None)
+            if stamp is not None:
+                self._known[name] = stamp
+
+    def _get(self, message: Message, blob: bytes) -> Answer:
+        """A piece of a file, and whether it is the last."""
+        self._settle(message["settled"])
+        offset = message["offset"]
+        descriptor = self._open(message["name"], os.O_RDONLY)
         try:
-            before = os.fstat(descriptor)
-            if not stat.S_ISREG(before.st_mode):
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
                 raise Refused("not a regular file")
             data = os.pread(descriptor, CHUNK, offset)
-            last = offset + len(data) >= before.st_size or not data
-            if last and copied:
-                self._known[name] = _stamp(before)
-            return data, last
         finally:
             os.close(descriptor)
+        last = offset + len(data) >= info.st_size or not data
+        return {"op": "data", "last": last, "executable": bool(info.st_mode & stat.S_IXUSR)}, data
+
+    # What the host's user does
+
+    def _list(self, message: Message, blob: bytes) -> Answer:
+        """What is in a folder, or below it, a page of it."""
+        if message["from"] == 0:
+            troubles: list[tuple[str, str]] = []
+            os.close(self._open_folder(message["folder"]))
+            found = list(self._scan(message["folder"], deep=message["deep"], troubles=troubles))
+            if any(why == _TOO_MANY for _, why in troubles):
+                raise Refused("there are too many files in it")
+            self._listing = sorted(_entry(name, info) for name, info in found)
+        return {"op": "list", "entries": _page(self._listing, message["from"]), "total": len(self._listing)}, b""
+
+    def _stat(self, message: Message, blob: bytes) -> Answer:
+        above, _, last = message["name"].rpartition("/")
+        folder = self._open_folder(above)
+        try:
+            info = os.stat(last or ".", dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
+        return {"op": "stat", "entries": [_entry(message["name"], info)]}, b""
+
+    def _make(self, message: Message, blob: bytes) -> Answer:
+        os.close(self._open_folder(message["name"], make=True))
+        return {"op": "done"}, b""
+
+    def _remove(self, message: Message, blob: bytes) -> Answer:
+        """A file, or a folder with all that is in it."""
+        folders = [message["name"]]
+        if not stat.S_ISDIR(self._stat(message, b"")[0]["entries"][0][-1]):
+            self._unlink(folders.pop(), os.unlink)
+        for folder in folders:
+            troubles: list[tuple[str, str]] = []
+            for name, info in self._scan(folder, deep=False, troubles=troubles):
+                if stat.S_ISDIR(info.st_mode):
+                    folders.append(name)
+                else:
+                    self._unlink(name, os.unlink)
+            if troubles:
+                raise Refused(f"{troubles[0][0]}: {troubles[0][1]}")
+        for folder in reversed(folders):
+            self._unlink(folder, os.rmdir)
+        return {"op": "done"}, b""
+
+    def _unlink(self, name: str, remove: Callable[..., None]) -> None:
+        above, _, last = name.rpartition("/")
+        folder = self._open_folder(above)
+        try:
+            remove(last, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    # Below
 
     def _open(self, name: str, flags: int, make: bool = False) -> int:
+        above, _, last = name.rpartition("/")
+        folder = self._open_folder(above, make)
+        try:
+            return os.open(last, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def _open_folder(self, name: str, make: bool = False) -> int:
         at = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
-        parts = name.split("/")
-        for part in parts[:-1]:
+        for part in name.split("/") if name else ():
             try:
                 if make:
                     _make_folder(part, at)
-                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+                below = os.open(part, _LISTED, dir_fd=at)
             finally:
                 os.close(at)
             at = below
-        try:
-            return os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=at)
-        finally:
-            os.close(at)
+        return at
 
-    def _scan(self, refused: list[tuple[str, str]]) -> Iterator[tuple[str, int, Stamp]]:
-        until = time.monotonic() + 2.0
-        folders, seen = [""], 0
+    def _scan(
+        self,
+        top: str,
+        *,
+        troubles: list[tuple[str, str]],
+        deep: bool = True,
+        left: frozenset[str] = frozenset(),
+        refused: list[tuple[str, str]] | None = None,
+    ) -> Iterator[Item]:
+        """What is below a folder. `troubles` gets what was not looked into; of `left` and repositories nothing comes,
+        where `refused` gets their names."""
+        until, seen, folders = time.monotonic() + SCAN_SECONDS, 0, [top]
         while folders:
             folder = folders.pop()
             try:
-                entries = list(os.scandir(os.path.join(self._path, folder)))
-            except OSError:
-                continue
-            for entry in entries:
-                seen += 1
-                if seen > MOST_FILES or time.monotonic() > until:
-                    refused.append((folder or ".", "too many files to copy out"))
-                    return
-                name = os.path.join(folder, entry.name)
-                kind = _kind(entry)
-                if kind == "folder":
-                    folders += [] if entry.name in SKIPPED else [name]
-                elif kind == "file":
-                    info = entry.stat(follow_symlinks=False)
-                    yield name, info.st_size, _stamp(info)
-                elif kind:
-                    refused.append((name, kind))
+                at = self._open_folder(folder)
+                try:
+                    names = os.listdir(at)
+                    if refused is not None and folder and _looks_like_repository(names):
+                        refused.append((folder, "a git repository does not leave the sandbox"))
+                        continue
+                    for name in names:
+                        seen += 1
+                        if seen > MOST_FILES or time.monotonic() > until:
+                            troubles.append((folder or ".", _TOO_MANY))
+                            return
+                        path = f"{folder}/{name}" if folder else name
+                        try:
+                            info = os.stat(name, dir_fd=at, follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue
+                        if refused is not None and name.rstrip(". ").lower() in left:
+                            refused.append((path, "what belongs to version control does not leave the sandbox"))
+                            continue
+                        yield path, info
+                        if deep and stat.S_ISDIR(info.st_mode) and name not in SKIPPED:
+                            if path.count("/") >= MOST_FOLDERS:
+                                troubles.append((path[:200], f"below more than {MOST_FOLDERS} folders"))
+                            else:
+                                folders.append(path)
+                finally:
+                    os.close(at)
+            except OSError as error:
+                troubles.append((folder or ".", f"cannot be looked into: {error.strerror}"))
+
+
+_TOO_MANY = "too many files to look through; what is left stays inside, where read_file has it"
+
+
+def _page(items: list[list[Any]], start: int) -> list[list[Any]]:
+    """As many as fit into an answer, at least one where there is one."""
+    end, size = start, 0
+    while end < min(len(items), start + PAGE_ITEMS):
+        size += len(items[end][0]) + 8
+        if size > PAGE_CHARACTERS and end > start:
+            break
+        end += 1
+    return items[start:end]
 
 
 def _make_folder(name: str, at: int) -> None:
@@ -133,17 +278,15 @@ def _make_folder(name: str, at: int) -> None:
         return
 
 
-def _kind(entry: os.DirEntry[str]) -> str:
-    try:
-        mode = entry.stat(follow_symlinks=False).st_mode
-    except OSError:
-        return ""
-    if stat.S_ISDIR(mode):
-        return "folder"
-    if stat.S_ISREG(mode):
-        return "file"
-    return "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
+def _looks_like_repository(names: list[str]) -> bool:
+    folded = {name.lower() for name in names}
+    return "head" in folded and bool(folded & _OF_REPOSITORY)
+
+
+def _entry(name: str, info: os.stat_result) -> list[Any]:
+    return [name, info.st_size, int(info.st_mtime * 1000), info.st_mode]
 
 
 def _stamp(info: os.stat_result) -> Stamp:
-    return info.st_mtime_ns, info.st_size, info.st_ino
+    """Another one after each change: the code sets the time of a change of data, not that of a change of the inode."""
+    return info.st_ctime_ns, info.st_size, info.st_ino

@@ -173,7 +173,7 @@ class Supervisor:
         elif op == "restore":
             self._started().restore(message["number"])
         elif op != "interrupt":
-            self._answer_folder(op, message, blob)
+            self._answer_folder(message, blob)
 
     def _start(self, config: Message) -> None:
         self._config = config
@@ -197,27 +197,13 @@ class Supervisor:
             raise ValueError("not started")
         return self._state
 
-    def _answer_folder(self, op: str, message: Message, blob: bytes) -> None:
+    def _answer_folder(self, message: Message, blob: bytes) -> None:
         try:
-            if op == "put":
-                self._folder.put(message["name"], blob, message["first"])
-                self.send({"op": "done"})
-            elif op == "filled":
-                self._folder.remember()
-                self.send({"op": "done"})
-            elif op == "changes":
-                found, refused = self._folder.changes(message["unfinished"])
-                self.send({"op": "changes", "files": found[:1000], "refused": refused[:20]})
-            elif op == "get":
-                data, last = self._folder.read(message["name"], message["offset"], copied=message["copied"])
-                self.send({"op": "data", "last": last}, data)
-            elif op == "list":
-                self.send({"op": "list", "files": self._folder.names()})
-            else:
-                self.send({"op": "failed", "why": "unknown request"})
+            answer, data = self._folder.answer(message, blob)
         except (OSError, Refused) as error:
             why = getattr(error, "strerror", None) or str(error)
-            self.send({"op": "failed", "why": why[:500]})
+            answer, data = {"op": "failed", "why": why[:500]}, b""
+        self.send(answer, data)
 
 
 def _on_child(signum: int, frame: FrameType | None) -> None:

@@ -1,0 +1,269 @@
+"""Folders of the host, held by descriptor: renamed or replaced, each stays the same, and no link is followed below."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from codenav.errors import UsageError
+from codenav.sandboxes.filenames import Unwanted, is_part, is_repository, looks_like_repository, part_name
+from codenav.sandboxes.owners import OwnedFolder
+
+SKIPPED = frozenset({"__pycache__"})
+_WALKED = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+_LISTED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_RDONLY
+
+
+@dataclass
+class Writing:
+    """A file that is just being written; see `HeldFolder.replacing`."""
+
+    descriptor: int
+    before: int | None
+    """The mode of the file that it replaces; None where there is none."""
+    mode: int
+    """What it gets."""
+
+    def make_executable(self, executable: bool) -> None:
+        """For those who may read it, or for nobody."""
+        self.mode = self.mode | (self.mode & 0o444) >> 2 if executable else self.mode & ~0o111
+
+
+class HeldFolder:
+    """A folder as it was found. What happens to its name, or to the links on the way to it, later, changes nothing.
+
+    The kernel's `openat2` would do below it what is done here one component at a time: Python does not have it.
+
+    Raises:
+        UsageError: there is no such folder, or it cannot be entered.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.realpath(path))
+        self._token = secrets.token_hex(8)
+        self._marked: Callable[[], object] | None = None
+        try:
+            self._descriptor = _opened("/", self.path.parts[1:])
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+            why = f"no such work folder: {path}" if missing else f"cannot open {path}: {error.strerror}"
+            raise UsageError(why, hint=f"mkdir -p {path}") from error
+        self._let_go = weakref.finalize(self, os.close, self._descriptor)
+        self._let_go.atexit = False
+
+    def close(self) -> None:
+        """Let go of it; safe to call twice."""
+        self._let_go()
+        if self._marked is not None:
+            self._marked()
+
+    def __enter__(self) -> HeldFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def touches(self, other: Path) -> bool:
+        """Whether one of two folders lies in the other, or is it; by what they are, not by what they are called."""
+        try:
+            there = os.open(other, os.O_DIRECTORY | _WALKED & ~os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            return _identity(there) in _line_of(self._descriptor) or _identity(self._descriptor) in _line_of(there)
+        finally:
+            os.close(there)
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Regular files with their relative names, in order; nothing of a repository, and nothing half written."""
+        folders: list[list[str]] = [[]]
+        while folders:
+            parts = folders.pop()
+            try:
+                at = self.open_folder(parts, make=False)
+            except OSError:
+                if not parts:
+                    raise
+                # Somebody else works in the folder too.
+                continue
+            try:
+                with os.scandir(at) as found:
+                    entries = sorted(found, key=lambda entry: entry.name)
+                if looks_like_repository([entry.name for entry in entries]):
+                    continue
+                inner = []
+                for entry in entries:
+                    if entry.name in SKIPPED or is_repository(entry.name) or is_part(entry.name):
+                        continue
+                    try:
+                        info = os.stat(entry.name, dir_fd=at, follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    if stat.S_ISDIR(info.st_mode):
+                        inner.append([*parts, entry.name])
+                    elif stat.S_ISREG(info.st_mode):
+                        yield "/".join([*parts, entry.name]), info
+                folders += reversed(inner)
+            finally:
+                os.close(at)
+
+    def open_file(self, name: str) -> IO[bytes]:
+        """A regular file below it, to be read. Raises OSError."""
+        parts = name.split("/")
+        folder = self.open_folder(parts[:-1], make=False)
+        try:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(parts[-1], flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(22, "not a regular file")
+        return os.fdopen(descriptor, "rb")
+
+    def open_folder(self, parts: Sequence[str], *, make: bool) -> int:
+        """A descriptor of a folder below it; those that are missing are made, and belong to whom it belongs to.
+
+        Raises:
+            Unwanted: to be written to, and one on the way is a repository.
+            OSError
+        """
+        at = os.open(".", _LISTED, dir_fd=self._descriptor)
+        for part in ("", *parts):
+            made = False
+            try:
+                if part and make:
+                    made = _made(part, at)
+                below = os.open(part or ".", _LISTED, dir_fd=at)
+            finally:
+                os.close(at)
+            at = below
+            try:
+                if made:
+                    self._give(at)
+                if make and _holds_repository(at):
+                    raise Unwanted("the host has a git repository there")
+            except BaseException:
+                os.close(at)
+                raise
+        return at
+
+    @contextlib.contextmanager
+    def replacing(self, parts: Sequence[str], mode: int | None = None) -> Iterator[Writing]:
+        """Write a file that takes its name when the block has ended well, in place of what had it.
+
+        `mode` of a new file; None is what this process gives to its files.
+
+        Raises:
+            Unwanted: something else than a regular file has the name, or a repository lies there.
+            OSError
+        """
+        self._note()
+        folder = self.open_folder(parts[:-1], make=True)
+        try:
+            before = _mode_of(parts[-1], folder)
+            part = part_name(self._token)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            descriptor = os.open(part, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+            try:
+                try:
+                    usual = stat.S_IMODE(os.fstat(descriptor).st_mode) if mode is None else mode
+                    writing = Writing(descriptor, before, usual if before is None else before & 0o777)
+                    yield writing
+                    os.fchmod(descriptor, writing.mode & 0o777)
+                    self._give(descriptor)
+                finally:
+                    os.close(descriptor)
+                os.replace(part, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(part, dir_fd=folder)
+                raise
+        finally:
+            os.close(folder)
+
+    def _give(self, descriptor: int) -> None:
+        """As root: to whom the folder belongs."""
+        if os.geteuid() == 0:
+            owner = os.fstat(self._descriptor)
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+    def _note(self) -> None:
+        """So that what this process leaves half written, where it is killed, is removed by the next one."""
+        if self._marked is None:
+            # Where there is no room for the mark, there may be some for the file.
+            with contextlib.suppress(OSError):
+                mark = OwnedFolder.make()
+                self._marked = weakref.finalize(self, _forget, mark, os.getpid())
+                mark.note_parts(self.path, part_name(self._token))
+
+
+def _forget(mark: OwnedFolder, process: int) -> None:
+    """A forked process leaves what its parent has made."""
+    if os.getpid() == process:
+        mark.remove()
+
+
+def _opened(root: str, parts: Sequence[str]) -> int:
+    at = os.open(root, _WALKED)
+    for number, part in enumerate(parts, 1):
+        try:
+            below = os.open(part, _LISTED if number == len(parts) else _WALKED, dir_fd=at)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+def _made(name: str, at: int) -> bool:
+    try:
+        os.mkdir(name, 0o755, dir_fd=at)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _mode_of(name: str, folder: int) -> int | None:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise Unwanted("the host has something else than a regular file of that name")
+    return mode
+
+
+def _holds_repository(folder: int) -> bool:
+    try:
+        os.stat("HEAD", dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return looks_like_repository(os.listdir(folder))
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    info = os.fstat(descriptor)
+    return info.st_dev, info.st_ino
+
+
+def _line_of(descriptor: int) -> list[tuple[int, int]]:
+    """A folder and those above it."""
+    found: list[tuple[int, int]] = []
+    at = os.open(".", _WALKED, dir_fd=descriptor)
+    while True:
+        try:
+            here = _identity(at)
+            if here in found:
+                return found
+            found.append(here)
+            above = os.open("..", _WALKED, dir_fd=at)
+        finally:
+            os.close(at)
+        at = above

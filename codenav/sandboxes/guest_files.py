@@ -1,0 +1,189 @@
+"""The files inside, as the supervisor gives and takes them: what `box.files` of a running sandbox stands on."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from codenav.errors import NotFound, UsageError
+from codenav.execution import MIB, FileEntry, Resources
+from codenav.sandboxes.asking import Failed, answer_of
+from codenav.sandboxes.channel import Channel, TooLate
+from codenav.sandboxes.filenames import Unwanted, checked_name, is_plain
+from codenav.sandboxes.replies import Malformed, items_of, number_of
+from codenav.text import neutral
+
+CHUNK = 1 << 20
+DONE, DATA = ("done",), ("data",)
+MOST_ENTRIES = 200_000
+"""Of one folder."""
+_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+
+
+class GuestFiles:
+    """Asks over a channel that each call is given, until its deadline. Names are relative to the work folder.
+
+    Each call raises Failed, Malformed, Closed and TooLate beside what it says.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._most = resources.file_bytes
+
+    def list(self, folder: str, recursive: bool, channel: Channel, deadline: float) -> Sequence[FileEntry]:
+        """What is in a folder, by name; without what has a name that could not be asked for.
+
+        Raises:
+            NotFound: there is no such folder.
+        """
+        found: list[FileEntry] = []
+        start, more = 0, True
+        while more:
+            asked = {"op": "list", "folder": _folder(folder), "deep": recursive, "from": start}
+            try:
+                frame, _ = answer_of(channel, asked, deadline)
+            except Failed as reason:
+                raise _missing("folder", folder, reason) from None
+            entries = _entries_of(frame)
+            start += len(entries)
+            more = bool(entries) and start < min(number_of(frame, "total"), MOST_ENTRIES)
+            found += [entry for entry in entries if is_plain(entry.name)]
+        return sorted(found, key=lambda entry: entry.name)
+
+    def stat(self, name: str, channel: Channel, deadline: float) -> FileEntry:
+        """One file or folder; a link is not followed.
+
+        Raises:
+            NotFound: nothing has that name.
+        """
+        try:
+            frame, _ = answer_of(channel, {"op": "stat", "name": _folder(name)}, deadline)
+        except Failed as reason:
+            raise _missing("file or folder", name, reason) from None
+        entries = _entries_of(frame)
+        if len(entries) != 1:
+            raise Malformed("not one entry")
+        return FileEntry(name, *_shown(entries[0]))
+
+    def remove(self, name: str, channel: Channel, deadline: float) -> None:
+        """A file, or a folder with all that is in it.
+
+        Raises:
+            NotFound: nothing has that name.
+            UsageError: it is the work folder itself, or something in it cannot be removed.
+        """
+        self.stat(_named(name, "remove"), channel, deadline)
+        try:
+            answer_of(channel, {"op": "remove", "name": name}, deadline, expected=DONE)
+        except Failed as reason:
+            raise UsageError(f"cannot remove {neutral(name)} in the sandbox: {reason}") from None
+
+    def make_folder(self, name: str, channel: Channel, deadline: float) -> None:
+        """A folder, with those above it; one that is there stays.
+
+        Raises:
+            UsageError: something else has the name, or it leads out of the work folder.
+        """
+        try:
+            answer_of(channel, {"op": "make", "name": _named(name, "make")}, deadline, expected=DONE)
+        except Failed as reason:
+            raise UsageError(f"cannot make the folder {neutral(name)} in the sandbox: {reason}") from None
+
+    def read_into(self, name: str, file: IO[bytes], channel: Channel, deadline: float) -> None:
+        """Write a file inside to one of ours, piece by piece.
+
+        Raises:
+            NotFound: no regular file has that name.
+            UsageError: it is larger than a file may be.
+        """
+        size, last = 0, False
+        try:
+            checked_name(name)
+            while not last:
+                if time.monotonic() > deadline:
+                    raise TooLate
+                asked = {"op": "get", "name": name, "offset": size, "settled": []}
+                frame, piece = answer_of(channel, asked, deadline, expected=DATA)
+                size += len(piece)
+                last = bool(frame.get("last")) or not piece
+                if size > self._most:
+                    raise UsageError(f"{neutral(name)} is larger than {self._most / MIB:.0f} MiB")
+                file.write(piece)
+        except (Failed, Unwanted) as reason:
+            raise _missing("file", name, reason) from None
+
+    def write_from(
+        self, name: str, file: IO[bytes], executable: bool | None, channel: Channel, deadline: float
+    ) -> None:
+        """Put the rest of a file of ours inside, piece by piece. It is not copied out before a step changes it.
+
+        Raises:
+            UsageError: the name leads out of the work folder, or the file does not fit.
+        """
+        try:
+            checked_name(name)
+            if left_in(file) > self._most:
+                raise Unwanted(f"larger than {self._most / MIB:.0f} MiB")
+            put(channel, name, file, deadline, executable=executable)
+        except (Failed, Unwanted) as reason:
+            raise UsageError(f"cannot write {neutral(name)} in the sandbox: {reason}") from None
+
+
+def put(channel: Channel, name: str, file: IO[bytes], deadline: float, *, executable: bool | None) -> None:
+    """Put a file inside from where it stands to its end; `executable` None leaves that as it is. Raises Failed."""
+    first, data = True, file.read(CHUNK)
+    while data or first:
+        asked = {"op": "put", "name": name, "first": first, "executable": executable}
+        answer_of(channel, asked, deadline, data, expected=DONE)
+        first, data = False, file.read(CHUNK)
+
+
+def left_in(file: IO[bytes]) -> int:
+    """Bytes from where a file stands to its end."""
+    at = file.tell()
+    size = file.seek(0, os.SEEK_END) - at
+    file.seek(at)
+    return size
+
+
+def _named(name: str, verb: str) -> str:
+    try:
+        checked_name(name)
+    except Unwanted as reason:
+        raise UsageError(f"cannot {verb} {neutral(name)!r} in the sandbox: {reason}") from None
+    return name
+
+
+def _folder(name: str) -> str:
+    """Empty is the work folder itself."""
+    if name:
+        try:
+            checked_name(name)
+        except Unwanted as reason:
+            raise _missing("folder", name, reason) from None
+    return name
+
+
+def _missing(what: str, name: str, reason: object) -> NotFound:
+    return NotFound(
+        f"no {what} {neutral(name) or '.'} in the work folder of the sandbox: {reason}",
+        hint="names are relative to the work folder; list them with files.list()",
+    )
+
+
+def _entries_of(frame: Mapping[str, Any]) -> Sequence[FileEntry]:
+    found = []
+    for item in items_of(frame, "entries"):
+        if not (isinstance(item, list) and len(item) == 4 and isinstance(item[0], str)):
+            raise Malformed("an entry is not name, size, time and mode")
+        size, modified, mode = (number_of({"n": number}, "n") for number in item[1:])
+        kind = _KINDS.get(stat.S_IFMT(int(mode)), "other")
+        executable = kind == "file" and bool(int(mode) & stat.S_IXUSR)
+        found.append(FileEntry(item[0], kind, int(size) if kind == "file" else 0, modified / 1000, executable))
+    return found
+
+
+def _shown(entry: FileEntry) -> tuple[str, int, float, bool]:
+    return entry.kind, entry.size, entry.modified, entry.executable
