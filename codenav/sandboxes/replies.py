@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Variable
+from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Value, Variable
 from codenav.text import neutral
 
 MOST_ITEMS = 1000
 """Variables, displays or files of one frame."""
 MOST_ATOMS = 8000
 """Numbers, or texts, of an answer to `digests`."""
+VALUE_CHARACTERS = 100_000
+"""Of the value of a last expression as JSON: 10,000 bytes, each escaped."""
 TEXT_CHARACTERS = 4 << 20
 """Of one string in a frame."""
 DIGEST = re.compile(r"[0-9a-f]{32}|")
@@ -110,7 +113,30 @@ def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_
         displays=_displays_of(frame, blob, display_bytes),
         seconds=float(number_of(frame, "seconds")),
         notice=text_of(frame, "notice"),
+        value=_value_of(frame.get("value")),
     )
+
+
+def _value_of(value: Any) -> Value | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Malformed("the value is not an object")
+    data = value.get("data")
+    if len(json.dumps(data)) > VALUE_CHARACTERS:
+        raise Malformed("the value is too large")
+    return Value(text_of(value, "type", 1000), text_of(value, "repr", 20_000), _neutral(data))
+
+
+def _neutral(data: Any) -> Any:
+    """JSON data with all its texts made harmless."""
+    if isinstance(data, str):
+        return neutral(data)
+    if isinstance(data, list):
+        return [_neutral(item) for item in data]
+    if isinstance(data, dict):
+        return {neutral(str(key)): _neutral(item) for key, item in data.items()}
+    return data
 
 
 def _error_of(value: Any) -> ExecutionError | None:

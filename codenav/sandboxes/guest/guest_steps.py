@@ -23,6 +23,9 @@ for _name in __future__.all_feature_names:
 HIDDEN = "_codenav_value"
 """The name that the last expression of a step is bound to, until it is shown."""
 
+TOLD = "_codenav_told"
+"""A name that code of the host binds to the value of its step, which is not shown."""
+
 
 def enter(source: str, filename: str) -> None:
     """Make the lines of a step known to tracebacks.

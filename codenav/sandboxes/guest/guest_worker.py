@@ -87,6 +87,8 @@ class Worker:
                 self._answer(reply, notes, b"")
         elif request["op"] == "digests":
             self._answer(reply, guest_digest.answer(self.space, request["first"]), b"")
+        elif request["op"] == "get":
+            self._answer(reply, guest_exchange.answer(self.space, request["name"]), b"")
         else:
             found = guest_describe.variables(self._main.__dict__)
             self._answer(reply, {"op": "variables", "items": found}, b"")
@@ -317,8 +319,11 @@ class Step:
         pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
         pictures = guest_displays.within(pictures, display_bytes)
         space.pop(guest_steps.HIDDEN, None)
+        if guest_steps.TOLD in space:
+            told = space.pop(guest_steps.TOLD)
+            self._value = guest_exchange.described(told, repr(told))
         changed = [] if self._before is None else self._before.changed(space, self._binds)
-        told = None if error is None else guest_steps.describe_error(error, self._filename)
+        described = None if error is None else guest_steps.describe_error(error, self._filename)
         memory = isinstance(error, MemoryError)
         outcome = "ok" if error is None else "out_of_memory" if memory else "error"
         error = self._before = None
@@ -327,7 +332,7 @@ class Step:
         return {
             "outcome": outcome,
             "changed": changed,
-            "error": told,
+            "error": described,
             "value": self._value,
             "displays": [[mime, len(data)] for mime, data in pictures],
         }, b"".join(data for _, data in pictures)
