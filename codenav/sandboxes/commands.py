@@ -54,8 +54,10 @@ def _codenav_shell(command):
             pass
         process.wait()
         raise
-{told} = _codenav_shell({command})
-del _codenav_shell
+try:
+    {told} = _codenav_shell({command})
+finally:
+    del _codenav_shell
 """
 
 _INSTALL = (
@@ -89,11 +91,12 @@ class Commands(ABC):
 
     def set(self, name: str, value: Any) -> None:
         """Bind a name to a value; see `codenav.protocols.Sandbox.set`."""
+        code = _LOAD.format(name=checked_name(name))
         text = encoded(value)
         for start in range(0, len(text), PIECE_CHARACTERS):
             before = "_codenav_text + " if start else ""
             self._do(f"_codenav_text = {before}{text[start : start + PIECE_CHARACTERS]!r}")
-        self._do(_LOAD.format(name=checked_name(name)))
+        self._do(code)
 
     def shell(
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None

@@ -41,6 +41,7 @@ class _Encoder:
             return value
         if kind is str:
             self._spend(len(value))
+            self._spend(len(json.dumps(value)) - len(value))
             return value
         if kind is int:
             self._spend(value.bit_length() // 4)
