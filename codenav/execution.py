@@ -126,7 +126,7 @@ class Display:
     """A picture or a rich representation; inert bytes on the host."""
 
     mime: str
-    """`image/png`, `image/svg+xml` or `text/html`."""
+    """`image/png`, `image/jpeg`, `image/svg+xml`, `text/html`, `text/markdown`, `text/latex`, `application/json`."""
     data: bytes
 
     def to_dict(self) -> dict[str, str]:

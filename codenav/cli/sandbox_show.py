@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from codenav.execution import Execution, Output
     from codenav.named.client import NamedSandbox
 
-_SUFFIXES = {"image/png": "png", "image/svg+xml": "svg", "text/html": "html"}
+_SUFFIXES = {
+    "image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "text/markdown": "md",
+    "text/latex": "tex", "application/json": "json",
+}  # fmt: skip
 _LISTED = 5
 """Files that are named after a step; the rest is counted."""
 

@@ -21,11 +21,31 @@ def script_from_steps(steps: Sequence[Step]) -> str:
 
     `from __future__` lines, which Python wants first, are moved to the top.
     """
-    codes = [step.action.content for step in steps if step.action.type == "code" and step.observation.ok]
+    codes = _named_values([step for step in steps if step.action.type == "code" and step.observation.ok])
     futures: list[str] = []
     parts = [part for part in (_without_futures(code, futures).strip("\n") for code in codes) if part.strip()]
     script = "\n\n".join(["\n".join(dict.fromkeys(futures)), *parts] if futures else parts)
     return script + "\n" if script else ""
+
+
+def _named_values(steps: Sequence[Step]) -> list[str]:
+    """The code of steps; where one uses `_`, those before it bind the value of their last expression to it."""
+    codes = [step.action.content for step in steps]
+    trees = [parsed(code) for code in codes]
+    names = [{(one.id, type(one.ctx)) for one in ast.walk(tree) if isinstance(one, ast.Name)} for tree in trees if tree]
+    if not any(("_", ast.Load) in one for one in names) or any(("_", ast.Store) in one for one in names):
+        return codes
+    return [_with_value_named(*pair) for pair in zip(codes, trees, steps, strict=True)]
+
+
+def _with_value_named(code: str, tree: ast.Module | None, step: Step) -> str:
+    last = tree.body[-1] if tree and tree.body else None
+    if not isinstance(last, ast.Expr) or not (step.observation.to_data().get("value")):
+        return code
+    lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    line = lines[last.lineno - 1].encode()
+    lines[last.lineno - 1] = (line[: last.col_offset] + b"_ = " + line[last.col_offset :]).decode()
+    return "\n".join(lines)
 
 
 def _without_futures(code: str, found: list[str]) -> str:

@@ -20,8 +20,9 @@ TEXT_CHARACTERS = 4 << 20
 """Of one string in a frame."""
 DIGEST = re.compile(r"[0-9a-f]{32}|")
 
-_MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/svg+xml": b"<svg", "text/html": b""}
-"""What the data of a display must begin with (PNG), or contain near its beginning."""
+_MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+"""What the data of a picture begins with."""
+_TEXTS = frozenset({"image/svg+xml", "text/html", "text/markdown", "text/latex", "application/json"})
 
 
 class Malformed(Exception):
@@ -173,7 +174,20 @@ def _displays_of(frame: Mapping[str, Any], blob: bytes, limit: int) -> list[Disp
 
 
 def _is_what_it_says(mime: str, data: bytes) -> bool:
-    magic = _MAGIC.get(mime)
-    if magic is None or not data:
+    if mime in _MAGIC:
+        return data.startswith(_MAGIC[mime])
+    if mime not in _TEXTS or not data:
         return False
-    return data.startswith(magic) if mime == "image/png" else magic in data[:4096].lower()
+    if mime == "image/svg+xml":
+        return b"<svg" in data[:4096].lower()
+    try:
+        text = data.decode("utf-8")
+        if mime == "application/json":
+            json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return mime == "text/html"
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

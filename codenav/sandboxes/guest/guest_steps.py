@@ -76,6 +76,11 @@ def names(tree: ast.AST) -> tuple[set[str], set[str]]:
 _builtins = dict(builtins.__dict__)
 
 
+def provide(name: str, value: Any) -> None:
+    """Make a name known to all steps, as a builtin."""
+    _builtins[name] = value
+
+
 def fresh_main() -> ModuleType:
     """The module in which steps run; it takes the place of `__main__`, so that what they define can be pickled."""
     module = ModuleType("__main__")

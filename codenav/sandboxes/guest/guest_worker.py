@@ -378,6 +378,7 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     os.umask(0o022)
     if hasattr(time, "tzset"):
         time.tzset()
+    guest_steps.provide("display", guest_displays.display)
     worker = Worker(control, late, config)
     worker._point_streams_at(os.dup(late))
     if "filter" in config:
