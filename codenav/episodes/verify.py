@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Step, Summary
-from codenav.episodes.code import parsed, printed
+from codenav.episodes.code import OURS, parsed, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
 from codenav.errors import CodeNavError
 from codenav.execution import Execution, Outcome, Replayed, Verdict
-from codenav.protocols import StartSandbox
+from codenav.protocols import Sandbox, StartSandbox
+
+WITNESS_SECONDS = 10.0
+"""For a step that only fails."""
 
 
 def script_from_steps(steps: Sequence[Step]) -> str:
@@ -107,6 +111,8 @@ def verify(
             execution = sandbox.run(script, timeout=timeout)
             if not execution.ok:
                 return Verdict(False, _failure(execution, timeout))
+            if not _tells_of_failure(sandbox):
+                return Verdict(False, "after the script a step that fails is not told as one")
             held = sandbox.digests(list(left.held.digests))
             files = written(sandbox, inputs, mounted)
             replayed = Replayed(printed(script, execution.stdout), held, tuple(sandbox.artifacts()))
@@ -115,6 +121,16 @@ def verify(
     except CodeNavError as error:
         return Verdict(False, f"it could not be replayed: {error}")
     return replace(Comparison(script, left, replayed, files).verdict(), replayed=replayed)
+
+
+def _tells_of_failure(sandbox: Sandbox) -> bool:
+    """A second witness: whether the process in which the script ran still says that a step of ours fails.
+
+    Beside the token with which the sandbox is told that a step came to its end (see docs/sandbox.md, "True results").
+    """
+    word = f"{OURS} {secrets.token_hex(8)}"
+    done = sandbox.run(f"assert False, {word!r}", timeout=WITNESS_SECONDS)
+    return done.outcome is Outcome.ERROR and done.error is not None and done.error.message == word
 
 
 def _failure(execution: Execution, timeout: float) -> str:

@@ -152,7 +152,7 @@ class GuestSandbox(Commands):
         checked_name(name)
 
         def ask(channel: Channel, deadline: float) -> Any:
-            frame, _ = answer_of(channel, {"op": "get", "name": name, "timeout": DIGESTS_SECONDS}, deadline)
+            frame, _ = answer_of(channel, {"op": "value", "name": name, "timeout": DIGESTS_SECONDS}, deadline)
             if "value" in frame:
                 return decoded(frame["value"])
             if frame.get("missing") is True:

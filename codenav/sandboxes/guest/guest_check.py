@@ -17,7 +17,7 @@ def well_formed(reply: Message, blob: bytes) -> bool:
         return _variables(reply.get("items"))
     if reply.get("op") == "checkpoint":
         return True
-    if reply.get("op") == "get":
+    if reply.get("op") == "value":
         return "value" in reply or (isinstance(reply.get("missing"), bool) and _text(reply.get("why")))
     if reply.get("op") == "digests":
         return _digests(reply)

@@ -89,13 +89,13 @@ def _no_plain_type(value: Any, kind: type) -> str:
 def answer(space: Mapping[str, Any], name: str) -> Message:
     """The value of a name."""
     if name not in space:
-        return {"op": "get", "missing": True, "why": ""}
+        return {"op": "value", "missing": True, "why": ""}
     try:
-        return {"op": "get", "value": _Encoder(MOST_BYTES).encode(space[name])}
+        return {"op": "value", "value": _Encoder(MOST_BYTES).encode(space[name])}
     except Unfit as error:
-        return {"op": "get", "missing": False, "why": str(error)[:1000]}
+        return {"op": "value", "missing": False, "why": str(error)[:1000]}
     except BaseException as error:
-        return {"op": "get", "missing": False, "why": f"it raises {type(error).__name__}"}
+        return {"op": "value", "missing": False, "why": f"it raises {type(error).__name__}"}
 
 
 def described(value: Any, text: str) -> Message:

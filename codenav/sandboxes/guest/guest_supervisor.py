@@ -180,8 +180,8 @@ class Supervisor:
             self._started().run(message)
         elif op == "variables":
             self._started().tell({"op": "variables"}, message["timeout"])
-        elif op == "get":
-            self._started().tell({"op": "get", "name": message["name"]}, message["timeout"])
+        elif op == "value":
+            self._started().tell({"op": "value", "name": message["name"]}, message["timeout"])
         elif op == "digests":
             self._started().tell({"op": "digests", "first": message["first"]}, message["timeout"])
         elif op == "checkpoint":

@@ -87,7 +87,7 @@ class Worker:
                 self._answer(reply, notes, b"")
         elif request["op"] == "digests":
             self._answer(reply, guest_digest.answer(self.space, request["first"]), b"")
-        elif request["op"] == "get":
+        elif request["op"] == "value":
             self._answer(reply, guest_exchange.answer(self.space, request["name"]), b"")
         else:
             found = guest_describe.variables(self._main.__dict__)
