@@ -44,12 +44,8 @@ class Streaming:
     def finish(self, done: Execution) -> None:
         """Hand on what is left of both streams."""
         for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)):
-            # Bytes that are no text may have been cut otherwise.
             told = self._told[stream]
-            same = 0
-            while same < min(len(told), len(text)) and told[same] == text[same]:
-                same += 1
-            self._hand(stream, text[same:], 0)
+            self._hand(stream, text[len(told) :] if text.startswith(told) else text, 0)
 
     def _hand(self, stream: str, text: str, waiting: int) -> None:
         self._told[stream] += text

@@ -120,6 +120,11 @@ def _pairs(items: list[Any]) -> dict[Any, Any]:
     return dict(items)
 
 
+def _complex(data: list[str]) -> complex:
+    real, imaginary = data
+    return complex(float(real), float(imaginary))
+
+
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = {
     "tuple": tuple, "set": set, "frozenset": frozenset, "dict": _pairs,
 }  # fmt: skip
@@ -127,7 +132,7 @@ _SIMPLE: Mapping[str, Callable[[Any], Any]] = {
     "int": lambda data: int(data, 16),
     "float": float,
     "bytes": lambda data: base64.b64decode(data, validate=True),
-    "complex": lambda data: complex(*map(float, data)),
+    "complex": _complex,
     "datetime": datetime.datetime.fromisoformat,
     "date": datetime.date.fromisoformat,
     "time": datetime.time.fromisoformat,

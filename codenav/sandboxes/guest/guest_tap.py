@@ -18,7 +18,8 @@ class Tap:
 
     def __init__(self, loop: Any, pipes: list[Pipe], limit: int) -> None:
         self._loop, self._pipes = loop, pipes
-        self._room = [max(limit // 2, 1)] * len(pipes)
+        # Less by a character, which the head that is kept may lack: see `guest_output.Kept`.
+        self._room = [max(limit // 2 - 4, 0)] * len(pipes)
         self._beyond = [0] * len(pipes)
         self._counted = 0.0
         self._unsent: list[tuple[int, bytearray]] = []
