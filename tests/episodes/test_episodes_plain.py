@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from codenav.actions import CodeAction, CodeObservation, Step
+from codenav.actions import Code, CodeObservation, Step
 from codenav.episodes.plain import as_script
 from codenav.episodes.verify import script_from_steps
 from codenav.execution import Execution, Outcome, Value
@@ -63,7 +63,7 @@ def test_code_that_needs_nothing_stays_as_it_is():
 
 def step(code: str, value: Value | None = None) -> Step:
     done = Execution(Outcome.OK, value=value)
-    return Step(1, "", CodeAction(code), CodeObservation("", execution=done))
+    return Step(1, Code(thought="", content=code), CodeObservation("", execution=done))
 
 
 def test_the_last_value_has_its_name_in_the_script():
