@@ -26,7 +26,7 @@ from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch
 
 NAIVE = Path(__file__).with_name("naive_guest.py")
 PR_GET_CHILD_SUBREAPER = 37
-SECTIONS = {"F": 17, "N": 8, "P": 15, "R": 13, "S": 7, "C": 18}
+SECTIONS = {"F": 17, "N": 8, "P": 15, "R": 13, "S": 7, "C": 19}
 
 
 def section(*letters):
