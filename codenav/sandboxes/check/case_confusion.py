@@ -433,7 +433,7 @@ _PATCHES = (
 
 
 @case("C19", "code that patches the process of the steps does not make a later failure look well")
-def _patched(lab: Lab) -> None:
+def _patched_worker(lab: Lab) -> None:
     start = "import ast, builtins, gc, os, sys, types\n"
     for patch in _PATCHES:
         lab.says("before = 1")

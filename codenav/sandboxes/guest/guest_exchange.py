@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from guest_describe import REPR_CHARACTERS, cut
+from guest_describe import REPR_CHARACTERS, cut, guarded
 from guest_frames import Message
 
 MOST_BYTES = 8 << 20
@@ -101,13 +101,13 @@ def answer(space: Mapping[str, Any], name: str) -> Message:
 def described(value: Any, text: str) -> Message:
     """The value of a step's last expression: its repr, and itself where it is small and plain JSON data."""
     found: Message = {"type": type(value).__name__[:200], "repr": cut(text, REPR_CHARACTERS), "data": None}
-    try:
-        _Encoder(SMALL_BYTES).encode(value)
-        if _is_json(value):
-            found["data"] = json.loads(json.dumps(value, allow_nan=False))
-    except BaseException:
-        pass
+    found["data"] = guarded(lambda: _small(value))
     return found
+
+
+def _small(value: Any) -> Any:
+    _Encoder(SMALL_BYTES).encode(value)
+    return json.loads(json.dumps(value, allow_nan=False)) if _is_json(value) else None
 
 
 def _is_json(value: Any) -> bool:
