@@ -126,7 +126,7 @@ class Display:
     """A picture or a rich representation; inert bytes on the host."""
 
     mime: str
-    """`image/png`, `image/svg+xml` or `text/html`."""
+    """`image/png`, `image/jpeg`, `image/svg+xml`, `text/html`, `text/markdown`, `text/latex`, `application/json`."""
     data: bytes
 
     def to_dict(self) -> dict[str, str]:
@@ -171,6 +171,34 @@ class Copied:
     """Of `files` that came out, what tools run by themselves, and which tools."""
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A piece of what a running step writes."""
+
+    stream: str
+    """`stdout` or `stderr`."""
+    text: str
+    """Terminal escapes neutralised. All texts of a stream together are what `Execution` has of it."""
+    waiting: int = 0
+    """Bytes that come, shortened, when the step is over: of a long output only the beginning is shown at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of a step's last expression, as the step's own process describes it."""
+
+    type: str
+    """Name of its type."""
+    repr: str
+    """Bounded; whole in `Execution.stdout`, as far as that is."""
+    data: Any = None
+    """The value itself where it is plain JSON data and small (10,000 bytes); else None."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        return {"type": self.type, "repr": self.repr, "data": self.data}
+
+
 @dataclass(frozen=True)
 class Execution:
     """The result of one step in a sandbox."""
@@ -193,6 +221,8 @@ class Execution:
     `files` tools run by themselves. Mostly empty."""
     files: Sequence[str] = ()
     """Files of the work folder that the step wrote, relative; they lie in the host's work folder."""
+    value: Value | None = None
+    """Of the last expression; None where there is none, it is None, or it ends with a semicolon."""
 
     @property
     def ok(self) -> bool:
@@ -213,6 +243,7 @@ class Execution:
             "seconds": round(self.seconds, 4),
             "notice": self.notice,
             "files": list(self.files),
+            "value": self.value.to_dict() if self.value else None,
         }
 
     @classmethod
@@ -231,7 +262,25 @@ class Execution:
             seconds=data["seconds"],
             notice=data["notice"],
             files=tuple(data["files"]),
+            value=Value(**data["value"]) if data.get("value") else None,
         )
+
+
+@dataclass(frozen=True)
+class ShellResult:
+    """What became of a shell command in a sandbox."""
+
+    exit_code: int | None
+    """As `subprocess` has it: negative where a signal ended it; None where the step did not come to its end."""
+    stdout: str
+    stderr: str
+    execution: Execution = field(repr=False)
+    """The step in which it ran: its outcome, error, files and notice."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with 0."""
+        return self.exit_code == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Self
+from typing import IO, Any, Self
 
-from codenav.episodes.masking import masker
+from codenav.episodes.masking import StreamMasker, masker
 from codenav.errors import CodeNavError
-from codenav.execution import Execution, Held, SandboxInfo, Variable
+from codenav.execution import Execution, Held, Output, SandboxInfo, ShellResult, Variable
 from codenav.protocols import Sandbox, SandboxFiles
 
 
@@ -18,7 +18,7 @@ class MaskedSandbox:
 
     def __init__(self, sandbox: Sandbox, secrets: Mapping[str, str]) -> None:
         self._sandbox = sandbox
-        self._mask = masker(secrets)
+        self._mask, self._secrets = masker(secrets), secrets
 
     @contextlib.contextmanager
     def _masked_errors(self) -> Iterator[None]:
@@ -41,10 +41,52 @@ class MaskedSandbox:
         """The files of its work folder; secrets in their names are masked. See `protocols.SandboxFiles`."""
         return self._sandbox.files.shown_as(lambda name: str(self._mask(name)))
 
-    def run(self, code: str, *, timeout: float | None = None) -> Execution:
+    def run(
+        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> Execution:
         """Run one step. See `protocols.Sandbox.run`."""
+        masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
         with self._masked_errors():
-            return Execution.from_dict(self._mask(self._sandbox.run(code, timeout=timeout).to_dict()))
+            done = self._sandbox.run(code, timeout=timeout, on_output=masked.hear if masked else None)
+        return self._shown(done, masked)
+
+    def _shown(self, done: Execution, masked: MaskedOutput | None) -> Execution:
+        shown = Execution.from_dict(self._mask(done.to_dict()))
+        if masked is not None:
+            masked.finish()
+        return shown
+
+    def get(self, name: str) -> Any:
+        """The value of a name, with secrets masked in its texts. See `protocols.Sandbox.get`."""
+        with self._masked_errors():
+            return masked_value(self._sandbox.get(name), self._mask)
+
+    def set(self, name: str, value: Any) -> None:
+        """Bind a name to a value. See `protocols.Sandbox.set`."""
+        with self._masked_errors():
+            self._sandbox.set(name, value)
+
+    def shell(
+        self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> ShellResult:
+        """Run a shell command. See `protocols.Sandbox.shell`."""
+        masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
+        with self._masked_errors():
+            done = self._sandbox.shell(command, timeout=timeout, on_output=masked.hear if masked else None)
+        return self._shell_shown(done, masked)
+
+    def install(
+        self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> ShellResult:
+        """Install packages with pip. See `protocols.Sandbox.install`."""
+        masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
+        with self._masked_errors():
+            done = self._sandbox.install(*packages, timeout=timeout, on_output=masked.hear if masked else None)
+        return self._shell_shown(done, masked)
+
+    def _shell_shown(self, done: ShellResult, masked: MaskedOutput | None) -> ShellResult:
+        shown = self._shown(done.execution, masked)
+        return ShellResult(done.exit_code, shown.stdout, shown.stderr, shown)
 
     def variables(self) -> Mapping[str, Variable]:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
@@ -100,3 +142,37 @@ class MaskedSandbox:
     def close(self, *, force: bool = False) -> None:
         """End every process inside."""
         self._sandbox.close(force=force)
+
+
+def masked_value(value: Any, mask: Callable[[Any], Any]) -> Any:
+    """A value of plain types, with all texts and bytes in it masked."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, bytes):
+        return mask(value.decode("latin-1")).encode("latin-1", "backslashreplace")
+    if isinstance(value, dict):
+        return {masked_value(key, mask): masked_value(item, mask) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value)(masked_value(item, mask) for item in value)
+    return value
+
+
+class MaskedOutput:
+    """Hands on what a step writes, with secrets masked, also those that come in two pieces."""
+
+    def __init__(self, on_output: Callable[[Output], None], secrets: Mapping[str, str]) -> None:
+        self._tell = on_output
+        self._maskers = {stream: StreamMasker(secrets) for stream in ("stdout", "stderr")}
+
+    def hear(self, piece: Output) -> None:
+        """A piece as it came."""
+        text = self._maskers[piece.stream].feed(piece.text)
+        if text or piece.waiting:
+            self._tell(replace(piece, text=text))
+
+    def finish(self) -> None:
+        """What might have become a secret, and has not."""
+        for stream, masked in self._maskers.items():
+            text = masked.end()
+            if text:
+                self._tell(Output(stream, text))

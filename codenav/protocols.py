@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Protocol, Self
+from typing import IO, Any, Protocol, Self
 
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
 from codenav.events import Event
-from codenav.execution import CheckReport, Copied, Execution, FileEntry, Held, SandboxInfo, Variable, Verdict
+from codenav.execution import (
+    CheckReport,
+    Copied,
+    Execution,
+    FileEntry,
+    Held,
+    Output,
+    SandboxInfo,
+    ShellResult,
+    Variable,
+    Verdict,
+)
 from codenav.messages import Completion, Message
 
 
@@ -246,7 +257,9 @@ class Sandbox(Protocol):
         """The files of its work folder."""
         ...
 
-    def run(self, code: str, *, timeout: float | None = None) -> Execution:
+    def run(
+        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> Execution:
         """Run one step; it ends within `timeout` + 1 seconds whatever runs inside.
 
         `timeout` in seconds, over 0; None takes `Resources.step_seconds`. Three things come on top: after the step
@@ -255,9 +268,56 @@ class Sandbox(Protocol):
         (`notice` says so: `state rebuilt`), twice the time that all steps have taken and 15 s at most. A step that
         fails leaves the state from before it or, where it ended by an exception, the state that it had reached.
 
+        `on_output` is called in this thread with what the step writes as it comes: of a long output the beginning, and
+        the rest, shortened, at the end. Its time is none of the step's.
+
         Raises:
             UsageError: `timeout` is not a number over 0.
             SandboxUnavailable: the sandbox is closed, or could not be started again.
+            BaseException: what `on_output` raises; the step was interrupted for it.
+        """
+        ...
+
+    def get(self, name: str) -> Any:
+        """The value of a name: of plain types, as a copy, at most 8 MiB as JSON and 100 deep.
+
+        Those are None, bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, Decimal, and datetime,
+        date, time, timedelta. It is what the process of the steps says that it is.
+
+        Raises:
+            NotFound: nothing has that name.
+            UsageError: the value is of another type, too large, or nested too deep.
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def set(self, name: str, value: Any) -> None:
+        """Bind a name to a value of the types that `get` has; a step as any other.
+
+        Raises:
+            UsageError: that is no name, or the value is of another type or too large.
+            SandboxUnavailable: as `variables`.
+        """
+        ...
+
+    def shell(
+        self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> ShellResult:
+        """Run a command with `/bin/sh` in the work folder, contained as any step, which it is; it ends with the step.
+
+        Raises:
+            As `run`.
+        """
+        ...
+
+    def install(
+        self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> ShellResult:
+        """Run `pip install` into a folder of the sandbox from which its code can import; it is gone with the sandbox.
+
+        Raises:
+            SandboxUnavailable: as `run`; or the sandbox has no network.
+            UsageError: that is no name of a package.
         """
         ...
 

@@ -28,8 +28,8 @@ def command(
 ) -> int:
     """Run a SCRIPT (- is stdin) or CODE in the sandbox NAME.
 
-    It is one step: it finds the variables of the steps before it. What it prints, and the value of its last
-    expression, are on stdout. Ctrl-C interrupts the step, and not the sandbox.
+    It is one step: it finds the variables of the steps before it. What it prints, as it comes, and the value of
+    its last expression are on stdout. Ctrl-C interrupts the step, and not the sandbox.
 
     \b
     Exit codes: 0 it ran to its end, 1 it raised or ended its process, 2 wrong usage or no such
@@ -43,18 +43,20 @@ def command(
     """
     if (script is None) == (code is None):
         raise click.UsageError("name a SCRIPT, or code with -c.")
-    from codenav.cli.sandbox_show import exit_code, interruptible, save_displays, show
+    from codenav.cli.sandbox_show import Printer, exit_code, interruptible, save_displays, show
     from codenav.named.client import connect
 
     source = _read(script) if script is not None else str(code)
     with connect(name) as box, interruptible(box):
-        execution = box.run(source, timeout=timeout)
+        printer = None if as_json else Printer()
+        execution = box.run(source, timeout=timeout, on_output=printer)
     try:
         saved = save_displays(execution, displays)
     finally:
         if as_json:
             print_json(execution.to_dict())
-    if not as_json:
+    if printer is not None:
+        printer.finish()
         show(execution, name=name, saved=saved)
     return exit_code(execution)
 

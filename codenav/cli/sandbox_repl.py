@@ -30,7 +30,7 @@ def command(name: str, timeout: float | None) -> int:
     Examples:
       codenav sandbox repl lab
     """
-    from codenav.cli.sandbox_show import interruptible, show
+    from codenav.cli.sandbox_show import Printer, interruptible, show
     from codenav.named.client import connect
 
     terminal = sys.stdin.isatty()
@@ -40,11 +40,12 @@ def command(name: str, timeout: float | None) -> int:
             say(f"Sandbox {name}: {of.backend}, Python {of.python_version}, network: {of.network}. Ctrl-D leaves.")
         for code in _steps(terminal):
             with interruptible(box):
-                execution = box.run(code, timeout=timeout)
+                printer = Printer()
+                execution = box.run(code, timeout=timeout, on_output=printer)
+            printer.finish()
             sys.stdout.flush()
             error = execution.error
             if error and error.type == "KeyboardInterrupt":
-                click.echo(execution.stdout, nl=False)
                 say("\nKeyboardInterrupt", err=True)
                 if execution.notice:
                     say(f"Note: {execution.notice}", err=True)

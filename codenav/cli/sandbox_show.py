@@ -16,19 +16,42 @@ from codenav.cli.options import counted, one_line, say
 from codenav.execution import Outcome
 
 if TYPE_CHECKING:
-    from codenav.execution import Execution
+    from codenav.execution import Execution, Output
     from codenav.named.client import NamedSandbox
 
-_SUFFIXES = {"image/png": "png", "image/svg+xml": "svg", "text/html": "html"}
+_SUFFIXES = {
+    "image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "text/markdown": "md",
+    "text/latex": "tex", "application/json": "json",
+}  # fmt: skip
 _LISTED = 5
 """Files that are named after a step; the rest is counted."""
 
 
+class Printer:
+    """Prints what a step writes as it comes, each to its own stream.
+
+    Where the reader of one has gone away the step goes on, as it would have before anything was printed.
+    """
+
+    def __init__(self) -> None:
+        self._gone: dict[str, OSError] = {}
+
+    def __call__(self, piece: Output) -> None:
+        if piece.stream in self._gone:
+            return
+        try:
+            click.echo(piece.text, nl=False, err=piece.stream == "stderr")
+        except OSError as error:
+            self._gone[piece.stream] = error
+
+    def finish(self) -> None:
+        """Raises OSError where nobody reads what is on stdout."""
+        if "stdout" in self._gone:
+            raise self._gone["stdout"]
+
+
 def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
-    """What a step printed and raised, each to its own stream, and below it on stderr what else came of it."""
-    click.echo(execution.stdout, nl=False)
-    with contextlib.suppress(OSError):
-        click.echo(execution.stderr, nl=False, err=True)
+    """What else came of a step whose output was printed, on stderr."""
     if execution.late_output:
         say(f"Output of earlier threads:\n{execution.late_output.rstrip()}", err=True)
     error = execution.error

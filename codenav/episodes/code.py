@@ -146,7 +146,7 @@ def base_name(node: ast.AST) -> str:
 
 
 def _statement(step: int, node: ast.stmt, shown: bool) -> Statement:
-    binds = set(_bound(node))
+    binds = set(bound_names(node))
     changes, uses, prints, writes = set(), set(), shown, False
     for child in ast.walk(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
@@ -167,7 +167,7 @@ def _statement(step: int, node: ast.stmt, shown: bool) -> Statement:
     return Statement(step, node, frozenset(binds), frozenset(changes - binds), frozenset(uses), prints, writes)
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
+def bound_names(node: ast.AST) -> Iterator[str]:
     """Names that a statement binds in its own scope."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name
@@ -180,7 +180,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         yield node.id
     for child in ast.iter_child_nodes(node):
-        yield from _bound(child)
+        yield from bound_names(child)
 
 
 def _targets_of_loops(node: ast.AST) -> Iterator[str]:

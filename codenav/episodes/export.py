@@ -12,6 +12,7 @@ from typing import Any
 from codenav.actions import Step, Summary
 from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
+from codenav.episodes.plain import as_script
 from codenav.errors import NotFound, StorageFull, UsageError
 
 _COLUMNS = (
@@ -36,7 +37,7 @@ def write_script(document: Mapping[str, Any], code: str, path: Path, *, inputs: 
     `inputs`: names of the files that the run was given.
     """
     files = needs.files_read(code, inputs, document)
-    runs = needs.joined(code, needs.prelude(document, files, what="script"))
+    runs = needs.joined(as_script(code), needs.prelude(document, files, what="script"))
     return _write(path, script_header(document, files) + "\n" + runs.rstrip("\n") + "\n")
 
 

@@ -10,6 +10,7 @@ stored as they are; Jupyter shows HTML and SVG of a notebook that it does not tr
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -207,10 +208,12 @@ def _outputs(v4: Any, execution: Mapping[str, Any]) -> list[Any]:
     return outputs
 
 
-def _display(item: Mapping[str, str]) -> dict[str, str]:
-    if item["mime"] == "image/png":
-        return {item["mime"]: item["data"]}
-    return {item["mime"]: base64.b64decode(item["data"]).decode("utf-8", "replace")}
+def _display(item: Mapping[str, str]) -> dict[str, Any]:
+    mime = item["mime"]
+    if mime in ("image/png", "image/jpeg"):
+        return {mime: item["data"]}
+    text = base64.b64decode(item["data"]).decode("utf-8", "replace")
+    return {mime: json.loads(text) if mime == "application/json" else text}
 
 
 def _end_cells(v4: Any, document: Mapping[str, Any]) -> Iterator[Any]:

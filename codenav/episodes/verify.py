@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Step, Summary
-from codenav.episodes.code import parsed, printed
+from codenav.episodes.code import OURS, parsed, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
 from codenav.errors import CodeNavError
 from codenav.execution import Execution, Outcome, Replayed, Verdict
-from codenav.protocols import StartSandbox
+from codenav.protocols import Sandbox, StartSandbox
+
+WITNESS_SECONDS = 10.0
+"""For a step that only fails."""
 
 
 def script_from_steps(steps: Sequence[Step]) -> str:
@@ -21,11 +25,31 @@ def script_from_steps(steps: Sequence[Step]) -> str:
 
     `from __future__` lines, which Python wants first, are moved to the top.
     """
-    codes = [step.action.content for step in steps if step.action.type == "code" and step.observation.ok]
+    codes = _named_values([step for step in steps if step.action.type == "code" and step.observation.ok])
     futures: list[str] = []
     parts = [part for part in (_without_futures(code, futures).strip("\n") for code in codes) if part.strip()]
     script = "\n\n".join(["\n".join(dict.fromkeys(futures)), *parts] if futures else parts)
     return script + "\n" if script else ""
+
+
+def _named_values(steps: Sequence[Step]) -> list[str]:
+    """The code of steps; where one uses `_`, those before it bind the value of their last expression to it."""
+    codes = [step.action.content for step in steps]
+    trees = [parsed(code) for code in codes]
+    names = [{(one.id, type(one.ctx)) for one in ast.walk(tree) if isinstance(one, ast.Name)} for tree in trees if tree]
+    if not any(("_", ast.Load) in one for one in names) or any(("_", ast.Store) in one for one in names):
+        return codes
+    return [_with_value_named(*pair) for pair in zip(codes, trees, steps, strict=True)]
+
+
+def _with_value_named(code: str, tree: ast.Module | None, step: Step) -> str:
+    last = tree.body[-1] if tree and tree.body else None
+    if not isinstance(last, ast.Expr) or not (step.observation.to_data().get("value")):
+        return code
+    lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    line = lines[last.lineno - 1].encode()
+    lines[last.lineno - 1] = (line[: last.col_offset] + b"_ = " + line[last.col_offset :]).decode()
+    return "\n".join(lines)
 
 
 def _without_futures(code: str, found: list[str]) -> str:
@@ -87,6 +111,8 @@ def verify(
             execution = sandbox.run(script, timeout=timeout)
             if not execution.ok:
                 return Verdict(False, _failure(execution, timeout))
+            if not _tells_of_failure(sandbox):
+                return Verdict(False, "after the script a step that fails is not told as one")
             held = sandbox.digests(list(left.held.digests))
             files = written(sandbox, inputs, mounted)
             replayed = Replayed(printed(script, execution.stdout), held, tuple(sandbox.artifacts()))
@@ -95,6 +121,16 @@ def verify(
     except CodeNavError as error:
         return Verdict(False, f"it could not be replayed: {error}")
     return replace(Comparison(script, left, replayed, files).verdict(), replayed=replayed)
+
+
+def _tells_of_failure(sandbox: Sandbox) -> bool:
+    """A second witness: whether the process in which the script ran still says that a step of ours fails.
+
+    Beside the token with which the sandbox is told that a step came to its end (see docs/sandbox.md, "True results").
+    """
+    word = f"{OURS} {secrets.token_hex(8)}"
+    done = sandbox.run(f"assert False, {word!r}", timeout=WITNESS_SECONDS)
+    return done.outcome is Outcome.ERROR and done.error is not None and done.error.message == word
 
 
 def _failure(execution: Execution, timeout: float) -> str:

@@ -8,22 +8,26 @@ import signal
 import socket
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Self
 
 from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, FileEntry, Held, SandboxInfo, Variable
+from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, Variable
 from codenav.named import places
 from codenav.named.wire import Gone, Torn, Wire, error_from_dict, peer_user
+from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.files import Files
+from codenav.sandboxes.values import decoded
 
 STATUS_SECONDS = 3.0
 """For a host process to say how it is."""
+ABANDON_SECONDS = 1.0
+"""For a step to end whose answer nobody waits for any more: before it is interrupted again, and after that."""
 STOP_SECONDS = 5.0
 """For a host process to end by itself."""
 
 
-class NamedSandbox:
+class NamedSandbox(Commands):
     """One connection to a sandbox that others may use at the same time; closing it ends nothing but the connection."""
 
     def __init__(self, record: places.Record, wire: Wire) -> None:
@@ -46,10 +50,17 @@ class NamedSandbox:
         inside = of.work_inside
         return SandboxInfo(of.backend, of.isolated, of.python_version, inside, of.network, of.image, of.notice)
 
-    def run(self, code: str, *, timeout: float | None = None) -> Execution:
+    def run(
+        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> Execution:
         """Run one step, after those of other clients. See `protocols.Sandbox.run`."""
-        answer, _ = self._ask({"op": "run", "code": code, "timeout": timeout})
+        asked = {"op": "run", "code": code, "timeout": timeout, "stream": on_output is not None}
+        answer, _ = self._ask(asked, on_output=on_output)
         return Execution.from_dict(answer["execution"])
+
+    def get(self, name: str) -> Any:
+        """The value of a name. See `protocols.Sandbox.get`."""
+        return decoded(self._ask({"op": "get", "name": name})[0]["value"])
 
     def variables(self) -> Mapping[str, Variable]:
         """The names that steps have bound. See `protocols.Sandbox.variables`."""
@@ -144,7 +155,12 @@ class NamedSandbox:
         self._wire.close()
 
     def _ask(
-        self, message: Mapping[str, Any], data: bytes | IO[bytes] = b"", *, into: IO[bytes] | None = None
+        self,
+        message: Mapping[str, Any],
+        data: bytes | IO[bytes] = b"",
+        *,
+        into: IO[bytes] | None = None,
+        on_output: Callable[[Output], None] | None = None,
     ) -> tuple[dict[str, Any], bytes]:
         """The answer, and what comes with it, unless that goes `into` a file; OSError where that does not take it."""
         name, attached = self.record.name, b""
@@ -152,6 +168,10 @@ class NamedSandbox:
             self._wire.send(message, data)
             if into is None:
                 answer, attached = self._wire.receive()
+                while "output" in answer:
+                    if on_output is not None:
+                        self._hand(on_output, Output(**answer["output"]))
+                    answer, attached = self._wire.receive()
             else:
                 answer, size = self._wire.receive_message()
                 self._wire.receive_into(into, size)
@@ -166,6 +186,30 @@ class NamedSandbox:
         if "error" in answer:
             raise error_from_dict(answer["error"])
         return answer, attached
+
+    def _hand(self, on_output: Callable[[Output], None], piece: Output) -> None:
+        """Where the callback raises the step is interrupted, and its answer not waited for for long."""
+        try:
+            on_output(piece)
+        except BaseException:
+            with contextlib.suppress(Gone, TimeoutError):
+                self._drop_answer()
+            raise
+
+    def _drop_answer(self) -> None:
+        for _ in range(2):
+            self.interrupt()
+            self._wire.patience(ABANDON_SECONDS)
+            try:
+                while "output" in self._wire.receive()[0]:
+                    pass
+                return
+            except TimeoutError:
+                continue
+            finally:
+                self._wire.patience(None)
+        # Its answer would be taken for that of the next question.
+        self._wire.close()
 
 
 def connect(name: str) -> NamedSandbox:

@@ -7,6 +7,7 @@ serves clients of the same user on its socket until it is told to stop or was id
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import signal
@@ -15,18 +16,20 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
 from codenav.episodes.masking import masker
 from codenav.errors import CodeNavError, SandboxUnavailable, StorageFull
-from codenav.execution import Execution, ExecutionError, Outcome, SandboxSpec
+from codenav.execution import Execution, ExecutionError, Outcome, Output, SandboxSpec
 from codenav.masked import MaskedSandbox
 from codenav.named import places, steps
 from codenav.named.wire import PIECE, Gone, Wire, error_to_dict, peer_user, spec_from_dict
 from codenav.protocols import Sandbox
 from codenav.sandboxes import start
+from codenav.sandboxes.values import as_json
 
 AGAIN_SECONDS = 2.0
 """Between interrupts of a step whose client has left; the second one ends it."""
@@ -162,7 +165,8 @@ class Host:
 
     def _serve_step(self, wire: Wire, step: Step, message: dict[str, Any]) -> None:
         try:
-            execution = self._run(step, message["code"], message["timeout"])
+            on_output = functools.partial(_send_output, wire) if message["stream"] else None
+            execution = self._run(step, message["code"], message["timeout"], on_output)
             answer = {"ok": True, "execution": execution.to_dict()}
         except CodeNavError as error:
             answer = {"error": error_to_dict(error)}
@@ -171,7 +175,9 @@ class Host:
         with contextlib.suppress(Gone):
             wire.send(answer)
 
-    def _run(self, step: Step, code: str, timeout: float | None) -> Execution:
+    def _run(
+        self, step: Step, code: str, timeout: float | None, on_output: Callable[[Output], None] | None
+    ) -> Execution:
         with self._use(), self._turn:
             with self._guard:
                 if step.interrupted:
@@ -180,7 +186,7 @@ class Host:
                 self._running, self._since = step, time.monotonic()
                 self._steps += 1
             try:
-                execution = self._sandbox.run(code, timeout=timeout)
+                execution = self._sandbox.run(code, timeout=timeout, on_output=on_output)
             finally:
                 with self._guard:
                     self._running = None
@@ -214,6 +220,8 @@ class Host:
             match message["op"]:
                 case "variables":
                     answer["variables"] = [item.to_dict() for item in box.variables().values()]
+                case "get":
+                    answer["value"] = as_json(box.get(message["name"]))
                 case "digests":
                     answer["held"] = box.digests(message["first"]).to_dict()
                 case "checkpoint":
@@ -249,6 +257,12 @@ class Host:
             with self._guard:
                 self._working -= 1
                 self._last_use = time.monotonic()
+
+
+def _send_output(wire: Wire, piece: Output) -> None:
+    """To a client that has left nothing is sent: its step is interrupted for that."""
+    with contextlib.suppress(Gone):
+        wire.send({"output": asdict(piece)})
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.streaming import Streaming
 
 HEADER = struct.Struct(">II")
 JSON_BYTES = 16 << 20
@@ -56,8 +57,10 @@ class Channel:
         with self._lock:
             write_all(self._sink, HEADER.pack(len(body), len(blob)) + body + blob, deadline)
 
-    def receive(self, *, deadline: float) -> tuple[Mapping[str, Any], bytes]:
-        """The next answer. While earlier steps run again for it, which a frame of its own says, the deadline moves.
+    def receive(self, *, deadline: float, streaming: Streaming | None = None) -> tuple[Mapping[str, Any], bytes]:
+        """The next answer; what a step writes before it goes to `streaming`.
+
+        While earlier steps run again for it, which a frame of its own says, the deadline moves.
 
         Raises:
             Malformed: it is over a limit or not a JSON object.
@@ -68,6 +71,12 @@ class Channel:
             if frame is not None:
                 if frame[0].get("op") == "rebuilding":
                     deadline += self._granted(frame[0].get("seconds"))
+                    continue
+                if frame[0].get("op") == "output":
+                    if streaming is not None:
+                        before = streaming.seconds
+                        streaming.hear(*frame)
+                        deadline += streaming.seconds - before
                     continue
                 self._owed -= 1
                 return frame

@@ -20,6 +20,7 @@ from codenav.execution import (
     FileEntry,
     Held,
     Outcome,
+    Output,
     Resources,
     SandboxInfo,
     SandboxSpec,
@@ -27,10 +28,13 @@ from codenav.execution import (
 )
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
+from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.files import Files
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
 from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
+from codenav.sandboxes.streaming import Streaming
+from codenav.sandboxes.values import checked_name, decoded
 from codenav.sandboxes.workfolder import CopiedOut, WorkFolder
 
 T = TypeVar("T")
@@ -60,7 +64,7 @@ _LOST = (
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
-class GuestSandbox:
+class GuestSandbox(Commands):
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
@@ -100,8 +104,17 @@ class GuestSandbox:
         """What this sandbox is."""
         return self._info
 
-    def run(self, code: str, *, timeout: float | None = None) -> Execution:
+    def run(
+        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> Execution:
         """Run one step; see `codenav.protocols.Sandbox.run`."""
+        streaming = None if on_output is None else Streaming(on_output, self._spec.resources.output_bytes)
+        done = self._run(code, timeout, streaming)
+        if streaming is not None:
+            streaming.finish(done)
+        return done
+
+    def _run(self, code: str, timeout: float | None, streaming: Streaming | None) -> Execution:
         seconds = self._spec.resources.step_seconds if timeout is None else timeout
         if not 0 < seconds < math.inf:
             raise UsageError("the timeout of a step has to be over 0 seconds", hint="None takes the default")
@@ -115,8 +128,8 @@ class GuestSandbox:
             deadline = time.monotonic() + seconds + SLACK_SECONDS
             try:
                 asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
-                channel.send(asked, deadline=deadline)
-                frame, blob = channel.receive(deadline=deadline)
+                channel.send({**asked, "stream": streaming is not None}, deadline=deadline)
+                frame, blob = channel.receive(deadline=deadline, streaming=streaming)
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 self._ran += done.seconds
@@ -144,6 +157,20 @@ class GuestSandbox:
             return {item.name: item for item in variables_of(frame, "items")}
 
         return self._ask("list its variables", VARIABLES_SECONDS, ask)
+
+    def get(self, name: str) -> Any:
+        """The value of a name; see `codenav.protocols.Sandbox.get`."""
+        checked_name(name)
+
+        def ask(channel: Channel, deadline: float) -> Any:
+            frame, _ = answer_of(channel, {"op": "value", "name": name, "timeout": DIGESTS_SECONDS}, deadline)
+            if "value" in frame:
+                return decoded(frame["value"])
+            if frame.get("missing") is True:
+                raise NotFound(f"no variable {name} in the sandbox", hint="see box.variables()")
+            raise UsageError(f"{name} cannot be had: {text_of(frame, 'why', 1000)}", hint=f"box.variables()[{name!r}]")
+
+        return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
 
     def digests(self, first: Sequence[str] = ()) -> Held:
         """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""

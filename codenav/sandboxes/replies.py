@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Variable
+from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Value, Variable
 from codenav.text import neutral
 
 MOST_ITEMS = 1000
 """Variables, displays or files of one frame."""
 MOST_ATOMS = 8000
 """Numbers, or texts, of an answer to `digests`."""
+VALUE_CHARACTERS = 100_000
+"""Of the value of a last expression as JSON: 10,000 bytes, each escaped."""
 TEXT_CHARACTERS = 4 << 20
 """Of one string in a frame."""
 DIGEST = re.compile(r"[0-9a-f]{32}|")
 
-_MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/svg+xml": b"<svg", "text/html": b""}
-"""What the data of a display must begin with (PNG), or contain near its beginning."""
+_MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+"""What the data of a picture begins with."""
+_TEXTS = frozenset({"image/svg+xml", "text/html", "text/markdown", "text/latex", "application/json"})
 
 
 class Malformed(Exception):
@@ -110,7 +114,30 @@ def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_
         displays=_displays_of(frame, blob, display_bytes),
         seconds=float(number_of(frame, "seconds")),
         notice=text_of(frame, "notice"),
+        value=_value_of(frame.get("value")),
     )
+
+
+def _value_of(value: Any) -> Value | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Malformed("the value is not an object")
+    data = value.get("data")
+    if len(json.dumps(data)) > VALUE_CHARACTERS:
+        raise Malformed("the value is too large")
+    return Value(text_of(value, "type", 1000), text_of(value, "repr", 20_000), _neutral(data))
+
+
+def _neutral(data: Any) -> Any:
+    """JSON data with all its texts made harmless."""
+    if isinstance(data, str):
+        return neutral(data)
+    if isinstance(data, list):
+        return [_neutral(item) for item in data]
+    if isinstance(data, dict):
+        return {neutral(str(key)): _neutral(item) for key, item in data.items()}
+    return data
 
 
 def _error_of(value: Any) -> ExecutionError | None:
@@ -147,7 +174,20 @@ def _displays_of(frame: Mapping[str, Any], blob: bytes, limit: int) -> list[Disp
 
 
 def _is_what_it_says(mime: str, data: bytes) -> bool:
-    magic = _MAGIC.get(mime)
-    if magic is None or not data:
+    if mime in _MAGIC:
+        return data.startswith(_MAGIC[mime])
+    if mime not in _TEXTS or not data:
         return False
-    return data.startswith(magic) if mime == "image/png" else magic in data[:4096].lower()
+    if mime == "image/svg+xml":
+        return b"<svg" in data[:4096].lower()
+    try:
+        text = data.decode("utf-8")
+        if mime == "application/json":
+            json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return mime == "text/html"
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -170,3 +170,14 @@ def test_where_another_interpreter_runs_the_steps_its_version_and_packages_count
     # `match` came with 3.10.
     assert [f.code for f in checks.check("match 1:\n    case 1: pass\n")[0].findings] == ["E999"]
     checks.close()
+
+
+def test_what_a_sandbox_gives_to_steps_is_no_fault(fresh):
+    from tests.checks.conftest import codes
+
+    checks = fresh()
+    code = "import asyncio\nawait asyncio.sleep(0)\nasync for n in count():\n    display(n, _)\n"
+    checks.remember("async def count():\n    yield 1\n")
+    found = codes(checks.check(code))
+    assert {tool: remarks for tool, remarks in found.items() if remarks} == {}
+    assert codes(checks.check("yield 1\n"))["flake8"]

@@ -26,7 +26,7 @@ from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch
 
 NAIVE = Path(__file__).with_name("naive_guest.py")
 PR_GET_CHILD_SUBREAPER = 37
-SECTIONS = {"F": 19, "N": 9, "P": 16, "R": 15, "S": 10, "C": 19}
+SECTIONS = {"F": 19, "N": 9, "P": 16, "R": 15, "S": 10, "C": 20}
 
 
 def section(*letters):

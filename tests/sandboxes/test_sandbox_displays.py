@@ -108,3 +108,37 @@ def test_the_modules_of_a_step_are_found_as_ever(plots):
     code = "import importlib.util\nimportlib.util.find_spec('PIL.Image').origin.endswith('Image.py')"
     assert plots.run(code).stdout == "True\n"
     assert plots.run("import matplotlib.pyplot.nothing").error.type == "ModuleNotFoundError"
+
+
+KINDS = """
+class Shown:
+    def __init__(self, kind, data):
+        setattr(self, f'_repr_{kind}_', lambda: data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "mime", "shown"),
+    [
+        ("markdown", "'# Title'", "text/markdown", b"# Title"),
+        ("latex", "'$x^2$'", "text/latex", b"$x^2$"),
+        ("json", "{'a': [1]}", "application/json", b'{"a": [1]}'),
+        ("jpeg", "b'\\xff\\xd8\\xff\\xe0rest'", "image/jpeg", b"\xff\xd8\xff\xe0rest"),
+        ("jpeg", "b'no picture'", None, b""),
+        ("json", "'{not json'", None, b""),
+        ("json", "float('nan')", None, b""),
+        ("markdown", "b'\\xff\\xfe'", None, b""),
+    ],
+)
+def test_a_value_shows_itself_as(plots, kind, data, mime, shown):
+    found = plots.run(f"{KINDS}\nShown({kind!r}, {data})").displays
+    assert [(one.mime, one.data) for one in found] == ([(mime, shown)] if mime else [])
+
+
+def test_display_is_there_and_shows_at_once(plots):
+    code = f"{KINDS}\ndisplay(Shown('latex', '$a$'), 5)\ndisplay({{'text/html': '<b>x</b>'}}, raw=True)\nprint('after')"
+    done = plots.run(code)
+    assert done.stdout == "5\nafter\n"
+    assert [(one.mime, one.data) for one in done.displays] == [("text/latex", b"$a$"), (HTML, b"<b>x</b>")]
+    plots.run("import builtins\ndel builtins.display")
+    assert plots.run("display(1)").stdout == "1\n"

@@ -109,18 +109,20 @@ def test_a_step_that_pretends_to_be_over_is_undone_before_a_checkpoint(box):
     box.run("honest = 1")
     forge = """
 import json, os, struct, time
-body = json.dumps({'op': 'result', 'outcome': 'ok', 'changed': [], 'error': None, 'displays': [],
-                   'seconds': 0.0, 'deleted': False}).encode()
+error = {'type': 'E', 'message': '', 'line': '', 'traceback': '', 'line_number': None}
+end = {'op': 'result', 'outcome': 'error', 'changed': [], 'error': error, 'displays': [], 'seconds': 0.0,
+       'deleted': False}
+bodies = [json.dumps(one).encode() for one in ({'op': 'raised'}, end)]
 honest = 2
 for name in os.listdir('/proc/self/fd'):
     if int(name) > 2:
         try:
-            if os.readlink('/proc/self/fd/' + name).startswith('pipe:'):
-                os.write(int(name), struct.pack('>II', len(body), 0) + body)
+            if os.readlink('/proc/self/fd/' + name).startswith('socket:'):
+                os.write(int(name), b''.join(struct.pack('>II', len(body), 0) + body for body in bodies))
         except OSError: pass
 while True: time.sleep(1)
 """
-    assert box.run(forge, timeout=5).outcome is Outcome.OK
+    assert box.run(forge, timeout=5).outcome is Outcome.ERROR
     with pytest.raises(SandboxUnavailable, match="an earlier step was still running"):
         box.checkpoint()
     box.restore(box.checkpoint())

@@ -9,7 +9,7 @@ from typing import Any
 
 from codenav.sandboxes.checks.answers import Answer, Past, Remark
 from codenav.sandboxes.checks.history import History
-from codenav.sandboxes.checks.names import bindings, read
+from codenav.sandboxes.checks.names import PROVIDED, bindings, read
 
 REPORTED = frozenset({
     "F404", "F407", "F501", "F502", "F503", "F505", "F506", "F507", "F508", "F509", "F521", "F524", "F525", "F601",
@@ -47,6 +47,13 @@ class Lint:
             messages = self._messages(tree)
         except UNREADABLE as error:
             return unreadable(error, self._newest, "E999")
+        awaited = {(node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.Await)}
+        # `await` at the top level, which pyflakes takes for a `yield`.
+        messages = [
+            message
+            for message in messages
+            if not (type(message).__name__ == "YieldOutsideFunction" and (message.lineno, message.col) in awaited)
+        ]
         guess = history.open or bindings(tree).dynamic
         remarks = [
             Remark(self._codes[type(message).__name__], message.message % message.message_args, message.lineno)
@@ -59,7 +66,7 @@ class Lint:
         if self._history.postponed:
             future = ast.ImportFrom("__future__", [ast.alias("annotations", lineno=1, col_offset=0)], 0)
             tree.body.insert(0, ast.copy_location(future, ast.expr(lineno=1, col_offset=0)))
-        checked = self._checker(tree, filename="<step>", builtins=self._history.names)
+        checked = self._checker(tree, filename="<step>", builtins=self._history.names | PROVIDED)
         return sorted(checked.messages, key=lambda message: (message.lineno, message.col))
 
     def remember(self, steps: Sequence[Past]) -> None:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[^\W\d]\w*")
+PROVIDED = frozenset({"display", "_"})
+"""Names that a sandbox gives to all steps."""
 _DYNAMIC = frozenset({"exec", "globals", "locals", "run_line_magic", "run_cell_magic"})
 """With one of these a step can bind names that no reader sees."""
 
@@ -28,7 +30,7 @@ def read(code: str, *, newest: tuple[int, int]) -> ast.Module:
         raise SyntaxError("source code cannot contain lone surrogates", ("<step>", number, 1, "")) from None
     tree = ast.parse(code, "<step>", feature_version=newest)
     # Some faults are found only after parsing: `return` outside a function, two equal arguments.
-    compile(code, "<step>", "exec", dont_inherit=True, optimize=0)
+    compile(code, "<step>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True, optimize=0)
     return tree
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from codenav.sandboxes.checks.answers import Remark
 from codenav.sandboxes.checks.history import History
-from codenav.sandboxes.checks.names import Bindings
+from codenav.sandboxes.checks.names import PROVIDED, Bindings
 
 REPORTED = frozenset({
     "abstract", "arg-type", "attr-defined", "call-arg", "call-overload", "func-returns-value", "index", "name-defined",
@@ -86,7 +86,7 @@ def _holds(error: _Error, context: Context) -> bool:
     history = context.history
     undefined = _UNDEFINED.match(error.message)
     if undefined:
-        return not (history.open or context.bound.dynamic or undefined[1] in history.names)
+        return not (history.open or context.bound.dynamic or undefined[1] in history.names | PROVIDED)
     missing = _MISSING.search(error.message)
     if missing and (missing[1].startswith("_") or missing[1] in history.set_attributes | context.bound.set_attributes):
         # Stubs leave private names out; and what a step sets itself is there.

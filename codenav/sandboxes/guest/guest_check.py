@@ -17,6 +17,8 @@ def well_formed(reply: Message, blob: bytes) -> bool:
         return _variables(reply.get("items"))
     if reply.get("op") == "checkpoint":
         return True
+    if reply.get("op") == "value":
+        return "value" in reply or (isinstance(reply.get("missing"), bool) and _text(reply.get("why")))
     if reply.get("op") == "digests":
         return _digests(reply)
     return (
@@ -27,6 +29,7 @@ def well_formed(reply: Message, blob: bytes) -> bool:
         and _number(reply.get("seconds"))
         and all(_number(reply.get(key, 0.0)) for key in ("fork_seconds", "kernel_seconds", "faults"))
         and isinstance(reply.get("deleted"), bool)
+        and _value(reply.get("value"))
         and _error(reply.get("error"), reply.get("outcome") == "ok")
     )
 
@@ -77,6 +80,12 @@ def _displays(items: Any, size: int) -> bool:
         if not (isinstance(item, list) and len(item) == 2 and _text(item[0]) and type(item[1]) is int and item[1] >= 0):
             return False
     return bool(sum(item[1] for item in items) == size)
+
+
+def _value(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict) and len(value) == 3 and _text(value.get("type")) and _text(value.get("repr"))
+    )
 
 
 def _error(error: Any, ok: bool) -> bool:

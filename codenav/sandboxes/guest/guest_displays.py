@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import weakref
 from collections.abc import Callable, Mapping
@@ -11,11 +12,20 @@ from guest_describe import guarded
 
 Picture = Tuple[str, bytes]
 
-_METHODS = (("image/png", "_repr_png_"), ("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_"))
+_METHODS = (
+    ("image/png", "_repr_png_"),
+    ("image/jpeg", "_repr_jpeg_"),
+    ("image/svg+xml", "_repr_svg_"),
+    ("text/html", "_repr_html_"),
+    ("text/markdown", "_repr_markdown_"),
+    ("text/latex", "_repr_latex_"),
+    ("application/json", "_repr_json_"),
+)
+"""The best one first."""
 
 
 def rich(value: Any) -> list[Picture]:
-    """What a value shows of itself; the first of PNG, SVG, HTML that it has."""
+    """What a value shows of itself; the first of `_METHODS` that it has."""
     if isinstance(value, type):
         return []
     for mime, name in _METHODS:
@@ -27,11 +37,15 @@ def rich(value: Any) -> list[Picture]:
     bundle = _called(value, "_repr_mimebundle_")
     if isinstance(bundle, tuple) and bundle:
         bundle = bundle[0]
-    if isinstance(bundle, dict):
-        for mime, _ in _METHODS:
-            made = _bytes(bundle.get(mime), mime)
-            if made:
-                return [(mime, made)]
+    return from_bundle(bundle) if isinstance(bundle, dict) else []
+
+
+def from_bundle(bundle: Mapping[str, Any]) -> list[Picture]:
+    """The best of several representations of one value."""
+    for mime, _ in _METHODS:
+        made = _bytes(bundle.get(mime), mime)
+        if made:
+            return [(mime, made)]
     return []
 
 
@@ -43,11 +57,15 @@ def _called(value: Any, name: str) -> Any:
 def _bytes(data: Any, mime: str) -> bytes | None:
     if isinstance(data, tuple) and data:
         data = data[0]
+    if mime == "application/json":
+        # A text is taken for JSON that was written already.
+        made = data if data is None or isinstance(data, (str, bytes)) else guarded(lambda: json.dumps(data))
+        return made.encode("utf-8", "backslashreplace") if isinstance(made, str) else made
     if isinstance(data, bytes):
         return data
     if not isinstance(data, str):
         return None
-    if mime == "image/png":
+    if mime in ("image/png", "image/jpeg"):
         import base64
 
         return bytes(guarded(lambda: base64.b64decode(data)) or b"")
@@ -111,9 +129,10 @@ def take_shown() -> list[Picture]:
     return taken
 
 
-def _display(*values: Any, **_: Any) -> None:
+def display(*values: Any, raw: bool = False, **_: Any) -> None:
+    """Show values in the middle of a step, as IPython does; with `raw` each is a dict of media types."""
     for value in values:
-        pictures = rich(value)
+        pictures = from_bundle(value) if raw and isinstance(value, dict) else rich(value)
         _shown.extend(pictures)
         if not pictures:
             print(repr(value))
@@ -128,7 +147,7 @@ def _hook_pyplot(module: Any) -> None:
 
 
 def _hook_pillow(module: Any) -> None:
-    module.Image.show = _display
+    module.Image.show = display
 
 
 def _hook_plotly(module: Any) -> None:
@@ -140,7 +159,7 @@ def _hook_plotly(module: Any) -> None:
 
 
 def _hook_ipython(module: Any) -> None:
-    module.display = _display
+    module.display = display
 
 
 class Hooks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 
 class Kept:
@@ -66,6 +67,8 @@ class Pipe:
         os.set_blocking(self.reader, False)
         self.kept = Kept(limit)
         self.ended = False
+        self.tap: Callable[[bytes], None] | None = None
+        """Gets what is read, too."""
 
     def drain(self, rounds: int = 256) -> None:
         """Read what is there; `rounds` of 64 KiB at most, so that an endless writer cannot hold the reader."""
@@ -78,6 +81,8 @@ class Pipe:
                 self.ended = True
                 return
             self.kept.add(data)
+            if self.tap is not None:
+                self.tap(data)
 
     def close_writer(self) -> None:
         """The writing end is elsewhere now."""

@@ -11,7 +11,9 @@ from guest_budget import Budget
 from guest_checkpoints import Checkpoint, Done
 from guest_frames import Message
 from guest_keeper import Keeper
+from guest_output import Pipe
 from guest_step import Request, Twin
+from guest_tap import Tap
 
 MEASURED_SECONDS = 0.01
 """Of the kernel's time in a step: from there on it is found out how much of it a snapshot has cost."""
@@ -25,6 +27,7 @@ class State:
     def __init__(self, loop: Any, config: Message) -> None:
         self._loop = loop
         self._snapshots: bool = config["snapshots"]
+        self._config = config
         self._keeper = Keeper(loop, config)
         self._budget = Budget()
         self._size = self._copied = 0
@@ -49,6 +52,7 @@ class State:
         late = keeper.late.take()
         keeper.begin_memory()
         pipes = keeper.late.new_pipes([])
+        tap = self._tap(message, pipes)
         request = self._request()
         asked = {"op": "run", "number": message["number"], "code": message["code"]}
         request.go(asked, pipes, keeper.new_twin() if self._want_snapshot() else None, _left(deadline))
@@ -62,8 +66,11 @@ class State:
             started, deadline = started + spent, deadline + spent
             news, self._news = self._news, ""
             pipes = keeper.late.new_pipes(pipes)
+            tap = self._tap(message, pipes)
             request = self._request()
             request.go(asked, pipes, keeper.new_twin() if self._snapshots else None, _left(deadline))
+        if tap is not None:
+            tap.close()
         result = self._conclude(request, message, time.monotonic() - started)
         for pipe in pipes:
             pipe.drain()
@@ -81,6 +88,9 @@ class State:
             keeper.late.follow(pipe)
         if request.outcome == "ok":
             self._account(request.reply, time.monotonic() - started)
+
+    def _tap(self, message: Message, pipes: list[Pipe]) -> Tap | None:
+        return Tap(self._loop, pipes, self._config["limits"]["output_bytes"]) if message.get("stream") else None
 
     def tell(self, asked: Message, seconds: float) -> None:
         """`variables` or `digests`: what the names are that steps have bound; the answer goes to the host."""
@@ -147,6 +157,7 @@ class State:
             done.refusal = "it was interrupted" if stopped else ""
             keeper.keep(done)
             result = {key: reply[key] for key in ("outcome", "changed", "error", "displays", "seconds")}
+            result["value"] = reply.get("value")
             result["notice"] = ""
             error = reply["error"]
             if request.interrupted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import array
 import os
 import select
@@ -16,6 +17,7 @@ import guest_linux
 from guest_check import well_formed
 from guest_frames import Frames, Message, Violation, encode
 from guest_output import Pipe
+from guest_seal import TOKEN_BYTES
 
 GRACE_SECONDS = 0.3
 """Between SIGINT and SIGKILL: at the timeout, and where the host has asked for an interrupt twice."""
@@ -214,6 +216,32 @@ class Twin:
             guest_linux.unwatch_end(self.pid)
 
 
+class Answers:
+    """The line on which a worker answers a request; of a step its `token` waits there for the worker to take it."""
+
+    def __init__(self, token: bytes) -> None:
+        ours, theirs = _socket.socketpair()
+        ours.setblocking(False)
+        if token:
+            ours.send(token)
+        self.reader, self.writer = ours.detach(), theirs.detach()
+
+    def close_writer(self) -> None:
+        """The worker has its end now."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        """Both ends."""
+        self.close_writer()
+        os.close(self.reader)
+
+
+_OUTCOMES = {"ended": "ok", "raised": "error", "memory": "out_of_memory"}
+"""What the worker says as soon as a step is over, and the outcome of the result that may follow."""
+
+
 class Request:
     """One request to a worker; `outcome` says how it went.
 
@@ -239,7 +267,9 @@ class Request:
         self._signalled = self._deaf = False
         self.twin: Twin | None = None
         self._frames = Frames()
-        self._answer = Pipe(0)
+        self._token = b""
+        self._end = ""
+        self._answer: Answers
 
     @property
     def unheard(self) -> bool:
@@ -249,11 +279,14 @@ class Request:
     def go(self, message: Message, pipes: list[Pipe], twin: Twin | None, seconds: float, *, deaf: bool = False) -> None:
         """Send it and wait for its end: at most `seconds` and the grace. A `deaf` one leaves interrupts to the next."""
         self.twin, self._deaf = twin, deaf
+        self._token = os.urandom(TOKEN_BYTES) if message["op"] == "run" else b""
+        self._answer = Answers(self._token)
         descriptors = [self._answer.writer, *(pipe.writer for pipe in pipes)]
         if twin:
             descriptors.append(twin.theirs.fileno())
         self._worker.send(message, descriptors)
-        for pipe in (self._answer, *pipes):
+        self._answer.close_writer()
+        for pipe in pipes:
             pipe.close_writer()
         self._loop.watch(self._answer.reader, self._read)
         if twin:
@@ -331,6 +364,9 @@ class Request:
             data = os.read(self._answer.reader, 1 << 16)
         except BlockingIOError:
             return
+        except OSError:
+            # What the worker has not read of its token goes with it.
+            data = b""
         if not data:
             self._loop.unwatch(self._answer.reader)
             return
@@ -339,9 +375,21 @@ class Request:
         except Violation:
             self.outcome = "protocol_violation"
             return
-        if complete and not self._begun:
-            self._begun = self._worker.served = complete[0][0].get("op") == "begun"
-            del complete[0]
-        if complete:
-            self.reply, self.blob = complete[0]
-            self.outcome = "ok" if well_formed(self.reply, self.blob) else "protocol_violation"
+        for message, blob in complete:
+            self._hear(message, blob)
+
+    def _hear(self, message: Message, blob: bytes) -> None:
+        """`begun`; of a step how it ended, said once and with its token where it came to its end; the answer."""
+        op = message.get("op")
+        if self.outcome:
+            return
+        if not self._begun:
+            self._begun = self._worker.served = op == "begun"
+        elif self._token and op in _OUTCOMES:
+            if self._end or blob != (self._token if op == "ended" else b""):
+                self.outcome = "protocol_violation"
+            self._end = str(op)
+        else:
+            self.reply, self.blob = message, blob
+            agrees = not self._token or message.get("outcome") == _OUTCOMES.get(self._end, "")
+            self.outcome = "ok" if agrees and well_formed(message, blob) else "protocol_violation"

@@ -1,4 +1,4 @@
-"""Compiles and runs the code of one step, and says what it raised."""
+"""What a step is made of, and what it raised."""
 
 from __future__ import annotations
 import __future__
@@ -8,53 +8,33 @@ import builtins
 import linecache
 import os
 import sys
-from types import CodeType, ModuleType, TracebackType
-from typing import Any, NamedTuple
+from types import ModuleType, TracebackType
+from typing import Any
 
 MESSAGE_CHARACTERS = 4000
 TRACEBACK_CHARACTERS = 12000
 """Kept of an error: what a model can use, and a bound on hostile messages."""
 
-_FUTURE = 0
+FUTURE = 0
 for _name in __future__.all_feature_names:
-    _FUTURE |= getattr(__future__, _name).compiler_flag
+    FUTURE |= getattr(__future__, _name).compiler_flag
 
 
-class Program(NamedTuple):
-    """A step, ready to run."""
+HIDDEN = "_codenav_value"
+"""The name that the last expression of a step is bound to, until it is shown."""
 
-    body: CodeType
-    last: CodeType | None
-    """The last expression, whose value is shown; None where there is none or it ends with a semicolon."""
-    binds: set[str]
-    """Names that the step binds at its top level."""
-    mentions: set[str]
-    """Names that its code mentions."""
+TOLD = "_codenav_told"
+"""A name that code of the host binds to the value of its step, which is not shown."""
 
 
-class Compiler:
-    """Compiles steps; a `from __future__` of one holds for those after it."""
+def enter(source: str, filename: str) -> None:
+    """Make the lines of a step known to tracebacks.
 
-    def __init__(self) -> None:
-        self._flags = 0
-
-    def compile(self, source: str, filename: str) -> Program:
-        """Raises what Python raises; the null byte and lone surrogates become a SyntaxError with their line."""
-        lines = [line + "\n" for line in source.split("\n")]
-        linecache.cache[filename] = (len(source), None, lines, filename)
-        _refuse_unreadable(source, filename)
-        tree = compile(source, filename, "exec", ast.PyCF_ONLY_AST | self._flags, True)
-        last: ast.Expression | None = None
-        quiet = source.rstrip().endswith(";")
-        binds, mentions = _names(tree)
-        if tree.body and isinstance(tree.body[-1], ast.Expr) and not quiet:
-            final = tree.body.pop()
-            last = ast.copy_location(ast.Expression(final.value), final)
-        body = compile(tree, filename, "exec", self._flags, True)
-        flags = self._flags | (body.co_flags & _FUTURE)
-        shown = compile(last, filename, "eval", flags, True) if last is not None else None
-        self._flags = flags
-        return Program(body, shown, binds, mentions)
+    Raises what Python raises; the null byte and lone surrogates become a SyntaxError with their line.
+    """
+    lines = [line + "\n" for line in source.split("\n")]
+    linecache.cache[filename] = (len(source), None, lines, filename)
+    _refuse_unreadable(source, filename)
 
 
 def _refuse_unreadable(source: str, filename: str) -> None:
@@ -68,7 +48,7 @@ def _refuse_unreadable(source: str, filename: str) -> None:
         raise SyntaxError("source code cannot contain lone surrogates", (filename, number, 1, "")) from None
 
 
-def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
+def names(tree: ast.AST) -> tuple[set[str], set[str]]:
     """Names bound at the top level, and names mentioned anywhere."""
     binds: set[str] = set()
     mentions: set[str] = set()
@@ -77,7 +57,7 @@ def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
         node, top = queue.pop()
         if isinstance(node, ast.Name):
             mentions.add(node.id)
-            if top and isinstance(node.ctx, ast.Store):
+            if top and isinstance(node.ctx, ast.Store) and node.id != HIDDEN:
                 binds.add(node.id)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if top:
@@ -94,6 +74,11 @@ def _names(tree: ast.AST) -> tuple[set[str], set[str]]:
 
 
 _builtins = dict(builtins.__dict__)
+
+
+def provide(name: str, value: Any) -> None:
+    """Make a name known to all steps, as a builtin."""
+    _builtins[name] = value
 
 
 def fresh_main() -> ModuleType:
@@ -147,6 +132,11 @@ _GUEST = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 def _own_frames(trace: TracebackType | None) -> TracebackType | None:
     """Without the frames of the guest: the outermost, and the innermost where SIGINT was answered."""
+    first = trace
+    while first is not None and not first.tb_frame.f_code.co_filename.startswith("<step "):
+        first = first.tb_next
+    # Before a step that awaits are frames of the event loop.
+    trace = first or trace
     while trace is not None and _is_guest(trace):
         trace = trace.tb_next
     at = trace

@@ -99,6 +99,20 @@ class Supervisor:
                 callback()
         guest_linux.reap()
 
+    def sendable(self) -> bool:
+        """Whether a frame of less than 4,096 bytes can go to the host without waiting."""
+        poll = select.poll()
+        poll.register(self._sink, select.POLLOUT)
+        return any(event & select.POLLOUT for _, event in poll.poll(0))
+
+    def when_sendable(self, callback: Callable[[], None] | None) -> None:
+        """Call back as often as something can be sent; None: no more."""
+        if callback is None:
+            self.unwatch(self._sink)
+        elif self._sink not in self._callbacks:
+            self._callbacks[self._sink] = callback
+            self._poll.register(self._sink, select.POLLOUT)
+
     def take_interrupts(self) -> int:
         """How many interrupts the host has asked for since the last call."""
         if not self._inbox:
@@ -116,7 +130,7 @@ class Supervisor:
 
     def private_descriptors(self) -> list[int]:
         """What a worker must not inherit."""
-        return [self._sink, *self._waker, *self._callbacks]
+        return list({self._sink, *self._waker, *self._callbacks})
 
     def _next(self) -> Frame:
         while not self._inbox:
@@ -166,6 +180,8 @@ class Supervisor:
             self._started().run(message)
         elif op == "variables":
             self._started().tell({"op": "variables"}, message["timeout"])
+        elif op == "value":
+            self._started().tell({"op": "value", "name": message["name"]}, message["timeout"])
         elif op == "digests":
             self._started().tell({"op": "digests", "first": message["first"]}, message["timeout"])
         elif op == "checkpoint":

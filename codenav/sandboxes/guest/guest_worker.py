@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import array
+import ast
+import builtins
 import functools
 import gc
 import io
@@ -15,23 +16,25 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 import guest_describe
 import guest_digest
 import guest_displays
+import guest_exchange
 import guest_filter
 import guest_fork
 import guest_linux
+import guest_loop
 import guest_outside
+import guest_seal
 import guest_steps
-from guest_frames import Frame, Frames, Message, encode, write_all
+from guest_frames import Message, encode, write_all
 
-_MOST_FDS = 5
 _clock, _getrusage = time.monotonic, resource.getrusage
 """Code of the user may put something else in its place."""
-_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0x40000000)
 
 
 class Stream(io.TextIOWrapper):
@@ -55,53 +58,40 @@ def open_stream(descriptor: int) -> Stream:
 
 
 class Worker:
-    """Serves one request after another; ends when the supervisor does."""
+    """What is done for requests beside what decides about a step: see `guest_seal.serve`."""
 
     def __init__(self, control: socket.socket, late: int, config: Message) -> None:
-        self._control = control
+        self.control = control
         self._late = late
         self._work: str = config["work"]
         self._display_bytes: int = config["limits"]["display_bytes"]
         self._main = guest_steps.fresh_main()
-        self._compiler = guest_steps.Compiler()
-        self._in_step = self._interrupted = False
+        self.armed: list[bool] = []
+        """Not empty while a SIGINT is to raise KeyboardInterrupt."""
+        self._interrupted = False
+        self._step = Step(0)
+        self._notes: Message = {}
+        self._started, self._used = 0.0, _usage()
         self._forker = guest_fork.Forker()
         self._streams: list[Stream] = []
         self._stdin: Any = None
+        self._loop = guest_loop.Loop()
 
-    def serve(self) -> None:
-        """Until the supervisor closes its end."""
-        signal.signal(signal.SIGINT, self._on_interrupt)
-        while True:
-            (request, _), descriptors = self._receive()
-            if request["op"] == "run":
-                self._run(request, descriptors)
-            elif request["op"] == "checkpoint":
-                self._begin(descriptors[0])
-                notes: Message = {"op": "checkpoint"}
-                if not self._fork_twin(descriptors[1], descriptors[:1], notes):
-                    self._answer(descriptors[0], notes, b"")
-            elif request["op"] == "digests":
-                self._begin(descriptors[0])
-                self._answer(descriptors[0], guest_digest.answer(self.space, request["first"]), b"")
-            else:
-                self._begin(descriptors[0])
-                found = guest_describe.variables(self._main.__dict__)
-                self._answer(descriptors[0], {"op": "variables", "items": found}, b"")
-
-    def _receive(self) -> tuple[Frame, list[int]]:
-        frames, descriptors = Frames(), array.array("i")
-        space = socket.CMSG_SPACE(_MOST_FDS * descriptors.itemsize)
-        while True:
-            data, ancillary, _, _ = self._control.recvmsg(1 << 16, space, _CLOSE_ON_EXEC)
-            if not data:
-                os._exit(0)
-            for level, kind, attached in ancillary:
-                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                    descriptors.frombytes(attached[: len(attached) - len(attached) % descriptors.itemsize])
-            complete = frames.feed(data)
-            if complete:
-                return complete[0], list(descriptors)
+    def answer(self, request: Message, descriptors: Sequence[int]) -> None:
+        """Serve what is no step."""
+        reply = descriptors[0]
+        self._begin(reply)
+        if request["op"] == "checkpoint":
+            notes: Message = {"op": "checkpoint"}
+            if not self._fork_twin(descriptors[1], list(descriptors[:1]), notes):
+                self._answer(reply, notes, b"")
+        elif request["op"] == "digests":
+            self._answer(reply, guest_digest.answer(self.space, request["first"]), b"")
+        elif request["op"] == "value":
+            self._answer(reply, guest_exchange.answer(self.space, request["name"]), b"")
+        else:
+            found = guest_describe.variables(self._main.__dict__)
+            self._answer(reply, {"op": "variables", "items": found}, b"")
 
     def _begin(self, reply: int) -> None:
         """Say that the request was taken up; a SIGINT from here on counts for it."""
@@ -118,31 +108,31 @@ class Worker:
         finally:
             os.close(reply)
 
-    def _run(self, request: Message, descriptors: list[int]) -> None:
-        reply, out, err = descriptors[:3]
-        self._begin(reply)
-        notes: Message = {}
-        if len(descriptors) > 3 and self._fork_twin(descriptors[3], descriptors[:3], notes):
-            return
-        self._open_streams(out, err)
-        own = os.getpid()
-        step = Step(self, request["number"])
-        started, used = _clock(), _usage()
-        step.run(request["code"])
-        seconds = _clock() - started
-        if os.getpid() != own:
-            self._end_child(step)
+    def prepare(self, request: Message, descriptors: Sequence[int]) -> bool:
+        """All that a step needs before it begins. True in the twin, once it was woken, which runs none."""
+        self._begin(descriptors[0])
+        self._notes = {}
+        if len(descriptors) > 3 and self._fork_twin(descriptors[3], list(descriptors[:3]), self._notes):
+            return True
+        self._open_streams(*descriptors[1:3])
+        self._step = Step(request["number"])
+        self._started, self._used = _clock(), _usage()
+        return False
+
+    def finish(self, request: Message, descriptors: Sequence[int], error: BaseException | None) -> None:
+        """Say what a step has done that is over; whether it failed was said before."""
+        seconds = _clock() - self._started
         self._disarm()
         guest_steps.mend(self._main)
-        result, blob = step.result(self._display_bytes)
+        result, blob = self._step.result(self.space, error, self._display_bytes)
         self._flush()
-        ran, kernel, faults = (now - before for now, before in zip(_usage(), used))
+        ran, kernel, faults = (now - before for now, before in zip(_usage(), self._used))
         # The kernel guesses how its time and the user's share the sum.
-        notes.update(kernel_seconds=max(0.0, min(kernel, ran)), faults=max(0, faults))
-        result.update(notes, op="result", seconds=seconds, deleted=self._restore_folder())
+        self._notes.update(kernel_seconds=max(0.0, min(kernel, ran)), faults=max(0, faults))
+        result.update(self._notes, op="result", seconds=seconds, deleted=self._restore_folder())
         # What was written is in the pipes; nobody need wait for their ends.
         late = os.dup(self._late)
-        self._answer(reply, result, blob)
+        self._answer(descriptors[0], result, blob)
         self._close_streams(late)
 
     # The twin
@@ -150,7 +140,7 @@ class Worker:
     def _fork_twin(self, descriptor: int, others: list[int], notes: Message) -> bool:
         """Leave a frozen copy of this process behind. True in the copy, once it was woken."""
         before = _usage()[0]
-        own = {self._control.fileno(), self._late, descriptor, *others}
+        own = {self.control.fileno(), self._late, descriptor, *others}
         outside = guest_describe.guarded(functools.partial(guest_outside.Outside, own))
         twin = self._forker.fork()
         if not twin:
@@ -159,14 +149,18 @@ class Worker:
                 # The process in the middle has done the same work again.
                 notes["fork_seconds"] = 2 * (_usage()[0] - before)
             return False
-        self._freeze(socket.socket(fileno=descriptor), others, outside)
+        self._freeze(descriptor, others, outside)
         return True
 
-    def _freeze(self, line: socket.socket, others: list[int], outside: guest_outside.Outside | None) -> None:
-        """Wait for the call to take over; then put right what is shared with the process that ended, and say what."""
-        self._control.close()
-        for descriptor in others:
-            os.close(descriptor)
+    def _freeze(self, descriptor: int, others: list[int], outside: guest_outside.Outside | None) -> None:
+        """Wait for the call to take over; then put right what is shared with the process that ended, and say what.
+
+        The line to the supervisor takes the place of the worker's own.
+        """
+        line = self.control
+        os.dup2(descriptor, line.fileno(), inheritable=False)
+        for spare in (descriptor, *others):
+            os.close(spare)
         guest_fork.cut_connections({line.fileno(), self._late, *(outside.spared if outside else ())})
         guest_linux.be_killed_first(frozen=True)
         guest_linux.set_dumpable(False)
@@ -180,7 +174,6 @@ class Worker:
         guest_linux.die_with_parent(signal.SIGKILL)
         kinds = guest_describe.guarded(lambda: outside.put_right(self.space)) if outside else None
         line.sendall(b"w" + (kinds if isinstance(kinds, str) else "q").encode("ascii", "replace"))
-        self._control = line
         self._point_streams_at(os.dup(self._late))
 
     # Streams
@@ -221,32 +214,37 @@ class Worker:
 
     # Around a step
 
-    def enter(self) -> None:
-        """User code runs from now on: SIGINT raises KeyboardInterrupt in it."""
+    def enter(self, source: str, filename: str) -> None:
+        """Code of the user runs from now on: SIGINT raises KeyboardInterrupt in it."""
         guest_steps.mend(self._main)
         self._restore_folder()
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGINT, self._on_interrupt)
-        self._in_step = True
+        self.armed.append(True)
         if self._interrupted:
             raise KeyboardInterrupt
+        guest_steps.enter(source, filename)
 
-    def leave(self) -> None:
-        """User code has ended."""
-        self._in_step = False
+    def look(self, tree: ast.Module | str) -> dict[str, Any]:
+        """See what there is before a step; returns where it runs."""
+        self._step.look(tree, self.space)
+        return self.space
+
+    def show(self) -> None:
+        """Show the value of the last expression."""
+        self._step.show(self.space)
+
+    def drive(self, coroutine: Any) -> None:
+        """Run a step that awaits."""
+        self._loop.run(coroutine)
 
     @property
     def space(self) -> dict[str, Any]:
         """The global names of the steps."""
         return self._main.__dict__
 
-    @property
-    def compiler(self) -> guest_steps.Compiler:
-        """Knows the `__future__` of earlier steps."""
-        return self._compiler
-
     def _on_interrupt(self, signum: int, frame: FrameType | None) -> None:
-        if self._in_step:
+        if self.armed:
             raise KeyboardInterrupt
         self._interrupted = True
 
@@ -274,10 +272,9 @@ class Worker:
         os.chdir(self._work)
         return gone
 
-    def _end_child(self, step: Step) -> None:
+    def end_child(self, error: BaseException | None = None) -> None:
         """A fork of user code came out of its step: it must not serve requests."""
         self._flush()
-        error = step.error
         if isinstance(error, SystemExit):
             os._exit(error.code if isinstance(error.code, int) else int(error.code is not None))
         if error is not None:
@@ -287,55 +284,51 @@ class Worker:
 
 
 class Step:
-    """One run of user code, and what it did."""
+    """What one step of the user did."""
 
-    def __init__(self, worker: Worker, number: int) -> None:
-        self._worker = worker
+    def __init__(self, number: int) -> None:
         self._filename = f"<step {number}>"
-        self.error: BaseException | None = None
-        self._program: guest_steps.Program | None = None
+        self._binds: set[str] = set()
         self._before: guest_describe.Before | None = None
         self._pictures: list[guest_displays.Picture] = []
+        self._value: Message | None = None
 
-    def run(self, source: str) -> None:
-        """Compile, run, show the last expression; whatever is raised is kept."""
-        worker = self._worker
-        try:
-            try:
-                worker.enter()
-                self._program = program = worker.compiler.compile(source, self._filename)
-                self._before = guest_describe.Before(worker.space, program.mentions)
-                exec(program.body, worker.space)
-                if program.last is not None:
-                    self._show(eval(program.last, worker.space))
-            finally:
-                worker.leave()
-        except BaseException as error:
-            self.error = error
+    def look(self, tree: ast.Module | str, space: dict[str, Any]) -> None:
+        """Before it runs: what the names are."""
+        self._binds, mentions = guest_steps.names(tree) if isinstance(tree, ast.Module) else (set(), set())
+        self._before = guest_describe.Before(space, mentions)
 
-    def _show(self, value: Any) -> None:
+    def show(self, space: dict[str, Any]) -> None:
+        """Print and keep the value of its last expression, which is `_` from now on."""
+        value = space.pop(guest_steps.HIDDEN, None)
         if value is None:
             return
+        builtins._ = value  # type: ignore[attr-defined]
         self._pictures += guest_displays.take_shown() + guest_displays.rich(value)
-        print(repr(value))
+        text = repr(value)
+        self._value = guest_exchange.described(value, text)
+        print(text)
 
-    def result(self, display_bytes: int) -> tuple[Message, bytes]:
+    def result(self, space: dict[str, Any], error: BaseException | None, display_bytes: int) -> tuple[Message, bytes]:
         """The frame for the supervisor."""
         pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
         pictures = guest_displays.within(pictures, display_bytes)
-        changed = []
-        if self._before is not None and self._program is not None:
-            changed = self._before.changed(self._worker.space, self._program.binds)
-        error = None if self.error is None else guest_steps.describe_error(self.error, self._filename)
-        memory = isinstance(self.error, MemoryError)
+        space.pop(guest_steps.HIDDEN, None)
+        if guest_steps.TOLD in space:
+            told = space.pop(guest_steps.TOLD)
+            self._value = guest_exchange.described(told, repr(told))
+        changed = [] if self._before is None else self._before.changed(space, self._binds)
+        described = None if error is None else guest_steps.describe_error(error, self._filename)
+        memory = isinstance(error, MemoryError)
         outcome = "ok" if error is None else "out_of_memory" if memory else "error"
-        self.error = self._before = None
+        error = self._before = None
         if memory:
             gc.collect()
         return {
             "outcome": outcome,
             "changed": changed,
-            "error": error,
+            "error": described,
+            "value": self._value,
             "displays": [[mime, len(data)] for mime, data in pictures],
         }, b"".join(data for _, data in pictures)
 
@@ -357,7 +350,7 @@ def become_worker(control: socket.socket, late: int, config: Message) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
         raise
-    worker.serve()
+    guest_seal.serve(worker)
 
 
 def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
@@ -374,6 +367,7 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     os.umask(0o022)
     if hasattr(time, "tzset"):
         time.tzset()
+    guest_steps.provide("display", guest_displays.display)
     worker = Worker(control, late, config)
     worker._point_streams_at(os.dup(late))
     if "filter" in config:

@@ -1,0 +1,86 @@
+"""Code of steps as plain Python: what only a sandbox and a notebook know is written out."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+from codenav.episodes.code import bound_names, parsed
+
+_DISPLAY = '''\
+def display(*values):
+    """Prints what a notebook shows."""
+    for value in values:
+        print(repr(value))
+'''
+_AWAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+
+
+def as_script(code: str) -> str:
+    """The same code for an interpreter of its own: `await` at the top level in a coroutine, `display` as a function.
+
+    A script that awaits is written anew from what Python reads of it, without its comments.
+    """
+    tree = parsed(code)
+    if tree is None:
+        return code
+    if any(map(awaits, tree.body)):
+        code = _in_coroutine(tree)
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    if "display" in named - {name for node in tree.body for name in bound_names(node)}:
+        return _after_futures(_DISPLAY, code)
+    return code
+
+
+def awaits(node: ast.AST) -> bool:
+    """Whether a statement awaits in its own scope."""
+    if isinstance(node, _AWAITS) or (isinstance(node, ast.comprehension) and node.is_async):
+        return True
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        return False
+    return any(map(awaits, ast.iter_child_nodes(node)))
+
+
+def _in_coroutine(tree: ast.Module) -> str:
+    """All but the leading docstring and imports goes into one coroutine, its names being global as they were."""
+    first = next(at for at, node in enumerate(tree.body) if not _is_leading(node))
+    head, body = tree.body[:first], tree.body[first:]
+    stars = [node for node in body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+    body = [_without_annotation(node) for node in body if node not in stars]
+    names = sorted({name for node in body for name in bound_names(node)})
+    before = "\n".join(map(ast.unparse, [*head, *stars]))
+    inside = "\n".join([f"global {', '.join(names)}"] * bool(names) + [ast.unparse(node) for node in body])
+    start = "import asyncio as _codenav_asyncio"
+    run = "_codenav_asyncio.run(_codenav_main())"
+    return f"{before}\n{start}\n\n\nasync def _codenav_main():\n{textwrap.indent(inside, '    ', _always)}\n\n\n{run}\n"
+
+
+def _always(line: str) -> bool:
+    return bool(line.strip())
+
+
+def _is_leading(node: ast.stmt) -> bool:
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return text or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _without_annotation(node: ast.stmt) -> ast.stmt:
+    """A name that is annotated cannot be declared global."""
+    if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+        return node
+    if node.value is None:
+        return ast.copy_location(ast.Pass(), node)
+    return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+def _after_futures(added: str, code: str) -> str:
+    tree = parsed(code)
+    last = 0
+    for node in tree.body if tree else ():
+        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            if _is_leading(node) and isinstance(node, ast.Expr):
+                continue
+            break
+        last = node.end_lineno or node.lineno
+    lines = code.split("\n")
+    return "\n".join([*lines[:last], added, *lines[last:]])

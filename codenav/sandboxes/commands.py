@@ -1,0 +1,148 @@
+"""Code that is run in a sandbox for its owner: to set a variable, to run a shell command, to install packages."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from codenav.errors import SandboxUnavailable, UsageError
+from codenav.execution import Execution, Output, SandboxInfo, ShellResult
+from codenav.sandboxes.values import checked_name, encoded
+
+TOLD = "_codenav_told"
+"""A name in the sandbox: what it is bound to is the value of the step, and is not shown."""
+PIECE_CHARACTERS = 1 << 20
+"""Of a value in one step, which can be of 2 MiB."""
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-\[\],]*\s*([<>=!~]=?[^\s;]*)?|[\w./-]+\.whl")
+
+_LOAD = """\
+def _codenav_load(text):
+    import base64, datetime, decimal, json
+    simple = {{
+        "int": lambda data: int(data, 16), "float": float, "bytes": base64.b64decode,
+        "complex": lambda data: complex(*map(float, data)), "datetime": datetime.datetime.fromisoformat,
+        "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat,
+        "timedelta": lambda data: datetime.timedelta(*data), "Decimal": decimal.Decimal,
+        "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict,
+    }}
+    def made(value):
+        if isinstance(value, list):
+            return [made(item) for item in value]
+        if isinstance(value, dict):
+            (kind, data), = value.items()
+            return simple[kind](made(data) if kind in ("tuple", "set", "frozenset", "dict") else data)
+        return value
+    return made(json.loads(text))
+{name} = _codenav_load(_codenav_text)
+del _codenav_load, _codenav_text
+"""
+
+_SHELL = """\
+def _codenav_shell(command):
+    import os, signal, subprocess
+    shell = isinstance(command, str)
+    process = subprocess.Popen(command, shell=shell, stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return process.wait()
+    except BaseException:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        process.wait()
+        raise
+try:
+    {told} = _codenav_shell({command})
+finally:
+    del _codenav_shell
+"""
+
+_INSTALL = (
+    """\
+import importlib as _codenav_importlib, os as _codenav_os, sys as _codenav_sys
+_codenav_target = {target!r}
+if _codenav_target not in _codenav_sys.path:
+    _codenav_sys.path.append(_codenav_target)
+"""
+    + _SHELL
+    + """\
+_codenav_importlib.invalidate_caches()
+del _codenav_importlib, _codenav_os, _codenav_sys, _codenav_target
+"""
+)
+
+
+class Commands(ABC):
+    """What every kind of sandbox does by running code of ours in it."""
+
+    @property
+    @abstractmethod
+    def info(self) -> SandboxInfo:
+        """See `codenav.protocols.Sandbox.info`."""
+
+    @abstractmethod
+    def run(
+        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> Execution:
+        """See `codenav.protocols.Sandbox.run`."""
+
+    def set(self, name: str, value: Any) -> None:
+        """Bind a name to a value; see `codenav.protocols.Sandbox.set`."""
+        code = _LOAD.format(name=checked_name(name))
+        text = encoded(value)
+        for start in range(0, len(text), PIECE_CHARACTERS):
+            before = "_codenav_text + " if start else ""
+            self._do(f"_codenav_text = {before}{text[start : start + PIECE_CHARACTERS]!r}")
+        self._do(code)
+
+    def shell(
+        self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> ShellResult:
+        """Run a shell command in the work folder; see `codenav.protocols.Sandbox.shell`."""
+        code = _SHELL.format(command=repr(command), told=TOLD)
+        return _shell_result(self.run(code, timeout=timeout, on_output=on_output))
+
+    def install(
+        self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> ShellResult:
+        """Install packages with pip; see `codenav.protocols.Sandbox.install`."""
+        return _shell_result(self.run(_installing(packages, self.info), timeout=timeout, on_output=on_output))
+
+    def _do(self, code: str) -> None:
+        done = self.run(code)
+        if not done.ok:
+            why = f"{done.error.type}: {done.error.message}" if done.error else str(done.outcome)
+            raise SandboxUnavailable(f"the sandbox cannot take the value: {why}", hint="run another step")
+
+
+def _installing(packages: Sequence[str], info: SandboxInfo) -> str:
+    """Code that runs pip, into a folder of the sandbox from which code can import.
+
+    Raises:
+        UsageError: that is no requirement.
+        SandboxUnavailable: there is no network, or the sandbox is not apart from the host.
+    """
+    if not packages:
+        raise UsageError("no package is named", hint='such as box.install("rich")')
+    for package in packages:
+        if not _PACKAGE.fullmatch(package):
+            raise UsageError(f"{package!r} is no name of a package", hint='such as "rich" or "rich>=13"')
+    if info.network == "none":
+        raise SandboxUnavailable(
+            "there is no network in this sandbox to install from",
+            hint='start it with network="host" (bubblewrap) or "bridge" (docker), or build an image: '
+            "codenav sandbox build --requirements FILE",
+        )
+    target = "/tmp/codenav-packages" if info.isolated else str(Path(info.work_dir).with_name("packages"))
+    pip = '[_codenav_sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet",'
+    command = f'{pip} "--no-cache-dir", "--root-user-action=ignore", "--target", _codenav_target, *{list(packages)!r}]'
+    return _INSTALL.format(target=target, command=command, told=TOLD)
+
+
+def _shell_result(done: Execution) -> ShellResult:
+    """What became of a shell command."""
+    told = done.value.data if done.ok and done.value is not None else None
+    return ShellResult(told if isinstance(told, int) else None, done.stdout, done.stderr, done)

@@ -1,0 +1,59 @@
+"""What a step writes, handed on as it comes."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codenav.execution import Execution, Output
+from codenav.sandboxes.replies import Malformed, number_of
+from codenav.text import neutral
+
+STREAMS = ("stdout", "stderr")
+
+
+class Streaming:
+    """Hands what comes from inside to a callback: all texts of a stream together are that of its `Execution`."""
+
+    def __init__(self, on_output: Callable[[Output], None], limit: int) -> None:
+        self._tell, self._limit = on_output, limit
+        self._told = dict.fromkeys(STREAMS, "")
+        self._bytes = dict.fromkeys(STREAMS, 0)
+        self._decoders = {stream: _decoder() for stream in STREAMS}
+        self.seconds = 0.0
+        """That the callback has taken: they are none of the step."""
+
+    def hear(self, frame: Mapping[str, Any], blob: bytes) -> None:
+        """A frame `output` from inside.
+
+        Raises:
+            Malformed: it has not the shape, or there is more than there may be.
+            BaseException: what the callback raises.
+        """
+        stream = frame.get("stream")
+        if stream not in STREAMS:
+            raise Malformed("output of no stream")
+        self._bytes[stream] += len(blob)
+        if self._bytes[stream] > self._limit:
+            raise Malformed("more output than is handed on")
+        self._hand(stream, neutral(self._decoders[stream].decode(blob)), int(number_of(frame, "waiting")))
+
+    def finish(self, done: Execution) -> None:
+        """Hand on what is left of both streams."""
+        for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)):
+            told = self._told[stream]
+            self._hand(stream, text[len(told) :] if text.startswith(told) else text, 0)
+
+    def _hand(self, stream: str, text: str, waiting: int) -> None:
+        self._told[stream] += text
+        if text or waiting:
+            begun = time.monotonic()
+            self._tell(Output(stream, text, waiting))
+            self.seconds += time.monotonic() - begun
+
+
+def _decoder() -> io.IncrementalNewlineDecoder:
+    return io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")("backslashreplace"), translate=True)
