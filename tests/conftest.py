@@ -57,7 +57,8 @@ def codenav_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "CODENAV_")):
             monkeypatch.delenv(name)
-    home = tmp_path / "codenav-home"
+    # Not in it: many a test takes that folder for one that holds its own files only.
+    home = tmp_path.with_name(f"{tmp_path.name}-home")
     monkeypatch.setenv("CODENAV_HOME", str(home))
     return home
 

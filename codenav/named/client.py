@@ -150,8 +150,8 @@ class NamedSandbox(Commands):
             self._wire.patience(None)
         return {key: answer[key] for key in ("steps", "running_seconds", "idle_seconds")}
 
-    def close(self) -> None:
-        """Leave; a step that still runs is interrupted. Safe to call twice."""
+    def close(self, *, force: bool = False) -> None:
+        """Leave; a step that still runs is interrupted, the sandbox runs on either way. Safe to call twice."""
         self._wire.close()
 
     def _ask(

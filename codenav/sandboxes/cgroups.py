@@ -155,6 +155,9 @@ def empty_groups(place: Place) -> list[Path]:
                 group = above / name
                 if not name.startswith(PREFIX) or _words(group / "cgroup.procs"):
                     continue
+                if any(os.path.isdir(group / inner) for inner in os.listdir(group)):
+                    # Not one of ours: they hold no others, and could not be removed.
+                    continue
                 if time.time() - group.stat().st_mtime > _EMPTY_SECONDS:
                     found.append(group)
     return found

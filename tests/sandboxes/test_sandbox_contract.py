@@ -59,7 +59,7 @@ def test_variables_lists_functions_and_classes_but_no_modules(fresh):
         ("a = 1\nb = '\ud800'", "SyntaxError", 2, "b = '\\ud800'"),
         ("if True:\n\tx = 1\n        y = 2", "TabError", 3, "y = 2"),
         ("return 1", "SyntaxError", 1, "return 1"),
-        ("x = 1\nawait x", "SyntaxError", 2, "await x"),
+        ("x = 1\nyield x", "SyntaxError", 2, "yield x"),
         ("(" * 5000, "SyntaxError", 1, None),
     ],
 )

@@ -79,7 +79,7 @@ def garble():
     while not os.path.exists('enough'):
         for name in os.listdir('/proc/self/fd'):
             try:
-                if int(name) > 2 and os.readlink('/proc/self/fd/' + name).startswith('pipe:'):
+                if int(name) > 2 and os.readlink('/proc/self/fd/' + name).startswith(('pipe:', 'socket:')):
                     os.write(int(name), b'xxxxyyyyzzzz')
             except OSError: pass
         time.sleep(0.01)

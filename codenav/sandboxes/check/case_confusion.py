@@ -343,7 +343,7 @@ def _sources(lab: Lab) -> None:
         ("a = 1\nb = '\0'", "SyntaxError", 2),
         ("a = 1\nb = '\ud800'", "SyntaxError", 2),
         ("if True:\n\tx = 1\n        y = 2", "TabError", 3),
-        ("x = 1\nawait x", "SyntaxError", 2),
+        ("x = 1\nyield x", "SyntaxError", 2),
         ("return 1", "SyntaxError", 1),
         ("yield 1", "SyntaxError", 1),
         ("x = 1\nfrom __future__ import annotations", "SyntaxError", 2),
