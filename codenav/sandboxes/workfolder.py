@@ -81,6 +81,8 @@ class WorkFolder:
         self._settled: list[str] = []
         self.left: Sequence[str] = ()
         """Lines on what did not come at the last try."""
+        self.notice = ""
+        """On what was not copied in when its files were last listed; a person may miss it."""
         if self._held is not None:
             try:
                 _check(self._held, mounts if copy_out else ())
@@ -104,8 +106,9 @@ class WorkFolder:
         if self._held.removed:
             raise UsageError(f"no such work folder: {self._held.path}", hint="start another sandbox")
         found, size = [], 0
+        left: dict[str, list[str]] = {}
         try:
-            for name, info in self._held.files():
+            for name, info in self._held.files(left):
                 found.append(name)
                 size += info.st_size
                 if size > self._resources.work_bytes:
@@ -116,6 +119,8 @@ class WorkFolder:
                     )
         except OSError as error:
             raise UsageError(f"cannot list the work folder {self._held.path}: {error.strerror}") from error
+        lines = [f"{listed(names)} ({reason})" for reason, names in left.items()]
+        self.notice = f"not copied in from the work folder: {', '.join(lines)}" if lines else ""
         return found
 
     def open_file(self, name: str) -> IO[bytes]:

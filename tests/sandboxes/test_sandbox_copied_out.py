@@ -224,6 +224,7 @@ def test_names_that_only_look_like_one():
         ("a/.envrc", "direnv"), ("ConfTest.py", "pytest"), ("x/.VSCode/tasks.json", "VS Code"), ("a.pth", "Python"),
         (".github/workflows/x.yml", "build server"), (".git-hooks/x", ""), ("random.py", "in place of its own"),
         ("json/__init__.py", "in place of its own"), ("lib/random.py", ""), ("analysis.py", ""),
+        (".venv/bin/python", "interpreter"), (".eslintrc.json", "JavaScript"), (".config/nvim/init.lua", "start"),
         ("data.csv", ""), ("Makefile", "make"), ("vite.config.ts", "JavaScript"), ("a/conf.d/x.fish", "shell"),
         ("README.md", ""), ("Dockerfile", ""), ("sub/.cargo/config.toml", "cargo"),
     ],
@@ -337,3 +338,15 @@ def test_names_do_not_end_the_lines_that_tell_them(contained, tmp_path):
     assert len(lines) == 22
     assert all(line.startswith("[not copied out] ") for line in lines)
     assert lines[0] == "[not copied out] 00\\n: a symbolic link"
+
+
+def test_what_is_not_copied_in_is_told_at_the_start(contained, tmp_path):
+    for name in (".git/config", ".env", "data/a.csv", "__pycache__/m.pyc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert contained(work_dir=tmp_path / "data").info.notice == ""
+    (tmp_path / "current").symlink_to("data/a.csv")
+    told = contained(work_dir=tmp_path).info.notice
+    assert told == "not copied in from the work folder: current (a symbolic link), .env (a secret)" or (
+        told == "not copied in from the work folder: .env (a secret), current (a symbolic link)"
+    )

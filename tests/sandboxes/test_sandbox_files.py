@@ -131,3 +131,18 @@ def test_a_full_disk_is_told(clean, tmp_path, monkeypatch):
     with pytest.raises(StorageFull):
         clean.files.download("x", tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_of_a_folder_is_not_copied_is_told(clean, tmp_path):
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / "sub/data").write_text("1")
+    (project / "link").symlink_to("sub/data")
+    (project / "sub/.env").write_text("KEY=1")
+    done = clean.files.upload(project, "project")
+    assert (done.files, sorted(done.left)) == (["project/sub/data"], ["link: a symbolic link", "sub/.env: a secret"])
+    clean.run("import os\nos.symlink('x', 'project/l'); os.mkfifo('project/p')")
+    clean.files.write("project/z", "1")
+    done = clean.files.download("project/", tmp_path / "other")
+    assert len(done.files) == 2
+    assert sorted(done.left) == ["project/l: a symbolic link", "project/p: not a regular file"]
