@@ -10,6 +10,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -103,7 +104,8 @@ class Files:
         if inside and (into.is_dir() or str(path).endswith("/")):
             into = into / inside.rpartition("/")[2]
         if entry.kind == "file":
-            done = self._download([entry], into.parent, lambda _: [into.name])
+            # Its name may have been masked on its way out.
+            done = self._download([replace(entry, name=inside)], into.parent, lambda _: [into.name])
             if done.left:
                 raise UsageError(f"not copied: {done.left[0]}", hint="read it with files.read()")
             return done
@@ -160,8 +162,8 @@ class Files:
                         with os.fdopen(os.dup(writing.descriptor), "wb") as file:
                             self._access.read_file_into(entry.name, file)
                         writing.make_executable(entry.executable)
-                except Unwanted as reason:
-                    left.append(f"{on_a_line(entry.name)}: {reason}")
+                except (Unwanted, NotFound) as reason:
+                    left.append(self._shown(f"{on_a_line(entry.name)}: {reason}"))
                     continue
                 files.append(target)
                 tool = runner_of(parts)

@@ -182,7 +182,7 @@ class HeldFolder:
     ) -> Iterator[Writing]:
         """Write a file that takes its name when the block has ended well, in place of what had it.
 
-        `mode` of a new file; None is what this process gives to its files. `over_links` also takes the place of a link.
+        `mode` of a new file; None is what this process gives to its files. `over_links`: also of a link to a file.
 
         Raises:
             Unwanted: a repository lies there, or a private key.
@@ -261,7 +261,13 @@ def _mode_of(name: str, folder: int, over_links: bool) -> int | None:
     except FileNotFoundError:
         return None
     if over_links and stat.S_ISLNK(mode):
-        return None
+        try:
+            # A link to a device, such as /dev/stdout, is not replaced.
+            mode = os.stat(name, dir_fd=folder).st_mode
+        except OSError:
+            return None
+        if stat.S_ISREG(mode):
+            return None
     if not stat.S_ISREG(mode):
         raise OSError(errno.EEXIST, "the host has something else than a regular file of that name")
     return mode
