@@ -22,6 +22,8 @@ RUNNERS = (
      ".kshrc .cshrc .tcshrc .inputrc .xprofile .xinitrc .xsession fish/*.fish conf.d/*.fish", "the shell"),
     (".gitconfig git/config", "git"),
     (".ssh/", "ssh"),
+    (".config/ .local/", "programs at their start, where it is a home folder"),
+    (".screenrc .tmux.conf .curlrc .wgetrc .psqlrc .sqliterc .mailcap .npm-init.js", "the program of that name"),
     ("autostart/*.desktop systemd/user/*", "the desktop at login"),
     (".gdbinit .lldbinit .pdbrc .pdbrc.py", "the debugger"),
     (".Rprofile .Renviron .RData", "R"),
@@ -35,6 +37,7 @@ RUNNERS = (
     (".dir-locals.el .dir-locals-2.el .emacs .emacs.d/", "Emacs"),
     (".claude/ .cursor/ .gemini/ .codex/ .mcp.json .cursorrules claude.md agents.md gemini.md", "coding agents"),
     # Python
+    (".venv/ venv/", "editors, which start its interpreter, and shells that activate it"),
     ("conftest.py pytest.ini .pytest.ini", "pytest"),
     ("sitecustomize.py usercustomize.py *.pth *.egg-link", "Python, at its start"),
     (".ipython/ ipython_config.py ipython_kernel_config.py .jupyter/ jupyter_*config.py jupyter_*config.json",
@@ -48,9 +51,13 @@ RUNNERS = (
      "bitbucket-pipelines.yml", "the build server, when it is pushed"),
     # Other languages: what package managers, editors and completions load
     ("package.json .npmrc .yarnrc .yarnrc.yml .yarn/ .pnp.* .pnpmfile.cjs bunfig.toml deno.json", "npm, yarn"),
+    ("node_modules/", "editors, npx"),
+    (".eslintrc* .prettierrc* .babelrc* .stylelintrc* tsconfig.json", "tools of JavaScript"),
     (".*rc.js .*rc.cjs .*rc.mjs *.config.js *.config.cjs *.config.mjs *.config.ts gulpfile.js gruntfile.js",
      "tools of JavaScript"),
-    ("build.rs .cargo/ rust-toolchain rust-toolchain.toml", "cargo, rust-analyzer"),
+    ("build.rs cargo.toml .cargo/ rust-toolchain rust-toolchain.toml", "cargo, rust-analyzer"),
+    ("Gemfile rakefile .rubocop.yml mix.exs package.swift build.zig platformio.ini *.csproj directory.build.*",
+     "language servers of editors"),
     ("build.gradle build.gradle.kts settings.gradle settings.gradle.kts init.gradle .mvn/ build.sbt .bazelrc "
      "cmakelists.txt cmakepresets.json", "builds that editors start"),
     ("autorun.inf desktop.ini", "the desktop"),

@@ -14,6 +14,8 @@ REPOSITORIES = (".git", ".hg", ".svn", ".jj", ".bzr", ".sl", "_darcs")
 """Folders, or files, of version control. Their settings name programs, which its next command starts."""
 MOST_FOLDERS = 100
 """Above a file."""
+MOST_LISTED = 20
+"""Names on one line."""
 
 _PART = re.compile(r"\.codenav-[0-9a-f]{1,64}\.part", re.IGNORECASE)
 _MAKES_REPOSITORY = frozenset({"head", "commondir"})
@@ -96,10 +98,15 @@ def part_name(token: str) -> str:
 
 
 def listed(names: Sequence[str], count: int = 0) -> str:
-    """The first names, and how many more there are; `count` of all, where not all names are known."""
-    more = max(count, len(names)) - 3
-    shown = ", ".join(neutral(name)[:200] for name in names[:3])
+    """The first names on one line, and how many more there are; `count` of all, where not all names are known."""
+    more = max(count, len(names)) - MOST_LISTED
+    shown = ", ".join(on_a_line(name) for name in names[:MOST_LISTED])
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def on_a_line(name: str) -> str:
+    """A name, or a reason, from inside for a line of a notice, which it cannot end."""
+    return neutral(name).replace("\n", "\\n").replace("\t", "\\t")[:200]
 
 
 def _as_seen(name: str) -> str:

@@ -10,13 +10,14 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Protocol
 
 from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.execution import Copied, FileEntry
 from codenav.sandboxes.autorun import runner_of
-from codenav.sandboxes.filenames import Unwanted, name_to_write
+from codenav.sandboxes.filenames import Unwanted, name_to_write, on_a_line
 from codenav.sandboxes.folders import HeldFolder
 from codenav.text import neutral
 
@@ -103,11 +104,12 @@ class Files:
         if inside and (into.is_dir() or str(path).endswith("/")):
             into = into / inside.rpartition("/")[2]
         if entry.kind == "file":
-            done = self._download([entry], into.parent, lambda _: [into.name])
+            # Its name may have been masked on its way out.
+            done = self._download([replace(entry, name=inside)], into.parent, lambda _: [into.name])
             if done.left:
                 raise UsageError(f"not copied: {done.left[0]}", hint="read it with files.read()")
             return done
-        entries = [one for one in self._access.list_files(inside, recursive=True) if one.kind == "file"]
+        entries = [one for one in self._access.list_files(inside, recursive=True) if one.kind != "folder"]
         with _told(into):
             into.mkdir(exist_ok=True)
         start = len(inside) + 1 if inside else 0
@@ -119,12 +121,13 @@ class Files:
 
     def _upload_folder(self, source: Path, target: str) -> Copied:
         done: list[str] = []
+        left: dict[str, list[str]] = {}
         with HeldFolder(source) as held:
-            for name, _ in _listable(held):
+            for name, _ in _listable(held, left):
                 with _readable(source / name), held.open_file(name) as file:
                     self._put(f"{target}/{name}", file)
                 done.append(f"{target}/{name}")
-        return Copied(done)
+        return Copied(done, [f"{on_a_line(name)}: {reason}" for reason, names in left.items() for name in names])
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         executable = bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
@@ -151,14 +154,16 @@ class Files:
                 parts = parts_of(entry)
                 target = str(root.joinpath(*parts))
                 try:
+                    if entry.kind != "file":
+                        raise Unwanted("a symbolic link" if entry.kind == "link" else "not a regular file")
                     name_to_write(entry.name)
                     name_to_write("/".join(parts))
                     with _told(target), held.replacing(parts, over_links=True) as writing:
                         with os.fdopen(os.dup(writing.descriptor), "wb") as file:
                             self._access.read_file_into(entry.name, file)
                         writing.make_executable(entry.executable)
-                except Unwanted as reason:
-                    left.append(f"{neutral(entry.name)}: {reason}")
+                except (Unwanted, NotFound) as reason:
+                    left.append(self._shown(f"{on_a_line(entry.name)}: {reason}"))
                     continue
                 files.append(target)
                 tool = runner_of(parts)
@@ -181,9 +186,9 @@ def _clean(name: str) -> str:
     return "" if name in (".", "./") else name[:-1] if name.endswith("/") and name != "/" else name
 
 
-def _listable(held: HeldFolder) -> Iterator[tuple[str, os.stat_result]]:
+def _listable(held: HeldFolder, left: dict[str, list[str]]) -> Iterator[tuple[str, os.stat_result]]:
     with _readable(held.path):
-        yield from held.files()
+        yield from held.files(left)
 
 
 @contextlib.contextmanager

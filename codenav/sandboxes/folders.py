@@ -88,28 +88,37 @@ class HeldFolder:
         """Whether it has no name any more."""
         return os.fstat(self._descriptor).st_nlink == 0
 
-    def files(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files with their relative names, in order; no repository, no secret, and nothing half written."""
+    def files(self, left: dict[str, list[str]] | None = None) -> Iterator[tuple[str, os.stat_result]]:
+        """Regular files with their relative names, in order; no repository, no secret, and nothing half written.
+
+        `left` gets the names of what else a person may miss, by the reason.
+        """
+        left = {} if left is None else left
         folders: list[list[str]] = [[]]
         while folders:
             parts = folders.pop()
             try:
                 at = self.open_folder(parts, make=False)
-            except OSError:
+            except OSError as error:
                 if not parts:
                     raise
                 # Somebody else works in the folder too.
+                if error.errno != errno.ENOENT:
+                    left.setdefault(f"cannot be looked into: {error.strerror}", []).append("/".join(parts))
                 continue
             try:
                 with os.scandir(at) as found:
                     entries = sorted(found, key=lambda entry: entry.name)
                 if looks_like_repository([entry.name for entry in entries]):
+                    left.setdefault("a git repository", []).append("/".join(parts) or ".")
                     continue
                 inner = []
                 for entry in entries:
+                    name = "/".join([*parts, entry.name])
                     if entry.name in SKIPPED or is_repository(entry.name) or is_part(entry.name):
                         continue
                     if is_secret(entry.name, dir_fd=at, parent=parts[-1] if parts else self.path.name):
+                        left.setdefault("a secret", []).append(name)
                         continue
                     try:
                         info = os.stat(entry.name, dir_fd=at, follow_symlinks=False)
@@ -118,7 +127,10 @@ class HeldFolder:
                     if stat.S_ISDIR(info.st_mode):
                         inner.append([*parts, entry.name])
                     elif stat.S_ISREG(info.st_mode):
-                        yield "/".join([*parts, entry.name]), info
+                        yield name, info
+                    else:
+                        reason = "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a regular file"
+                        left.setdefault(reason, []).append(name)
                 folders += reversed(inner)
             finally:
                 os.close(at)
@@ -170,7 +182,7 @@ class HeldFolder:
     ) -> Iterator[Writing]:
         """Write a file that takes its name when the block has ended well, in place of what had it.
 
-        `mode` of a new file; None is what this process gives to its files. `over_links` also takes the place of a link.
+        `mode` of a new file; None is what this process gives to its files. `over_links`: also of a link to a file.
 
         Raises:
             Unwanted: a repository lies there, or a private key.
@@ -249,7 +261,13 @@ def _mode_of(name: str, folder: int, over_links: bool) -> int | None:
     except FileNotFoundError:
         return None
     if over_links and stat.S_ISLNK(mode):
-        return None
+        try:
+            # A link to a device, such as /dev/stdout, is not replaced.
+            mode = os.stat(name, dir_fd=folder).st_mode
+        except OSError:
+            return None
+        if stat.S_ISREG(mode):
+            return None
     if not stat.S_ISREG(mode):
         raise OSError(errno.EEXIST, "the host has something else than a regular file of that name")
     return mode

@@ -322,6 +322,7 @@ class GuestSandbox(Commands):
                 raise SandboxUnavailable("the sandbox has ended") from error
             self._folder.close()
             self._folder, self._spec = folder, replace(self._spec, work_dir=work_dir, copy_out=copy_out)
+            self._info = replace(self._info, notice="; ".join(filter(None, (self._info.notice, folder.notice))))
 
     def _ask(self, what: str, seconds: float, ask: Callable[[Channel, float], T]) -> T:
         """The answer to something beside the steps.
@@ -394,8 +395,8 @@ class GuestSandbox(Commands):
         work: Any = launched.config["work"]
         isolated = self._backend != "process"
         network = self._spec.network
-        notices = [launched.notice, f"no filter of system calls: {unfiltered}" if unfiltered else ""]
-        notice = "; ".join(filter(None, notices))
+        filtered = f"no filter of system calls: {unfiltered}" if unfiltered else ""
+        notice = "; ".join(filter(None, (launched.notice, filtered, self._folder.notice)))
         return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, notice)
 
     def _abandon(self, channel: Channel) -> None:

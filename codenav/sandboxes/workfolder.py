@@ -20,11 +20,18 @@ from codenav.execution import MIB, Mount, Resources
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
-from codenav.sandboxes.filenames import REPOSITORIES, Unwanted, is_plain, is_repository, listed, name_to_write
+from codenav.sandboxes.filenames import (
+    REPOSITORIES,
+    Unwanted,
+    is_plain,
+    is_repository,
+    listed,
+    name_to_write,
+    on_a_line,
+)
 from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
 from codenav.sandboxes.replies import Malformed, items_of, number_of
-from codenav.text import neutral
 
 FILE_MODE = 0o644
 """Of a new file on the host."""
@@ -74,6 +81,8 @@ class WorkFolder:
         self._settled: list[str] = []
         self.left: Sequence[str] = ()
         """Lines on what did not come at the last try."""
+        self.notice = ""
+        """On what was not copied in when its files were last listed; a person may miss it."""
         if self._held is not None:
             try:
                 _check(self._held, mounts if copy_out else ())
@@ -97,8 +106,9 @@ class WorkFolder:
         if self._held.removed:
             raise UsageError(f"no such work folder: {self._held.path}", hint="start another sandbox")
         found, size = [], 0
+        left: dict[str, list[str]] = {}
         try:
-            for name, info in self._held.files():
+            for name, info in self._held.files(left):
                 found.append(name)
                 size += info.st_size
                 if size > self._resources.work_bytes:
@@ -109,6 +119,8 @@ class WorkFolder:
                     )
         except OSError as error:
             raise UsageError(f"cannot list the work folder {self._held.path}: {error.strerror}") from error
+        lines = [f"{listed(names)} ({reason})" for reason, names in left.items()]
+        self.notice = f"not copied in from the work folder: {', '.join(lines)}" if lines else ""
         return found
 
     def open_file(self, name: str) -> IO[bytes]:
@@ -235,13 +247,12 @@ class _Round:
                 yield self._queue[0]
 
     def _refusals(self, frame: Any) -> None:
+        for name, reason in _reasons(frame, "unseen"):
+            self._failed.setdefault(f"{on_a_line(reason)}; it is tried again after the next step", []).append(name)
         lines = self._done.refused
-        for item in items_of(frame, "refused"):
-            if not (isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)):
-                raise Malformed("a refused file is not name and reason")
-            lines.append(": ".join(neutral(part)[:200] for part in item))
+        lines += [f"{on_a_line(name)}: {on_a_line(reason)}" for name, reason in _reasons(frame, "refused")]
         if frame.get("more"):
-            lines.append(f"{int(number_of(frame, 'more'))} more, which are no regular files or belong to repositories")
+            lines.append(f"{int(number_of(frame, 'more'))} more that are no regular files, or cannot be looked into")
 
     def _tell(self) -> list[str]:
         told, self.settled = self.settled, []
@@ -263,7 +274,7 @@ class _Round:
             if is_plain(name) and runner_of(name.split("/")):
                 self._done.run_by[name] = f"{runner_of(name.split('/'))}; not copied out"
         except Failed as reason:
-            return f"cannot be read inside: {reason}; {AGAIN}"
+            return f"cannot be read inside: {on_a_line(str(reason))}; it is tried again after the next step"
         except OSError as error:
             return _FULL if error.errno in _NO_ROOM else f"cannot be written: {error.strerror}; {AGAIN}"
         else:
@@ -288,3 +299,11 @@ class _Round:
             while view:
                 view = view[os.write(writing.descriptor, view) :]
         writing.make_executable(bool(frame.get("executable")))
+
+
+def _reasons(frame: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Files, or folders, that were not taken, and why."""
+    for item in items_of(frame, key):
+        if not (isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)):
+            raise Malformed("a refused file is not name and reason")
+        yield item[0], item[1]

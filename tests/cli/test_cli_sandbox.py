@@ -213,6 +213,9 @@ def test_a_copy_follows_no_link(lab, tmp_path):
     assert codenav("sandbox", "cp", f"{lab}:", target).code == 2
     assert [path.name for path in precious.iterdir()] == ["a"]
     assert codenav("sandbox", "cp", f"{lab}:l", target).code == 2
+    (target / "null").symlink_to("/dev/null")
+    assert codenav("sandbox", "cp", f"{lab}:a", target / "null").code == 2
+    assert (target / "null").is_symlink()
 
 
 def test_pictures_are_told_and_kept_where_asked(lab, tmp_path):

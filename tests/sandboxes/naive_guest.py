@@ -62,6 +62,6 @@ while True:
     elif request["op"] == "run":
         answer({"op": "result", "number": request["number"], **run(request["code"])})
     elif request["op"] == "changes":
-        answer({"op": "changes", "files": [], "refused": []})
+        answer({"op": "changes", "files": [], "refused": [], "unseen": []})
     else:
         answer({"op": "failed", "why": "this guest only runs code"})

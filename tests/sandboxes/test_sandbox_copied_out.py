@@ -56,7 +56,8 @@ def test_what_finds_no_room_is_told_each_time_and_comes_once_there_is_some(small
     for _ in range(2):
         left = 20 - len(came)
         assert 0 < left < 20
-        assert f"and {left - 3} more: cannot be written: no room is left" in execution.stderr
+        told = ", ".join(name for name in (f"{number:02}" for number in range(20)) if name not in came)
+        assert f"{told}: cannot be written: no room is left" in execution.stderr
         execution = sandbox.run("1")
         came += execution.files
     assert len(sandbox.read_file("19")) == 64 << 10
@@ -223,6 +224,7 @@ def test_names_that_only_look_like_one():
         ("a/.envrc", "direnv"), ("ConfTest.py", "pytest"), ("x/.VSCode/tasks.json", "VS Code"), ("a.pth", "Python"),
         (".github/workflows/x.yml", "build server"), (".git-hooks/x", ""), ("random.py", "in place of its own"),
         ("json/__init__.py", "in place of its own"), ("lib/random.py", ""), ("analysis.py", ""),
+        (".venv/bin/python", "interpreter"), (".eslintrc.json", "JavaScript"), (".config/nvim/init.lua", "start"),
         ("data.csv", ""), ("Makefile", "make"), ("vite.config.ts", "JavaScript"), ("a/conf.d/x.fish", "shell"),
         ("README.md", ""), ("Dockerfile", ""), ("sub/.cargo/config.toml", "cargo"),
     ],
@@ -316,3 +318,35 @@ def test_a_forked_process_leaves_the_mark_of_its_parent(tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(script)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "1\n0\n"
+
+
+def test_a_folder_that_was_closed_is_told_each_time_and_comes_when_it_is_open(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path)
+    code = "import os\nos.makedirs('a/b'); open('a/b/c', 'w').write('x'); os.chmod('a/b', 0)"
+    for step in (code, "1"):
+        assert "] a/b: cannot be looked into: Permission denied; it is tried again" in sandbox.run(step).stderr
+    assert sandbox.run("os.chmod('a/b', 0o700)").files == ["a/b/c"]
+    sandbox.run("open('a/b/c', 'w').write('y'); os.chmod('a/b', 0)")
+    sandbox.close()
+    assert [line.partition(":")[0] for line in sandbox.uncopied] == ["a/b"]
+
+
+def test_names_do_not_end_the_lines_that_tell_them(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path)
+    code = "import os\nopen('a\\n[not copied out] b', 'w').close()\nfor n in range(30): os.symlink('x', f'{n:02}\\n')"
+    lines = sandbox.run(code).stderr.splitlines()
+    assert len(lines) == 22
+    assert all(line.startswith("[not copied out] ") for line in lines)
+    assert lines[0] == "[not copied out] 00\\n: a symbolic link"
+
+
+def test_what_is_not_copied_in_is_told_at_the_start(contained, tmp_path):
+    for name in (".git/config", ".env", "data/a.csv", "__pycache__/m.pyc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert contained(work_dir=tmp_path / "data").info.notice == ""
+    (tmp_path / "current").symlink_to("data/a.csv")
+    told = contained(work_dir=tmp_path).info.notice
+    assert told == "not copied in from the work folder: current (a symbolic link), .env (a secret)" or (
+        told == "not copied in from the work folder: .env (a secret), current (a symbolic link)"
+    )

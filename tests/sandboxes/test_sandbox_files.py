@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 
@@ -9,6 +10,7 @@ import pytest
 
 from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.masked import MaskedSandbox
+from codenav.sandboxes.files import Files
 
 
 @pytest.fixture
@@ -131,3 +133,40 @@ def test_a_full_disk_is_told(clean, tmp_path, monkeypatch):
     with pytest.raises(StorageFull):
         clean.files.download("x", tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_of_a_folder_is_not_copied_is_told(clean, tmp_path):
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / "sub/data").write_text("1")
+    (project / "link").symlink_to("sub/data")
+    (project / "sub/.env").write_text("KEY=1")
+    done = clean.files.upload(project, "project")
+    assert (done.files, sorted(done.left)) == (["project/sub/data"], ["link: a symbolic link", "sub/.env: a secret"])
+    clean.run("import os\nos.symlink('x', 'project/l'); os.mkfifo('project/p')")
+    clean.files.write("project/z", "1")
+    done = clean.files.download("project/", tmp_path / "other")
+    assert len(done.files) == 2
+    assert sorted(done.left) == ["project/l: a symbolic link", "project/p: not a regular file"]
+
+
+def test_a_file_whose_name_is_masked_is_had_by_its_own_name(clean, tmp_path):
+    class Named:
+        """As the client of a named sandbox: names are masked on their way out, and not found when they come back."""
+
+        def list_files(self, folder, *, recursive):
+            return [self.stat_file(entry.name) for entry in clean.list_files(folder, recursive=recursive)]
+
+        def stat_file(self, name):
+            return dataclasses.replace(clean.stat_file(name), name=name.replace("hunter2", "[secret]"))
+
+        def __getattr__(self, name):
+            return getattr(clean, name)
+
+    clean.files.write("hunter2.txt", "1")
+    clean.files.write("other.txt", "2")
+    files = Files(Named())
+    assert files.download("hunter2.txt", tmp_path / "a").files == [str(tmp_path / "a")]
+    done = files.download("", tmp_path / "all")
+    assert done.files == [str(tmp_path / "all/other.txt")]
+    assert [line.partition(":")[0] for line in done.left] == ["[secret].txt"]

@@ -134,7 +134,7 @@ def test_copying_that_gets_no_answer_leaves_the_step_as_it_was(python, tmp_path)
         assert execution.stderr.startswith("[not copied out] the changed files: it takes too long")
 
 
-LISTED = frame({"op": "changes", "files": [["a", 1], ["b\x1b", 2]], "refused": []})
+LISTED = frame({"op": "changes", "files": [["a", 1], ["b\x1b", 2]], "refused": [], "unseen": []})
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ LISTED = frame({"op": "changes", "files": [["a", 1], ["b\x1b", 2]], "refused": [
     [
         (frame(b"[1]"),),
         ("end",),
-        (frame({"op": "changes", "files": 3, "refused": []}),),
-        (frame({"op": "changes", "files": [["a"]], "refused": []}),),
-        (frame({"op": "changes", "files": [], "refused": [["a", 1]]}),),
+        (frame({"op": "changes", "files": 3, "refused": [], "unseen": []}),),
+        (frame({"op": "changes", "files": [["a"]], "refused": [], "unseen": []}),),
+        (frame({"op": "changes", "files": [], "refused": [["a", 1]], "unseen": []}),),
         (LISTED, frame(b"{")),
         (LISTED, "end"),
         (LISTED, frame({"op": "failed"})),
@@ -209,7 +209,7 @@ def test_no_file_from_inside_raises_or_leaves_the_folder(tmp_path):
     work.mkdir()
     for _ in range(1500):
         names = [[junk(random), 3] if random.random() < 0.5 else [random.choice("abc") + "/x", 3] for _ in range(3)]
-        listed = {"op": "changes", "files": names, "refused": [["n", "w"]]}
+        listed = {"op": "changes", "files": names, "refused": [["n", "w"]], "unseen": []}
         data = [spoilt(random, {"op": "data", "last": True}) for _ in range(3)]
         with Replies(tmp_path, [spoilt(random, listed), *data]) as channel:
             copied = WorkFolder(work, Resources(), copy_out=True).collect(channel, time.monotonic() + 60)

@@ -94,16 +94,16 @@ class WorkFolder:
         """
         self._settle(message["settled"])
         refused: list[tuple[str, str]] = []
-        more = 0
+        unseen: list[tuple[str, str]] = []
         if message["from"] == 0:
-            refused = self._look(frozenset(message["left"]))
-            more = max(0, len(refused) - MOST_TOLD)
+            refused, unseen = self._look(frozenset(message["left"]))
+        more = sum(max(0, len(items) - MOST_TOLD) for items in (refused, unseen))
         page = _page(self._changed, message["from"])
         found = {"op": "changes", "files": page, "total": len(self._changed)}
-        return {**found, "refused": refused[:MOST_TOLD], "more": more}, b""
+        return {**found, "refused": refused[:MOST_TOLD], "unseen": unseen[:MOST_TOLD], "more": more}, b""
 
-    def _look(self, left: frozenset[str]) -> list[tuple[str, str]]:
-        """Scan for what changed; what is refused since this scan, and each time where it did not come to its end."""
+    def _look(self, left: frozenset[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Scan for what changed; what is refused since this scan, and what could not be looked into."""
         refused: list[tuple[str, str]] = []
         troubles: list[tuple[str, str]] = []
         changed, self._seen = [], {}
@@ -120,7 +120,7 @@ class WorkFolder:
         self._changed = sorted(changed, key=lambda item: (item[1], item[0]))
         fresh = [item for item in refused if item not in self._refused]
         self._refused = dict.fromkeys(refused)
-        return troubles + fresh
+        return sorted(fresh), troubles
 
     def _checksum(self, name: str) -> int:
         found = 1
