@@ -8,10 +8,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, Held, Output, SandboxInfo, SandboxSpec, Variable
@@ -19,12 +19,12 @@ from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, completed, refused, starved_of_memory
-from codenav.sandboxes.files import Files
+from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
 from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
 from codenav.sandboxes.streaming import Streaming
-from codenav.sandboxes.values import checked_name, decoded
+from codenav.sandboxes.values import checked_code, checked_name, decoded
 from codenav.sandboxes.workfolder import WorkFolder
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ CLOSE_SECONDS = 1.0
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
-class GuestSandbox(Commands):
+class GuestSandbox(Commands, WithFiles):
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
@@ -57,7 +57,7 @@ class GuestSandbox(Commands):
         self._steps = self._checkpoints = 0
         self._ran = 0.0
         """Seconds of all steps."""
-        self._closed = self._ended = self._forked = False
+        self._closed = self._ended = self._forked = self._busy = False
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
@@ -90,6 +90,7 @@ class GuestSandbox(Commands):
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
         """Run one step; see `codenav.protocols.Sandbox.run`."""
+        checked_code(code)
         streaming = None if on_output is None else Streaming(on_output, self._spec.resources.output_bytes)
         done = self._run(code, timeout, streaming)
         if streaming is not None:
@@ -100,7 +101,7 @@ class GuestSandbox(Commands):
         seconds = self._spec.resources.step_seconds if timeout is None else timeout
         if not 0 < seconds < math.inf:
             raise UsageError("the timeout of a step has to be over 0 seconds", hint="None takes the default")
-        with self._lock:
+        with self._alone():
             channel = self._ready()
             if len(code) > CODE_CHARACTERS:
                 return refused(f"a step of {len(code)} characters; {CODE_CHARACTERS} are allowed")
@@ -195,26 +196,6 @@ class GuestSandbox(Commands):
         """The files of its work folder; see `codenav.protocols.SandboxFiles`."""
         return Files(GuestFiles(self._spec.resources, self._ask_files))
 
-    def artifacts(self) -> Sequence[str]:
-        """The regular files of the work folder inside; see `codenav.protocols.Sandbox.artifacts`."""
-        return [entry.name for entry in self.files.list(recursive=True) if entry.kind == "file"]
-
-    def read_file(self, name: str) -> bytes:
-        """A file of the work folder inside; see `codenav.protocols.Sandbox.read_file`."""
-        return self.files.read(name)
-
-    def write_file(self, name: str, data: bytes) -> None:
-        """Put a file into the work folder inside; see `codenav.protocols.Sandbox.write_file`."""
-        self.files.write(name, data)
-
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """The same without holding it; see `codenav.protocols.Sandbox.read_file_into`."""
-        self.files.read_into(name, file)
-
-    def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """The same without holding it; see `codenav.protocols.Sandbox.write_file_from`."""
-        self.files.write_from(name, file)
-
     def _ask_files(self, what: str, ask: Callable[[Channel, float], T]) -> T:
         return self._ask(what, self._spec.resources.copy_seconds, ask)
 
@@ -239,11 +220,15 @@ class GuestSandbox(Commands):
             callback()
 
     def _end_running(self, *, force: bool) -> None:
-        """A step of another thread: interrupt it, then end all that is inside; with `force` at once."""
-        if self._lock.acquire(blocking=False):
+        """A step of another thread: interrupt it, then end all that is inside; with `force` at once.
+
+        One whose `on_output` this is cannot be waited for.
+        """
+        if mine := self._lock.acquire(blocking=False):
             self._lock.release()
-            return
-        if not force:
+            if not self._busy:
+                return
+        if not (force or mine):
             self.interrupt()
             if self._lock.acquire(timeout=CLOSE_SECONDS):
                 self._lock.release()
@@ -257,7 +242,7 @@ class GuestSandbox(Commands):
         """In a forked process: hold nothing of a sandbox that is its parent's."""
         self._lock = threading.RLock()
         launched, self._launched, self._channel = self._launched, None, None
-        self._closed = self._forked = True
+        self._closed, self._forked, self._busy = True, True, False
         self.after_close = None
         if launched is not None:
             launched.abandon()
@@ -292,7 +277,7 @@ class GuestSandbox(Commands):
             UsageError: as `ask` does.
             SandboxUnavailable: there is none.
         """
-        with self._lock:
+        with self._alone():
             channel = self._ready()
             try:
                 return ask(channel, time.monotonic() + seconds + SLACK_SECONDS)
@@ -307,6 +292,20 @@ class GuestSandbox(Commands):
                 self._abandon(channel)
                 raise
         raise SandboxUnavailable(f"the sandbox cannot {what}: {reason}", hint="run another step")
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While one thing is asked: other threads wait, this one cannot."""
+        with self._lock:
+            if self._busy:
+                raise UsageError(
+                    "the sandbox is running a step", hint="use it after the step; on_output may interrupt or close it"
+                )
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
 
     def _ready(self) -> Channel:
         if self._forked:
