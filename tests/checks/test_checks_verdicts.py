@@ -68,7 +68,7 @@ WRONG = {
     ),
     "syntax": ("x = 1\ndef f(:\n    pass\n", [("E999", 2)], [("syntax", 2)]),
     "return outside": ("x = 1\nreturn x\n", [("E999", 2)], [("syntax", 2)]),
-    "await outside": ("import asyncio\n\nawait asyncio.sleep(1)\n", [("E999", 3)], [("syntax", 3)]),
+    "await outside": ("import asyncio\ndef f():\n    await asyncio.sleep(1)\n", [("E999", 3)], [("syntax", 3)]),
     "null byte": ("x = 1\ny = '\0'\n", [("E999", 2)], [("syntax", 2)]),
     "lone surrogate": ("x = 1\ny = '\ud800'\n", [("E999", 2)], [("syntax", 2)]),
     "library": (

@@ -204,6 +204,7 @@ def test_everything_that_is_written_lies_under_codenav_home(repository: Path, tm
     assert ran.code == 0, ran.err
     assert list(user.iterdir()) == []
     assert sorted(path.name for path in Path(os.environ["CODENAV_HOME"]).iterdir()) == [
+        "code",
         "descriptions",
         "episodes",
         "indexes",

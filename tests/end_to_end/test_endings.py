@@ -128,8 +128,9 @@ def test_a_work_folder_with_pipes_and_links_gives_its_regular_files(
 
 
 def test_a_work_folder_that_holds_codenavs_own_files_is_refused(
-    run: Run, library: Path, codenav_home: Path, tmp_path: Path
+    run: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "home"))
     expect_one_clear_line(run("Do it.", "--on", library, "--work-dir", tmp_path), 2, "codenav's own files")
     assert codenav("episodes", "list", "--json").document == []
 
