@@ -79,7 +79,7 @@ def main() -> None:
             sessions = _left(folder, groups, given.backend)
             list(pool.map(lambda number: _killed(given, folder, folder / f"killed{number}"), range(given.kills)))
         time.sleep(1.0)
-        # By another process: an engine is swept once by each.
+        # By another process: this one is the owner of what its sessions left.
         subprocess.run([sys.executable, "-c", NEXT, given.backend, given.image], check=True)
         killed = _left(folder, groups, given.backend)
     who = "root" if os.geteuid() == 0 else "ordinary user"

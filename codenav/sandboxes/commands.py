@@ -16,7 +16,7 @@ TOLD = "_codenav_told"
 """A name in the sandbox: what it is bound to is the value of the step, and is not shown."""
 PIECE_CHARACTERS = 1 << 20
 """Of a value in one step, which can be of 2 MiB."""
-_PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-\[\],]*\s*([<>=!~]=?[^\s;]*)?|[\w./-]+\.whl")
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-\[\],]*\s*([<>=!~][^;]*)?|[\w./-]+\.whl")
 
 _LOAD = """\
 def _codenav_load(text):
@@ -138,7 +138,9 @@ def _installing(packages: Sequence[str], info: SandboxInfo) -> str:
         )
     target = "/tmp/codenav-packages" if info.isolated else str(Path(info.work_dir).with_name("packages"))
     pip = '[_codenav_sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet",'
-    command = f'{pip} "--no-cache-dir", "--root-user-action=ignore", "--target", _codenav_target, *{list(packages)!r}]'
+    # Without --upgrade pip leaves what is in a target as it is, and ends with 0.
+    more = '"--no-cache-dir", "--root-user-action=ignore", "--upgrade", "--target", _codenav_target,'
+    command = f"{pip} {more} *{list(packages)!r}]"
     return _INSTALL.format(target=target, command=command, told=TOLD)
 
 

@@ -111,8 +111,11 @@ def launch_docker(spec: SandboxSpec) -> LaunchedContainer:
     with _unavailable():
         client = docker_engine.connect().api
     try:
-        sweep_engine(client)
-        return _launched(client, spec)
+        try:
+            return _launched(client, spec)
+        finally:
+            # Afterwards: by then an engine has made what it was making for an owner that was killed meanwhile.
+            sweep_engine(client)
     except BaseException:
         client.close()
         raise

@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,35 @@ class Files:
 
     def _entry(self, entry: FileEntry) -> FileEntry:
         return FileEntry(self._shown(entry.name), entry.kind, entry.size, entry.modified, entry.executable)
+
+
+class WithFiles(ABC):
+    """What a sandbox does with one file, beside its `files`."""
+
+    @property
+    @abstractmethod
+    def files(self) -> Files:
+        """See `codenav.protocols.Sandbox.files`."""
+
+    def artifacts(self) -> Sequence[str]:
+        """The regular files of the work folder inside; see `codenav.protocols.Sandbox.artifacts`."""
+        return [entry.name for entry in self.files.list(recursive=True) if entry.kind == "file"]
+
+    def read_file(self, name: str) -> bytes:
+        """A file of the work folder inside; see `codenav.protocols.Sandbox.read_file`."""
+        return self.files.read(name)
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put a file into the work folder inside; see `codenav.protocols.Sandbox.write_file`."""
+        self.files.write(name, data)
+
+    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        """The same without holding it; see `codenav.protocols.Sandbox.read_file_into`."""
+        self.files.read_into(name, file)
+
+    def write_file_from(self, name: str, file: IO[bytes]) -> None:
+        """The same without holding it; see `codenav.protocols.Sandbox.write_file_from`."""
+        self.files.write_from(name, file)
 
 
 def _clean(name: str) -> str:

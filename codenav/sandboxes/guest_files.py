@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Protocol, TypeVar
 
 from codenav.errors import NotFound, UsageError
 from codenav.execution import MIB, FileEntry, Resources
@@ -23,21 +23,46 @@ MOST_ENTRIES = 200_000
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 
+T = TypeVar("T")
+
+
+class Ask(Protocol):
+    """Does something over the channel of a sandbox, until a deadline; what, is for an error."""
+
+    def __call__(self, what: str, ask: Callable[[Channel, float], T], /) -> T: ...
+
+
 class GuestFiles:
-    """Asks over a channel that each call is given, until its deadline. Names are relative to the work folder.
+    """A `codenav.sandboxes.files.FileAccess` over the channel of a running sandbox."""
 
-    Each call raises Failed, Malformed, Closed and TooLate beside what it says.
-    """
+    def __init__(self, resources: Resources, ask: Ask) -> None:
+        self._most, self._ask = resources.file_bytes, ask
 
-    def __init__(self, resources: Resources) -> None:
-        self._most = resources.file_bytes
+    def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
+        """See `codenav.protocols.SandboxFiles.list`; without what has a name that could not be asked for."""
+        return self._ask("list its files", lambda *where: self._list(folder, recursive, *where))
 
-    def list(self, folder: str, recursive: bool, channel: Channel, deadline: float) -> Sequence[FileEntry]:
-        """What is in a folder, by name; without what has a name that could not be asked for.
+    def stat_file(self, name: str) -> FileEntry:
+        """See `codenav.protocols.SandboxFiles.stat`."""
+        return self._ask(f"look at {name}", lambda *where: self._stat(name, *where))
 
-        Raises:
-            NotFound: there is no such folder.
-        """
+    def remove_file(self, name: str) -> None:
+        """See `codenav.protocols.SandboxFiles.remove`."""
+        self._ask(f"remove {name}", lambda *where: self._remove(name, *where))
+
+    def make_folder(self, name: str) -> None:
+        """See `codenav.protocols.SandboxFiles.make_folder`."""
+        self._ask(f"make {name}", lambda *where: self._make_folder(name, *where))
+
+    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        """See `codenav.protocols.SandboxFiles.read_into`."""
+        self._ask(f"read {name}", lambda *where: self._read_into(name, file, *where))
+
+    def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
+        """See `codenav.protocols.SandboxFiles.write_from`. It is not copied out before a step changes it."""
+        self._ask(f"write {name}", lambda *where: self._write_from(name, file, executable, *where))
+
+    def _list(self, folder: str, recursive: bool, channel: Channel, deadline: float) -> Sequence[FileEntry]:
         found: list[FileEntry] = []
         start, more = 0, True
         while more:
@@ -52,12 +77,7 @@ class GuestFiles:
             found += [entry for entry in entries if is_plain(entry.name)]
         return sorted(found, key=lambda entry: entry.name)
 
-    def stat(self, name: str, channel: Channel, deadline: float) -> FileEntry:
-        """One file or folder; a link is not followed.
-
-        Raises:
-            NotFound: nothing has that name.
-        """
+    def _stat(self, name: str, channel: Channel, deadline: float) -> FileEntry:
         try:
             frame, _ = answer_of(channel, {"op": "stat", "name": _folder(name)}, deadline)
         except Failed as reason:
@@ -67,37 +87,20 @@ class GuestFiles:
             raise Malformed("not one entry")
         return FileEntry(name, *_shown(entries[0]))
 
-    def remove(self, name: str, channel: Channel, deadline: float) -> None:
-        """A file, or a folder with all that is in it.
-
-        Raises:
-            NotFound: nothing has that name.
-            UsageError: it is the work folder itself, or something in it cannot be removed.
-        """
-        self.stat(_named(name, "remove"), channel, deadline)
+    def _remove(self, name: str, channel: Channel, deadline: float) -> None:
+        self._stat(_named(name, "remove"), channel, deadline)
         try:
             answer_of(channel, {"op": "remove", "name": name}, deadline, expected=DONE)
         except Failed as reason:
             raise UsageError(f"cannot remove {neutral(name)} in the sandbox: {reason}") from None
 
-    def make_folder(self, name: str, channel: Channel, deadline: float) -> None:
-        """A folder, with those above it; one that is there stays.
-
-        Raises:
-            UsageError: something else has the name, or it leads out of the work folder.
-        """
+    def _make_folder(self, name: str, channel: Channel, deadline: float) -> None:
         try:
             answer_of(channel, {"op": "make", "name": _named(name, "make")}, deadline, expected=DONE)
         except Failed as reason:
             raise UsageError(f"cannot make the folder {neutral(name)} in the sandbox: {reason}") from None
 
-    def read_into(self, name: str, file: IO[bytes], channel: Channel, deadline: float) -> None:
-        """Write a file inside to one of ours, piece by piece.
-
-        Raises:
-            NotFound: no regular file has that name.
-            UsageError: it is larger than a file may be.
-        """
+    def _read_into(self, name: str, file: IO[bytes], channel: Channel, deadline: float) -> None:
         size, last = 0, False
         try:
             checked_name(name)
@@ -114,14 +117,9 @@ class GuestFiles:
         except (Failed, Unwanted) as reason:
             raise _missing("file", name, reason) from None
 
-    def write_from(
+    def _write_from(
         self, name: str, file: IO[bytes], executable: bool | None, channel: Channel, deadline: float
     ) -> None:
-        """Put the rest of a file of ours inside, piece by piece. It is not copied out before a step changes it.
-
-        Raises:
-            UsageError: the name leads out of the work folder, or the file does not fit.
-        """
         try:
             checked_name(name)
             if left_in(file) > self._most:

@@ -8,34 +8,24 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import (
-    Execution,
-    ExecutionError,
-    FileEntry,
-    Held,
-    Outcome,
-    Output,
-    Resources,
-    SandboxInfo,
-    SandboxSpec,
-    Variable,
-)
+from codenav.execution import Execution, Held, Output, SandboxInfo, SandboxSpec, Variable
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
-from codenav.sandboxes.files import Files
+from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, completed, refused, starved_of_memory
+from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
 from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
 from codenav.sandboxes.streaming import Streaming
-from codenav.sandboxes.values import checked_name, decoded
-from codenav.sandboxes.workfolder import CopiedOut, WorkFolder
+from codenav.sandboxes.values import checked_code, checked_name, decoded
+from codenav.sandboxes.workfolder import WorkFolder
 
 T = TypeVar("T")
 
@@ -52,30 +42,22 @@ REBUILD_SECONDS = 15.0
 ABANDON_SECONDS = 1.0
 """How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
 that one before the sandbox is ended."""
-
 CLOSE_SECONDS = 1.0
 """For a step that runs when its sandbox is closed to answer to an interrupt."""
-
-_LOST = (
-    "state lost: the sandbox had to be started again; all variables are gone, and files that had not been copied out."
-)
-
 
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
-class GuestSandbox(Commands):
+class GuestSandbox(Commands, WithFiles):
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
-        self._backend, self._spec, self._launch = backend, spec, launch
-        self._lock = threading.RLock()
+        self._backend, self._spec, self._launch, self._lock = backend, spec, launch, threading.RLock()
         self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out, mounts=spec.mounts)
-        self._inside = GuestFiles(spec.resources)
         self._steps = self._checkpoints = 0
         self._ran = 0.0
         """Seconds of all steps."""
-        self._closed = self._ended = self._forked = False
+        self._closed = self._ended = self._forked = self._busy = False
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
@@ -108,6 +90,7 @@ class GuestSandbox(Commands):
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
         """Run one step; see `codenav.protocols.Sandbox.run`."""
+        checked_code(code)
         streaming = None if on_output is None else Streaming(on_output, self._spec.resources.output_bytes)
         done = self._run(code, timeout, streaming)
         if streaming is not None:
@@ -118,10 +101,10 @@ class GuestSandbox(Commands):
         seconds = self._spec.resources.step_seconds if timeout is None else timeout
         if not 0 < seconds < math.inf:
             raise UsageError("the timeout of a step has to be over 0 seconds", hint="None takes the default")
-        with self._lock:
+        with self._alone():
             channel = self._ready()
             if len(code) > CODE_CHARACTERS:
-                return _refused(f"a step of {len(code)} characters; {CODE_CHARACTERS} are allowed")
+                return refused(f"a step of {len(code)} characters; {CODE_CHARACTERS} are allowed")
             self._steps += 1
             notice, self._notice = self._notice, ""
             starved = self._launched.watch_memory() if self._launched else bool
@@ -134,12 +117,12 @@ class GuestSandbox(Commands):
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 self._ran += done.seconds
                 if self._ended:
-                    return _closed(seconds)
+                    return closed_while_running(seconds)
                 copied = self._folder.collect(channel, time.monotonic() + resources.copy_seconds)
             except (Malformed, Closed, TooLate) as error:
-                done = _closed(seconds) if self._ended else _broken(error, seconds)
+                done = closed_while_running(seconds) if self._ended else broken_off(error, seconds)
                 if isinstance(error, Closed) and not self._ended and starved():
-                    done = _starved(self._spec.resources)
+                    done = starved_of_memory(self._spec.resources)
                 self._stop(patience=0.0)
                 return done
             except BaseException:
@@ -147,7 +130,7 @@ class GuestSandbox(Commands):
                 raise
             if copied.broken:
                 self._stop(patience=0.0)
-            return _completed(done, notice, copied)
+            return completed(done, notice, copied)
 
     def variables(self) -> Mapping[str, Variable]:
         """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
@@ -211,47 +194,7 @@ class GuestSandbox(Commands):
     @property
     def files(self) -> Files:
         """The files of its work folder; see `codenav.protocols.SandboxFiles`."""
-        return Files(self)
-
-    def artifacts(self) -> Sequence[str]:
-        """The regular files of the work folder inside; see `codenav.protocols.Sandbox.artifacts`."""
-        return [entry.name for entry in self.list_files("", recursive=True) if entry.kind == "file"]
-
-    def read_file(self, name: str) -> bytes:
-        """A file of the work folder inside; see `codenav.protocols.Sandbox.read_file`."""
-        return self.files.read(name)
-
-    def write_file(self, name: str, data: bytes) -> None:
-        """Put a file into the work folder inside; see `codenav.protocols.Sandbox.write_file`."""
-        self.files.write(name, data)
-
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """The same without holding it; see `codenav.protocols.Sandbox.read_file_into`."""
-        self._ask_files(f"read {name}", lambda *where: self._inside.read_into(name, file, *where))
-
-    def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """The same without holding it; see `codenav.protocols.Sandbox.write_file_from`."""
-        self.put_file(name, file, executable=None)
-
-    def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
-        """See `codenav.protocols.SandboxFiles.write_from`."""
-        self._ask_files(f"write {name}", lambda *where: self._inside.write_from(name, file, executable, *where))
-
-    def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
-        """See `codenav.protocols.SandboxFiles.list`."""
-        return self._ask_files("list its files", lambda *where: self._inside.list(folder, recursive, *where))
-
-    def stat_file(self, name: str) -> FileEntry:
-        """See `codenav.protocols.SandboxFiles.stat`."""
-        return self._ask_files(f"look at {name}", lambda *where: self._inside.stat(name, *where))
-
-    def remove_file(self, name: str) -> None:
-        """See `codenav.protocols.SandboxFiles.remove`."""
-        self._ask_files(f"remove {name}", lambda *where: self._inside.remove(name, *where))
-
-    def make_folder(self, name: str) -> None:
-        """See `codenav.protocols.SandboxFiles.make_folder`."""
-        self._ask_files(f"make {name}", lambda *where: self._inside.make_folder(name, *where))
+        return Files(GuestFiles(self._spec.resources, self._ask_files))
 
     def _ask_files(self, what: str, ask: Callable[[Channel, float], T]) -> T:
         return self._ask(what, self._spec.resources.copy_seconds, ask)
@@ -277,11 +220,15 @@ class GuestSandbox(Commands):
             callback()
 
     def _end_running(self, *, force: bool) -> None:
-        """A step of another thread: interrupt it, then end all that is inside; with `force` at once."""
-        if self._lock.acquire(blocking=False):
+        """A step of another thread: interrupt it, then end all that is inside; with `force` at once.
+
+        One whose `on_output` this is cannot be waited for.
+        """
+        if mine := self._lock.acquire(blocking=False):
             self._lock.release()
-            return
-        if not force:
+            if not self._busy:
+                return
+        if not (force or mine):
             self.interrupt()
             if self._lock.acquire(timeout=CLOSE_SECONDS):
                 self._lock.release()
@@ -295,7 +242,7 @@ class GuestSandbox(Commands):
         """In a forked process: hold nothing of a sandbox that is its parent's."""
         self._lock = threading.RLock()
         launched, self._launched, self._channel = self._launched, None, None
-        self._closed = self._forked = True
+        self._closed, self._forked, self._busy = True, True, False
         self.after_close = None
         if launched is not None:
             launched.abandon()
@@ -331,7 +278,7 @@ class GuestSandbox(Commands):
             UsageError: as `ask` does.
             SandboxUnavailable: there is none.
         """
-        with self._lock:
+        with self._alone():
             channel = self._ready()
             try:
                 return ask(channel, time.monotonic() + seconds + SLACK_SECONDS)
@@ -346,6 +293,20 @@ class GuestSandbox(Commands):
                 self._abandon(channel)
                 raise
         raise SandboxUnavailable(f"the sandbox cannot {what}: {reason}", hint="run another step")
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While one thing is asked: other threads wait, this one cannot."""
+        with self._lock:
+            if self._busy:
+                raise UsageError(
+                    "the sandbox is running a step", hint="use it after the step; on_output may interrupt or close it"
+                )
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
 
     def _ready(self) -> Channel:
         if self._forked:
@@ -364,7 +325,7 @@ class GuestSandbox(Commands):
                 self._start()
             except UsageError as error:
                 raise SandboxUnavailable(f"the sandbox cannot be started again: {error}", hint=error.hint) from error
-            self._notice = _LOST
+            self._notice = LOST
         if self._channel is None:
             raise SandboxUnavailable("the sandbox did not start again")
         self._channel.patience = REBUILD_SECONDS + 2 * self._ran
@@ -436,35 +397,3 @@ def _leave_to_parents() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_to_parents)
-
-
-def _completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
-    told = "".join(f"[not copied out] {line}\n" for line in (*copied.refused, *copied.left))
-    state = _LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
-    joined = " ".join(filter(None, (state, copied.notice)))
-    return replace(done, notice=joined, files=copied.written, stderr=done.stderr + told)
-
-
-def _broken(error: Exception, seconds: float) -> Execution:
-    if isinstance(error, TooLate):
-        outcome, kind, message = Outcome.TIMEOUT, "TimeoutError", f"the step took over {seconds:g} s"
-    elif isinstance(error, Closed):
-        outcome, kind, message = Outcome.CRASHED, "Crashed", "the sandbox ended"
-    else:
-        outcome, kind, message = Outcome.PROTOCOL_VIOLATION, "ProtocolViolation", str(error)
-    return Execution(outcome, error=ExecutionError(kind, message), notice=_LOST, seconds=seconds)
-
-
-def _closed(seconds: float) -> Execution:
-    error = ExecutionError("Closed", "the sandbox was closed while the step ran")
-    return Execution(Outcome.CRASHED, error=error, notice="state lost: the sandbox is closed.", seconds=seconds)
-
-
-def _starved(resources: Resources) -> Execution:
-    """The kernel has killed the supervisor itself: what no process has mapped is not given up with a process."""
-    error = ExecutionError("MemoryError", f"over the limit of {resources.memory_bytes >> 20} MiB")
-    return Execution(Outcome.OUT_OF_MEMORY, error=error, notice=_LOST)
-
-
-def _refused(message: str) -> Execution:
-    return Execution(Outcome.ERROR, error=ExecutionError("ValueError", message))

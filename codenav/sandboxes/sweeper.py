@@ -20,7 +20,6 @@ from codenav.owners import Owner
 from codenav.sandboxes.cgroups import empty_groups, find, remove_groups
 from codenav.sandboxes.owners import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
 
-_swept: set[str] = set()
 _UNMARKED_SECONDS = 3600.0
 """A mark without an owner is one that was just being written, or never will be."""
 
@@ -88,11 +87,7 @@ def sweep() -> None:
 
 
 def sweep_engine(client: Any) -> None:
-    """Remove what is left on an engine, once per process; a refusal is for the next request to tell."""
-    # Not the client's base URL, which is the same for every local socket.
-    if docker_engine.host() in _swept:
-        return
-    _swept.add(docker_engine.host())
+    """Remove what is left on an engine; a refusal is for the next request to tell. A look takes 2 ms."""
     with contextlib.suppress(Unavailable):
         for leftover in engine_leftovers(client):
             leftover.remove()

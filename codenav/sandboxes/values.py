@@ -29,9 +29,20 @@ def checked_name(name: str) -> str:
     Raises:
         UsageError: it is none.
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"{name!r} is no name of a variable", hint='such as box.set("x", 1)')
     return name
+
+
+def checked_code(code: str) -> str:
+    """The code of a step.
+
+    Raises:
+        UsageError: it is no text.
+    """
+    if not isinstance(code, str):
+        raise UsageError(f"the code of a step is a {type(code).__name__}", hint='such as box.run("x = 1")')
+    return code
 
 
 def encoded(value: Any) -> str:

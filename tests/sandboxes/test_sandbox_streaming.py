@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from codenav.errors import SandboxUnavailable, UsageError
 from codenav.execution import Outcome, Output
 from codenav.masked import MaskedSandbox
 
@@ -69,6 +70,41 @@ def test_a_callback_that_raises_interrupts_the_step_and_keeps_the_state(box):
     with pytest.raises(KeyError, match="no more"):
         box.run("kept = 2\nprint(1)\nimport time\ntime.sleep(60)", on_output=_raising(KeyError))
     assert box.run("kept").stdout == "2\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda box: box.run("1"),
+        lambda box: box.variables(),
+        lambda box: box.files.read("f"),
+        lambda box: box.set("x", 1),
+    ],
+)
+def test_a_callback_that_asks_something_of_its_sandbox_is_told_so_and_the_state_stays(box, use):
+    box.run("kept = 'kept'\nopen('f', 'w').close()")
+    with pytest.raises(UsageError, match="is running a step"):
+        box.run("import time\nwhile True: print(1, flush=True); time.sleep(0.05)", on_output=lambda _: use(box))
+    after = box.run("kept")
+    assert (after.stdout, after.notice) == ("'kept'\n", "")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_callback_may_close_its_sandbox(fresh, force):
+    box = fresh()
+    code = "import time\nwhile True: print(1, flush=True); time.sleep(0.05)"
+    done = box.run(code, on_output=lambda _: box.close(force=force))
+    assert (done.outcome, done.error.type) == (Outcome.CRASHED, "Closed")
+    with pytest.raises(SandboxUnavailable, match="is closed"):
+        box.run("1")
+
+
+def test_what_is_no_code_is_refused_and_the_state_stays(box):
+    box.run("kept = 'kept'")
+    for code in (b"1", None):
+        with pytest.raises(UsageError, match="the code of a step"):
+            box.run(code)
+    assert box.run("kept").stdout == "'kept'\n"
 
 
 def test_a_secret_that_comes_in_pieces_is_masked(contained):

@@ -7,6 +7,7 @@ import decimal
 import inspect
 
 import pytest
+from package_index import PackageIndex, wheel
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, Outcome, Value
@@ -123,6 +124,20 @@ def test_packages_need_a_network(contained):
     for name in ("--index-url=x", "-r x", "", "a b; c"):
         with pytest.raises(UsageError, match="no name of a package"):
             box.install(name)
+
+
+def test_packages_come_from_an_index_and_another_version_takes_the_place(contained):
+    with PackageIndex("127.0.0.1") as index:
+        for version in ("1.0", "2.0"):
+            name, data = wheel("parrot", version, f"version = '{version}'\n")
+            index.wheels[name] = data
+        box = contained(network="host", env={"PIP_INDEX_URL": index.url()})
+        for asked, version in (("parrot == 1.0", "1.0"), ("parrot>=1, <3", "2.0")):
+            done = box.install(asked)
+            assert (done.exit_code, done.stderr) == (0, "")
+            box.run("import importlib, parrot\nimportlib.reload(parrot)")
+            assert box.run("parrot.version").value.data == version
+        assert box.install("missing").exit_code == 1
 
 
 def test_the_value_of_the_last_expression_is_apart(box):

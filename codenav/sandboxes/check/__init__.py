@@ -23,7 +23,7 @@ from codenav.sandboxes.owners import OwnedFolder
 
 __all__ = ["CASES", "CONTRACT", "PROBES", "CheckRow", "run_checks", "run_contract", "run_corpus", "run_probes"]
 
-for _name in ("files", "network", "processes", "resources", "secrets", "confusion"):
+for _name in ("files", "network", "processes", "resources", "secrets", "confusion", "impostors"):
     importlib.import_module(f"codenav.sandboxes.check.case_{_name}")
 
 ATTEMPTS = 3

@@ -9,69 +9,36 @@ import textwrap
 from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources
 from codenav.sandboxes.check.case import case
+from codenav.sandboxes.check.forging import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.sandboxes.check.lab import Broken, Lab, ensure, expect, told
 
-STATED = (Outcome.OK, Outcome.ERROR, Outcome.CRASHED, Outcome.PROTOCOL_VIOLATION)
-"""Any of these is right for code that plays with the channel; a full timeout is not."""
-PROMPT_SECONDS = 5.0
 HOST_BYTES = 96 << 20
 """What a flood of bytes from inside may take of the host's memory: one frame of the largest size, and its text."""
-
-_FORGE = """
-import json, os, stat, struct
-def frame(message, blob=b''):
-    body = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return struct.pack('>II', len(body), len(blob)) + body + blob
-def channels():
-    found = []
-    for name in os.listdir('/proc/self/fd'):
-        try: mode = os.fstat(int(name)).st_mode
-        except OSError: continue
-        if int(name) > 2 and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)): found.append(int(name))
-    return found
-def send(data):
-    for channel in channels():
-        os.set_blocking(channel, False)
-        try: os.write(channel, data)
-        except OSError: pass
-        os.set_blocking(channel, True)
-def result(number, **changes):
-    return frame(dict({'op': 'result', 'number': number, 'outcome': 'ok', 'stdout': 'LIE', 'stderr': '',
-        'stdout_bytes': 3, 'late': 'LIE', 'changed': [['lie', 'int', '1']], 'error': None, 'displays': [],
-        'seconds': 0.1, 'notice': 'LIE', 'deleted': False}, **changes))
-"""
-
-
-def _next_is_true(lab: Lab) -> None:
-    """The step after an attack tells the truth: its own output, its own outcome."""
-    done = lab.run("print('true'); truth = 6 * 7", timeout=20.0)
-    expect("outcome and output of the next step", (done.outcome, done.stdout), (Outcome.OK, "true\n"))
-    expect("what it changed", [(one.name, one.repr) for one in done.changed], [("truth", "42")])
 
 
 @case("C1", "a forged frame with another number is no result")
 def _forged(lab: Lab) -> None:
     for number in (0, 1, 999, -1, 1 << 40):
-        lab.outcome(_FORGE + f"send(result({number}))", *STATED, within=PROMPT_SECONDS)
-        _next_is_true(lab)
+        lab.outcome(FORGE + f"send(result({number}))", *STATED, within=PROMPT_SECONDS)
+        next_is_true(lab)
 
 
 @case("C2", "a forged frame lies about its own step at most")
 def _own_lie(lab: Lab) -> None:
     lab.says("kept = 'kept'")
     for number in range(2, 12):
-        lab.outcome(_FORGE + f"send(result({number}))\nkept = 'kept'", *STATED, within=PROMPT_SECONDS)
-    lab.outcome(_FORGE + "send(frame({'op': 'begun'}) + result(12))\nwhile True: pass", *STATED, Outcome.TIMEOUT,
+        lab.outcome(FORGE + f"send(result({number}))\nkept = 'kept'", *STATED, within=PROMPT_SECONDS)
+    lab.outcome(FORGE + "send(frame({'op': 'begun'}) + result(12))\nwhile True: pass", *STATED, Outcome.TIMEOUT,
                 timeout=2.0)  # fmt: skip
-    _next_is_true(lab)
+    next_is_true(lab)
     expect("the state", lab.says("kept"), "'kept'")
 
 
 @case("C3", "a frame written ahead for the next step is dropped")
 def _ahead(lab: Lab) -> None:
     ahead = "data = b''.join(frame({'op': 'begun'}) + result(n) for n in range(1, 30))\n"
-    lab.outcome(_FORGE + ahead + "send(data)", *STATED, within=PROMPT_SECONDS)
-    _next_is_true(lab)
+    lab.outcome(FORGE + ahead + "send(data)", *STATED, within=PROMPT_SECONDS)
+    next_is_true(lab)
     late = """
     import threading, time
     def again():
@@ -81,7 +48,7 @@ def _ahead(lab: Lab) -> None:
             time.sleep(0.002)
     thread = threading.Thread(target=again); thread.start()
     """
-    lab.run(_FORGE + ahead + "\n".join(line[4:] for line in late.splitlines()))
+    lab.run(FORGE + ahead + "\n".join(line[4:] for line in late.splitlines()))
     # A thread that goes on is code of the session: what it does to a step that runs beside it is its own lie.
     for _ in range(5):
         done = lab.run("print('true')", within=PROMPT_SECONDS)
@@ -91,7 +58,7 @@ def _ahead(lab: Lab) -> None:
         lab.run("open('/tmp/enough', 'w').close()\nimport threading\n"
                 "for one in threading.enumerate()[1:]: one.join()", timeout=5.0)  # fmt: skip
     lab.run("pass")
-    _next_is_true(lab)
+    next_is_true(lab)
 
 
 @case("C4", "100 MB without an end are cut off")
@@ -108,10 +75,10 @@ def _flood(lab: Lab) -> None:
     for thread in threads: thread.start()
     for thread in threads: thread.join(1.0)
     """
-    lab.outcome(_FORGE + textwrap.dedent(flood), *STATED, Outcome.TIMEOUT, timeout=5.0)
-    big = _FORGE + "send(struct.pack('>II', 1 << 31, 1 << 31)); send(struct.pack('>II', 100 << 20, 0) + b'[' * 1000)"
+    lab.outcome(FORGE + textwrap.dedent(flood), *STATED, Outcome.TIMEOUT, timeout=5.0)
+    big = FORGE + "send(struct.pack('>II', 1 << 31, 1 << 31)); send(struct.pack('>II', 100 << 20, 0) + b'[' * 1000)"
     lab.outcome(big, *STATED, Outcome.TIMEOUT, timeout=5.0)
-    _next_is_true(lab)
+    next_is_true(lab)
     grown = _peak(lab) - before
     ensure(grown < HOST_BYTES, f"the host's memory grew by {grown >> 20} MiB")
 
@@ -142,10 +109,10 @@ def _broken_frames(lab: Lab) -> None:
         "os.urandom(4096)",
         "b'\\0' * 4096",
     ):
-        code = _FORGE + f"send({payload}); send(frame({{'op': 'begun'}}) + {payload})"
+        code = FORGE + f"send({payload}); send(frame({{'op': 'begun'}}) + {payload})"
         done = lab.outcome(code, *STATED, Outcome.TIMEOUT, timeout=2.0)
         ensure("LIE" not in done.stdout, f"{payload} was believed")
-        _next_is_true(lab)
+        next_is_true(lab)
 
 
 @case("C6", "closed descriptors cost a step at most, and no later output")
@@ -161,7 +128,7 @@ def _closed(lab: Lab) -> None:
     ):
         done = lab.run(code, within=PROMPT_SECONDS)
         ensure(done.outcome in STATED, f"{code!r}: {told(done)}")
-        _next_is_true(lab)
+        next_is_true(lab)
 
 
 @case("C7", "patched builtins, streams and modules do not hold up a step")
@@ -205,11 +172,11 @@ def _protocol_input(lab: Lab) -> None:
             if not stolen[-1]: return
     for channel in channels(): threading.Thread(target=listen, args=(channel,), daemon=True).start()
     """
-    lab.run(_FORGE + textwrap.dedent(steal), within=PROMPT_SECONDS)
+    lab.run(FORGE + textwrap.dedent(steal), within=PROMPT_SECONDS)
     for _ in range(3):
         done = lab.run("print('heard')", timeout=5.0)
         ensure(done.outcome is not Outcome.OK or done.stdout == "heard\n", f"a step got lost: {told(done)}")
-    _next_is_true(lab)
+    next_is_true(lab)
 
 
 @case("C9", "input() is an error at once")
@@ -233,7 +200,7 @@ def _leaving(lab: Lab) -> None:
     ):
         done = lab.outcome(code, outcome, within=3.0)
         expect(f"the error of {code!r}", done.error and done.error.type, kind)
-        _next_is_true(lab)
+        next_is_true(lab)
 
 
 @case("C11", "objects whose methods lie or raise are described all the same")
@@ -259,7 +226,7 @@ def _hostile_objects(lab: Lab) -> None:
         ensure(done.outcome in (Outcome.OK, Outcome.ERROR), f"{code!r}: {told(done)}")
         ensure("v" in {one.name for one in done.changed}, f"{code!r}: the variable is not told")
         lab.box.variables()
-        _next_is_true(lab)
+        next_is_true(lab)
     raising = "class Bad(Exception):\n    def __str__(self): raise SystemExit(3)\n    __repr__ = __str__\nraise Bad()"
     done = lab.outcome(raising, Outcome.ERROR)
     expect("type and line", (done.error and done.error.type, done.error and done.error.line_number), ("Bad", 4))
@@ -359,7 +326,7 @@ def _sources(lab: Lab) -> None:
         expect(f"{code!r}", lab.run(code, dedent=False).outcome, Outcome.OK)
     deep = lab.run("x = " + "-" * 100_000 + "1")
     ensure(deep.outcome in (*STATED, Outcome.OUT_OF_MEMORY), f"100,000 signs: {told(deep)}")
-    _next_is_true(lab)
+    next_is_true(lab)
 
 
 @case("C16", "markers in the output are text")
@@ -383,7 +350,7 @@ def _clocks(lab: Lab) -> None:
         ensure(done.outcome in STATED, f"{value}: {told(done)}")
         ensure(0 <= done.seconds < 60, f"{value}: the step took {done.seconds} s")
         lab.outcome(patch + "while True: pass", Outcome.TIMEOUT, timeout=0.5)
-        _next_is_true(lab)
+        next_is_true(lab)
 
 
 @case("C18", "a forged answer to digests is refused, and the next one is true")
@@ -397,7 +364,7 @@ def _digests(lab: Lab) -> None:
         for _ in range(100): send(frame({'op': 'begun'}) + frame(lie)); time.sleep(0.005)
     (thread := threading.Thread(target=again)).start()
     """
-    lab.run(_FORGE + textwrap.dedent(forge))
+    lab.run(FORGE + textwrap.dedent(forge))
     for _ in range(3):
         with contextlib.suppress(SandboxUnavailable):
             held = lab.box.digests().digests.get("kept")
@@ -409,84 +376,3 @@ def _digests(lab: Lab) -> None:
             if held := lab.box.digests().digests.get("kept"):
                 return expect("afterwards", held, true.digests["kept"])
     raise Broken("no answer is true any more")
-
-
-_IMPOSTOR = """
-import array, socket, sys, threading, time
-sys.setswitchinterval(1e-6)
-def listen(line):
-    data = line.recv(16)
-    while data and b'g' not in data: data = line.recv(16)
-    line.send(b'w')
-    while True:
-        data, ancillary, _, _ = line.recvmsg(1 << 16, 1 << 10)
-        if not data: return
-        for _, _, attached in ancillary:
-            taken = array.array('i'); taken.frombytes(attached[:len(attached) // 4 * 4])
-            os.write(taken[0], frame({'op': 'begun'}) + result(1))
-def speak():
-    until, known = time.monotonic() + 20, set(channels())
-    while time.monotonic() < until:
-        for number in set(channels()) - known:
-            try:
-                line = socket.socket(fileno=os.dup(number))
-                line.send(b't')
-                threading.Thread(target=listen, args=(line,), daemon=True).start()
-            except OSError: pass
-threading.Thread(target=speak, daemon=True).start()
-"""
-
-
-@case("C19", "a thread does not answer in place of the frozen twin")
-def _impostor(lab: Lab) -> None:
-    for _ in range(2):
-        lab.run("kept = 'kept'")
-        lab.run(_FORGE + _IMPOSTOR, within=PROMPT_SECONDS)
-        hang = (
-            "kept = 'spoilt'\nn = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass"
-        )
-        done = lab.run(hang, timeout=0.5)
-        ensure(done.outcome is not Outcome.OK, f"a loop without an end: {told(done)}")
-        _next_is_true(lab)
-        done = lab.run("kept", timeout=5.0)
-        ensure(done.stdout in ("'kept'\n", ""), f"the state is that of the step that hung: {done.stdout}")
-        lab.renew()
-
-
-_PATCHES = (
-    """
-    for one in gc.get_objects():
-        if isinstance(one, type) and one.__module__.startswith('guest_') and 'result' in vars(one):
-            told = one.result
-            one.result = lambda *args: (dict(told(*args)[0], outcome='ok', error=None), b'')
-    """,
-    """
-    def nothing(error, filename): return None
-    for one in gc.get_objects():
-        if isinstance(one, types.FunctionType) and one.__name__ in ('describe_error', 'compile'):
-            one.__code__ = nothing.__code__
-    """,
-    """
-    builtins.exec = builtins.eval = builtins.compile = lambda *args, **named: None
-    builtins.BaseException = ValueError
-    """,
-    """
-    ast.Assert.test = property(lambda self: ast.Constant(True))
-    sys.excepthook = lambda *args: os._exit(0)
-    sys.settrace(lambda *args: None)
-    """,
-)
-
-
-@case("C20", "code that patches the process of the steps does not make a later failure look well")
-def _patched_worker(lab: Lab) -> None:
-    start = "import ast, builtins, gc, os, sys, types\n"
-    for patch in _PATCHES:
-        lab.says("before = 1")
-        number = lab.box.checkpoint()
-        lab.run(start + textwrap.dedent(patch))
-        for failing in ("assert before == 2", "before\nassert False\nbefore"):
-            done = lab.run(failing)
-            ensure(done.outcome is not Outcome.OK, f"a failing step was told as well after {patch!r}")
-        lab.box.restore(number)
-        _next_is_true(lab)
