@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from codenav.episodes.secret_forms import Form, forms_of
+from codenav.episodes.secret_forms import LEAST_PART, Form, forms_of
 
 SHORTEST = 6
 """Characters. Shorter values (`1`, `true`, `info`) are settings; masking them would garble every text."""
-LEAST_PART = 4
-"""Characters of a secret that are masked where a text was cut within it; up to three may be seen."""
 LEAST_LINE = 16
 """Characters of a line that is masked by itself, of a value that has several, as a key in PEM has."""
 
@@ -87,8 +86,9 @@ class StreamMasker:
         found = [match.span() for form in self._forms for match in form.whole.finditer(text)]
         open_end = len(text)
         for form in self._forms:
-            for start in range(max(0, len(text) - WIDEST * len(form.units)), open_end):
-                if not form.may_begin(text, start) or any(first < start < last for first, last in found):
+            for match in form.first.finditer(text, max(0, len(text) - WIDEST * len(form.units)), open_end):
+                start = match.start()
+                if any(first < start < last for first, last in found):
                     continue
                 if 0 < form.begins(text, start) < len(form.units):
                     open_end = start
@@ -97,7 +97,13 @@ class StreamMasker:
 
 
 def _forms(secrets: Mapping[str, str]) -> Sequence[Form]:
-    """Longest first: a secret may hold another one."""
+    return _made(tuple(secrets.items()))
+
+
+@functools.lru_cache(maxsize=8)
+def _made(items: Sequence[tuple[str, str]]) -> Sequence[Form]:
+    """Longest first: a secret may hold another one. Kept, since each step that streams asks for them twice."""
+    secrets = dict(items)
     named = {name: value for name, value in secrets.items() if len(value) >= SHORTEST}
     for name, value in secrets.items():
         lines = [line.strip() for line in value.splitlines()]
@@ -137,10 +143,9 @@ def _masked_at_cuts(text: str, forms: Sequence[Form]) -> str:
 
 def _begun(text: str, form: Form) -> int:
     """Where the beginning of a secret stands that reaches to the end of a text; -1 if nowhere."""
-    window = text[-WIDEST * len(form.units) :]
-    for start in range(len(window)):
-        if form.may_begin(window, start) and form.begins(window, start) >= LEAST_PART:
-            return len(text) - len(window) + start
+    for match in form.opening.finditer(text, max(0, len(text) - WIDEST * len(form.units))):
+        if form.begins(text, match.start()) >= LEAST_PART:
+            return match.start()
     return -1
 
 

@@ -15,6 +15,8 @@ from html.entities import codepoint2name
 
 from codenav.text import neutral
 
+LEAST_PART = 4
+"""Characters of a secret that are masked where a text was cut within it; up to three may be seen."""
 _LEAST_BASE64 = 7
 """Characters of a piece of base64 that is looked for; shorter ones are there by chance."""
 _SLASHES, _PERCENT, _AND = r"\\{1,16}", "%(?:25){0,8}", "&(?:amp;){0,8}"
@@ -34,6 +36,10 @@ class Form:
     """All of them."""
     starts: Mapping[str, Sequence[int]]
     """Which of them can begin with a character."""
+    first: re.Pattern[str]
+    """A character with which all can begin."""
+    opening: re.Pattern[str]
+    """A place where the first ones stand, as many as are masked where a text was cut."""
 
     @classmethod
     def of(cls, characters: str, shown: str) -> Form:
@@ -43,11 +49,9 @@ class Form:
         for number, one in enumerate(characters):
             for first in one if _plain(one) else dict.fromkeys((one, *"\\%&+", *("\n" if one == "\r" else ""))):
                 starts.setdefault(first, []).append(number)
-        return cls(shown, [_compiled(one) for one in patterns], re.compile("".join(patterns)), starts)
-
-    def may_begin(self, text: str, start: int) -> bool:
-        """Whether it is worth to look there."""
-        return 0 in self.starts.get(text[start], ())[:1]
+        first = re.compile("|".join(re.escape(one) for one, numbers in starts.items() if numbers[0] == 0))
+        opening = re.compile(f"(?={''.join(patterns[:LEAST_PART])})")
+        return cls(shown, [_compiled(one) for one in patterns], re.compile("".join(patterns)), starts, first, opening)
 
     def begins(self, text: str, start: int) -> int:
         """How many characters of the secret stand from `start` to the end of a text; 0 unless the text ends there.

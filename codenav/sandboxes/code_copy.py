@@ -52,10 +52,10 @@ class Walk:
     def __init__(self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "") -> None:
         self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
         self.own: set[str] = set()
-        """Codenav's own folders: keys and records."""
+        """Codenav's own folders, relative: keys and records."""
         for kind in ("cache", "data", "config"):
             with contextlib.suppress(Unavailable):
-                self.own.add(str(home(kind)))
+                self.own.add(os.path.relpath(home(kind), root))
         self.bytes = 0
         self.sizes: dict[str, int] = {}
         """By what lies at the top."""
@@ -96,7 +96,7 @@ class Walk:
         parent = os.path.basename(below or self.root)
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name
-            if path in self.holes or os.path.join(self.root, path) in self.own:
+            if path in self.holes or path in self.own:
                 continue
             try:
                 if passed_over(entry, folder, parent):
@@ -126,7 +126,7 @@ class Walk:
                 os.symlink(to, os.path.join(self.target, path))
 
     def _file(self, name: str, folder: int | None, path: str, found: os.stat_result) -> None:
-        told = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+        told = f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_mode}"
         self.digest.update(f"{path}\0{told}\n".encode("utf-8", "surrogateescape"))
         top = path.partition("/")[0]
         self.sizes[top] = self.sizes.get(top, 0) + found.st_size

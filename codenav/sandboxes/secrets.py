@@ -23,6 +23,7 @@ _INSIDE = frozenset({
     (".m2", "settings.xml"), (".databricks", "token-cache.json"), (".huggingface", "token"), ("huggingface", "token"),
 })  # fmt: skip
 """Credentials whose own names say nothing, with the folders that they lie in."""
+_NAMES_INSIDE = frozenset(name for _, name in _INSIDE)
 _TEMPLATES = ("example", "sample", "template", "dist", "tmpl")
 """`.env.example` and its like are shown: they say which variables there are, and are committed as a rule."""
 _KEY_ENDS = (".pem", ".key", ".ppk", ".p8", ".pk8")
@@ -38,7 +39,7 @@ def is_secret_name(name: str, parent: str = "") -> bool:
     name = name.lower()
     if name.startswith(".env"):
         return not name.endswith(_TEMPLATES)
-    return name in NAMES or name.endswith(_STORES) or (parent.lower(), name) in _INSIDE
+    return name in NAMES or name.endswith(_STORES) or (name in _NAMES_INSIDE and (parent.lower(), name) in _INSIDE)
 
 
 def may_hold_key(name: str) -> bool:
@@ -64,8 +65,8 @@ def is_secret(path: str, *, dir_fd: int | None = None, parent: str = "") -> bool
     What cannot be read, and is called as a key is, counts as one. `dir_fd` as in `os.open`, for a path relative to it,
     `parent` the name of its folder where the path does not say it; those above are not asked: see `secret_part`.
     """
-    folder, name = os.path.split(path)
-    if is_secret_name(name, os.path.basename(folder) or parent):
+    folder, _, name = path.rpartition("/")
+    if is_secret_name(name, folder.rpartition("/")[2] or parent):
         return True
     if not may_hold_key(name):
         return False

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codenav.errors import UsageError
-from codenav.execution import MIB, Outcome, Resources
+from codenav.execution import MIB, Mount, Outcome, Resources
 from codenav.sandboxes import seccomp
 from codenav.sandboxes.binds import Bind, Binds, stage
 
@@ -258,6 +258,18 @@ def test_folders_that_only_the_owner_may_enter_work(contained, tmp_path):
     staged, lines = stage([Bind(str(closed / "library"), "/x")])
     assert bool(lines) == (os.geteuid() == 0)
     assert staged[0].target == "/x"
+
+
+def test_a_closed_folder_with_odd_names_is_mounted_whole(contained, tmp_path):
+    names = sorted(["#comment", "a b", "back\\040slash", "line\nbreak", "tab\t", "quote's", "€"])
+    closed = tmp_path / "closed #1"
+    closed.mkdir()
+    for name in names:
+        (closed / name).write_text(name)
+    closed.chmod(0o700)
+    found = f"from pathlib import Path\nsorted((one.name, one.read_text()) for one in Path({str(closed)!r}).iterdir())"
+    sandbox = contained(mounts=[Mount(closed)])
+    assert probe(sandbox, found) == f"{[(name, name) for name in names]}\n"
 
 
 def test_the_filter_is_well_formed_for_each_processor():
