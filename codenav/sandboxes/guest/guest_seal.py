@@ -3,8 +3,9 @@
 What decides is in its local variables, filled before any step ran, and is built into Python: classes, functions,
 modules and builtins that a step puts something else into do not change it. That a step came to its end is told with a
 token of the supervisor's, which is on the stack of this frame alone while the step runs: Python code has no way to read
-it there. Code that writes into the memory of its process, or that a step leaves behind to read the token before this
-frame does, has: see docs/sandbox.md, "True results".
+it there. Code that writes into the memory of its process, that changes the local variables of this frame (trace and
+profile functions can, since Python 3.13 any code), or that a step leaves behind to read the token before this frame
+does, has: see docs/sandbox.md, "True results".
 """
 
 from __future__ import annotations
