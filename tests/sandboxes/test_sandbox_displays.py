@@ -135,6 +135,11 @@ def test_a_value_shows_itself_as(plots, kind, data, mime, shown):
     assert [(one.mime, one.data) for one in found] == ([(mime, shown)] if mime else [])
 
 
+def test_what_is_displayed_and_is_no_json_is_printed(box):
+    code = "class Shown:\n    def _repr_json_(self): return [float('nan')]\n    def __repr__(self): return 'itself'\n"
+    assert (box.run(code + "display(Shown())").stdout, box.run("Shown()").stdout) == ("itself\n", "itself\n")
+
+
 def test_display_is_there_and_shows_at_once(plots):
     code = f"{KINDS}\ndisplay(Shown('latex', '$a$'), 5)\ndisplay({{'text/html': '<b>x</b>'}}, raw=True)\nprint('after')"
     done = plots.run(code)

@@ -59,7 +59,9 @@ def _bytes(data: Any, mime: str) -> bytes | None:
         data = data[0]
     if mime == "application/json":
         # A text is taken for JSON that was written already.
-        made = data if data is None or isinstance(data, (str, bytes)) else guarded(lambda: json.dumps(data))
+        made = data
+        if data is not None and not isinstance(data, (str, bytes)):
+            made = guarded(lambda: json.dumps(data, allow_nan=False))
         return made.encode("utf-8", "backslashreplace") if isinstance(made, str) else made
     if isinstance(data, bytes):
         return data

@@ -84,7 +84,7 @@ class Worker:
             except ValueError:
                 return f"was killed by signal {number}"
         if os.WEXITSTATUS(status) == LOST:
-            return "lost its connection to the sandbox; code must not close descriptors that it did not open"
+            return "lost its connection to the sandbox: too many files are open, or one was closed that was its"
         return f"ended with exit code {os.WEXITSTATUS(status)}"
 
     def send(self, message: Message, descriptors: list[int]) -> None:
