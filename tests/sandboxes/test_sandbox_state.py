@@ -138,7 +138,7 @@ def test_steps_that_do_not_run_again_are_reported_as_lost(contained):
     sandbox.run("import os, pathlib\nvalue = 1")
     sandbox.run("if os.path.exists('mark'): os._exit(1)\npathlib.Path('mark').touch()")
     notice = sandbox.run("os.kill(-1, 9)\nos._exit(1)").notice
-    assert notice == "state lost: step 2 did not run again; all variables are gone."
+    assert notice == "state lost: step 2 did not run again to its end; all variables are gone."
     after = sandbox.run("value")
     assert (after.error.type, after.notice) == ("NameError", "")
     assert sandbox.run("value = 2\nvalue").stdout == "2\n"

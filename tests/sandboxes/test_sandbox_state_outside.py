@@ -225,3 +225,13 @@ def test_a_twin_that_lies_about_what_is_gone_says_only_known_sentences(contained
     assert "threads that earlier steps" in told and "cut back" in told
     assert len(told) < 300
     assert says(box, "kept") == "1"
+
+
+def test_a_lock_of_flock_that_the_step_gave_up_is_there_again(fresh):
+    box = fresh()
+    box.run("import fcntl, os\nheld = open('held', 'w')\nfcntl.flock(held, fcntl.LOCK_EX)\nfree = open('free', 'w')")
+    spoilt = box.run("fcntl.flock(held, fcntl.LOCK_UN)\nfcntl.flock(free, fcntl.LOCK_SH)\nos._exit(1)")
+    assert spoilt.notice == "state kept: the variables are those from before this step."
+    other = "fcntl.flock(open({!r}), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    assert box.run(other.format("held")).error.type == "BlockingIOError"
+    assert box.run(other.format("free")).outcome is Outcome.OK

@@ -90,3 +90,10 @@ threading.Timer(0.3, garble).start()
     assert done.outcome is Outcome.PROTOCOL_VIOLATION, done
     assert done.notice.startswith("state lost: step 2 cannot run again, because it had left a thread"), done.notice
     assert box.run("open('ran').read()").stdout == "'x'\n"
+
+
+def test_files_are_named_too_where_a_step_does_not_come_to_its_end_again(fresh):
+    box = fresh(snapshots=False)
+    box.run("import os\nopen('often', 'a').write('x')\nif os.path.getsize('often') > 1: os._exit(1)")
+    lost = "state lost: step 1 did not run again to its end; all variables are gone"
+    assert box.run(DIES).notice == f"{lost}; that has changed files again: often."

@@ -235,7 +235,7 @@ class Keeper:
                 self.since = []
                 self.replace("")
                 self._again = []
-                self._news = [f"state lost: {failed}; all variables are gone"]
+                self._news = [f"state lost: {failed}; all variables are gone", *rerun.changed()]
             else:
                 self.since += steps
                 self._threads = guest_linux.tasks(self.worker.pid)

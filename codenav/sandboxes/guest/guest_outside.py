@@ -35,6 +35,8 @@ class File(NamedTuple):
     size: int
     changed: int
     links: int
+    lock: bytes
+    """Of `flock`: `READ`, `WRITE` or nothing."""
 
 
 class Outside:
@@ -50,7 +52,8 @@ class Outside:
         self._gpu = False
         self._threads = len(sys._current_frames()) > 1
         self._children = _children(several=self._threads)
-        self._locks = "fcntl" in sys.modules and _holds_locks(self.pid)
+        self._fcntl: Any = sys.modules.get("fcntl")
+        self._locks = self._fcntl is not None and _holds_locks(self.pid)
         self._shared: list[tuple[int, bytes]] = []
         self._mapped: set[int] = set()
         """Inodes of which that is: files among them are brought back with it."""
@@ -75,7 +78,8 @@ class Outside:
                 kind = stat.S_IFMT(found.st_mode)
                 if kind in (stat.S_IFREG, stat.S_IFDIR):
                     position = _lseek(number, 0, os.SEEK_CUR)
-                    self._files[number] = File(position, found.st_size, found.st_mtime_ns, found.st_nlink)
+                    lock = _lock_of(number) if self._fcntl else b""
+                    self._files[number] = File(position, found.st_size, found.st_mtime_ns, found.st_nlink, lock)
                 elif kind in (stat.S_IFIFO, stat.S_IFSOCK):
                     if not guest_revived.is_dead(found.st_ino):
                         self._connections.add(number)
@@ -140,6 +144,8 @@ class Outside:
         position = _lseek(number, 0, os.SEEK_CUR)
         if position != before.position and _lseek(number, before.position, os.SEEK_SET) != before.position:
             kinds.add("r")
+        if self._fcntl and _lock_of(number) != before.lock:
+            self._lock_again(kinds, number, before.lock)
         if not stat.S_ISREG(now.st_mode):
             return
         if now.st_nlink == 0 and before.links:
@@ -150,6 +156,14 @@ class Outside:
             kinds.add("x")
         elif now.st_size != before.size or (now.st_mtime_ns != before.changed and now.st_ino not in self._mapped):
             kinds.add("f")
+
+    def _lock_again(self, kinds: set[str], number: int, lock: bytes) -> None:
+        fcntl = self._fcntl
+        wanted = {b"READ": fcntl.LOCK_SH, b"WRITE": fcntl.LOCK_EX}.get(lock, fcntl.LOCK_UN)
+        try:
+            fcntl.flock(number, wanted | fcntl.LOCK_NB)
+        except OSError:
+            kinds.add("o")
 
     def _write_shared(self, kinds: set[str]) -> None:
         if self._large:
@@ -270,3 +284,12 @@ def _is_written(number: int) -> bool:
             if line.startswith(b"flags:"):
                 return bool(int(line.split()[1], 8) & os.O_ACCMODE)
     return False
+
+
+def _lock_of(number: int) -> bytes:
+    """The lock of `flock` that an open file has."""
+    with open(f"/proc/self/fdinfo/{number}", "rb") as file:
+        for line in file:
+            if line.startswith(b"lock:") and b" FLOCK " in line:
+                return line.split()[4]
+    return b""

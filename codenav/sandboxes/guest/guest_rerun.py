@@ -39,11 +39,9 @@ class Rerun:
         seconds = SPARE_SECONDS + 2 * sum(step.seconds for step in steps)
         self._loop.send({"op": "rebuilding", "seconds": seconds + END_SECONDS})
         before, until = dict(_stamps(self._folder)), time.monotonic() + seconds
-        for step in steps:
-            if not self._step(step, until):
-                return f"step {step.number} did not run again"
+        failed = next((step.number for step in steps if not self._step(step, until)), 0)
         self._files = sorted(name for name, stamp in _stamps(self._folder) if before.get(name) != stamp)
-        return ""
+        return f"step {failed} did not run again to its end" if failed else ""
 
     def _step(self, step: Done, until: float) -> bool:
         keeper = self._keeper
@@ -62,6 +60,10 @@ class Rerun:
         step.values, step.outcome = values, str(request.reply["outcome"])
         return True
 
+    def changed(self) -> list[str]:
+        """The same of files alone, which is so where a step did not come to its end too."""
+        return [f"that has changed files again: {few(self._files)}"] if self._files else []
+
     def differences(self) -> list[str]:
         """Sentences: what is not as it was, and what is there once more."""
         found = []
@@ -69,8 +71,7 @@ class Rerun:
             found.append(f"{few(self._values)} {'differs' if len(self._values) == 1 else 'differ'} from before")
         if self._outcomes:
             found.append(f"{numbers(self._outcomes)} ended differently from before")
-        if self._files:
-            found.append(f"that has changed files again: {few(self._files)}")
+        found += self.changed()
         threads, processes = guest_linux.tasks(self._keeper.worker.pid) > 1, self._keeper.others()
         started = [name for name, there in (("threads", threads), ("child processes", processes)) if there]
         if started:

@@ -14,6 +14,7 @@ KINDS = {
     "m": "shared memory of over 1 MiB is as it was left",
     "e": "pools, futures and queues that they served are broken",
     "l": "locks on files, by fcntl or lockf, are gone",
+    "o": "a lock on an open file, by flock, was taken by another one",
     "k": "event, timer and epoll descriptors are as they were left",
     "g": "what was on a GPU is gone",
 }
