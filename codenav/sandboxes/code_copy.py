@@ -49,8 +49,12 @@ def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
 class Walk:
     """One pass over a code base, by descriptors that no link leads astray; with a target it copies."""
 
-    def __init__(self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "") -> None:
+    def __init__(
+        self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "", earlier: str = ""
+    ) -> None:
         self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
+        self.earlier = earlier
+        """A copy of before: what has not changed since is linked to, not copied."""
         self.own: set[str] = set()
         """Codenav's own folders, relative: keys and records."""
         for kind in ("cache", "data", "config"):
@@ -139,7 +143,8 @@ class Walk:
             )
         if self.target:
             place = os.path.join(self.target, path) if path else self.target
-            _copy(name, folder, place, found)
+            if not (self.earlier and _linked(os.path.join(self.earlier, path), place, found)):
+                _copy(name, folder, place, found)
             if found.st_nlink > 1:
                 self.linked.append(((found.st_dev, found.st_ino), place))
 
@@ -193,6 +198,17 @@ def of_home() -> Iterator[tuple[int, int]]:
         for name in os.listdir(folder):
             if is_secret(os.path.join(folder, name)):
                 yield from inodes(os.path.join(folder, name))
+
+
+def _linked(earlier: str, place: str, found: os.stat_result) -> bool:
+    """Whether a copy of before was taken for a file: it is as the file is, and newer than any change of that."""
+    with contextlib.suppress(OSError):
+        copy = os.lstat(earlier)
+        same = (copy.st_size, copy.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
+        if stat.S_ISREG(copy.st_mode) and same and copy.st_ctime_ns > found.st_ctime_ns:
+            os.link(earlier, place, follow_symlinks=False)
+            return True
+    return False
 
 
 def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> None:

@@ -51,13 +51,21 @@ def copied(root: str, *, holes: Collection[str] = (), ignored: Ignored | None = 
         place = home("cache") / "code"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         stamp = Walk(root, inner, ignored).stamp()
-        return _kept(place, key, stamp) or _made(place, key, Walk(root, inner, ignored, str(place / _fresh(key))))
+        kept = _kept(place, key, stamp)
+        return kept or _made(place, key, Walk(root, inner, ignored, str(place / _fresh(key)), _earlier(place, key)))
     except (OSError, Unavailable):
         return _temporary(root, inner, ignored)
 
 
 def _fresh(key: str) -> str:
     return f"{key}-part-{secrets.token_hex(8)}"
+
+
+def _earlier(place: Path, key: str) -> str:
+    """The newest copy of the same code base; it may go meanwhile."""
+    locks = sorted(place.glob(f"{key}-*{_LOCK}"), key=_used)
+    whole = [str(lock).removesuffix(_LOCK) for lock in locks if "-part-" not in lock.name]
+    return whole[-1] if whole else ""
 
 
 def _kept(place: Path, key: str, stamp: str) -> CodeCopy | None:
