@@ -53,7 +53,7 @@ class Channel:
         """
         if message.get("op") != "interrupt":
             self._owed += 1
-        body = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+        body = _to_json(message).encode("ascii")
         with self._lock:
             write_all(self._sink, HEADER.pack(len(body), len(blob)) + body + blob, deadline)
 
@@ -110,18 +110,23 @@ class Channel:
         return message, attached
 
 
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+_from_json = json.JSONDecoder(parse_constant=_no_constant).decode
+"""Made once: `json.loads` would make a decoder for each frame."""
+
+
 def _object(text: bytes) -> Mapping[str, Any]:
     try:
-        message = json.loads(text, parse_constant=_no_constant)
+        message = _from_json(text.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not JSON: {type(error).__name__}") from None
     if not isinstance(message, dict):
         raise Malformed("not an object")
     return message
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def write_all(descriptor: int, data: bytes, deadline: float) -> None:

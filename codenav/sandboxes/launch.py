@@ -134,6 +134,8 @@ class LaunchedProcess:
 
     def __post_init__(self) -> None:
         self.starter = os.getpid()
+        # Read anew through one descriptor it takes 2 microseconds, opened each time 30.
+        self._counts = open(self.killed, "rb", buffering=0) if self.killed else None  # noqa: SIM115
         _open.add(self)
 
     @property
@@ -160,7 +162,7 @@ class LaunchedProcess:
     def abandon(self) -> None:
         """Its pipes and its errors."""
         _open.discard(self)
-        for stream in (self.process.stdin, self.process.stdout, self.errors):
+        for stream in (self.process.stdin, self.process.stdout, self.errors, self._counts):
             if stream is not None:
                 stream.close()
 
@@ -169,6 +171,8 @@ class LaunchedProcess:
         _open.discard(self)
         kill(self.process, patience=patience)
         self.errors.close()
+        if self._counts is not None:
+            self._counts.close()
         if self.owned is not None:
             self.owned.remove()
 
@@ -178,8 +182,10 @@ class LaunchedProcess:
         return lambda: self._kills() > before
 
     def _kills(self) -> int:
+        if self._counts is None or self._counts.closed:
+            return 0
         with contextlib.suppress(OSError):
-            match = re.search(r"^oom_kill (\d+)$", self.killed.read_text() if self.killed else "", re.MULTILINE)
+            match = re.search(rb"^oom_kill (\d+)$", os.pread(self._counts.fileno(), 4096, 0), re.MULTILINE)
             return int(match[1]) if match else 0
         return 0
 
