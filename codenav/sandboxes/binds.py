@@ -73,8 +73,9 @@ class Binds:
         """
         python = InterpreterBinds.of(spec.python)
         left_out = [f"{path} is on the path of {spec.python.executable}, and is not bound" for path in python.left_out]
-        code = [*spec.import_paths, *map(Path, python.projects)]
-        made = cls.of_code(code, spec.mounts, live=python.paths, seen=python.packages)
+        made = cls.of_code(
+            spec.import_paths, spec.mounts, beside=python.projects, live=python.paths, seen=python.packages
+        )
         for mount in spec.mounts:
             if mount.writable and as_nobody() and not _writable_by_nobody(mount.on_host):
                 raise UsageError(
@@ -87,16 +88,18 @@ class Binds:
 
     @classmethod
     def of_code(
-        cls, code: Sequence[Path], mounts: Sequence[Mount], *, live: Sequence[str] = (), seen: Sequence[str] = (),
-        ignore: bool = False,
+        cls, asked: Sequence[Path], mounts: Sequence[Mount], *, beside: Sequence[str] = (), live: Sequence[str] = (),
+        seen: Sequence[str] = (), ignore: bool = False,
     ) -> Binds:  # fmt: skip
         """Code bases as copies, and mounts; `live` are paths of the host that are shown as they are, `seen` others.
 
-        With `ignore` what a `.dockerignore` names is left out, as it is of an image.
+        Code `beside` what was asked for is left out, and told, where it is too large; with `ignore` so is what a
+        `.dockerignore` names, as it is of an image.
 
         Raises:
             UsageError: one is refused, or too large.
         """
+        code = [*asked, *map(Path, beside)]
         for path in code:
             reason = why_not(path)
             if reason:
@@ -108,19 +111,24 @@ class Binds:
         frozen = [str(mount.path) for mount in checked if not mount.live]
         places = [*live, *roots, *(str(mount.path) for mount in checked)]
         sources = {str(mount.path): str(mount.on_host) for mount in checked}
+        told = [mount.notice for mount in checked if mount.notice]
         copies = {}
         for place in [*roots, *frozen]:
             real = os.path.realpath(sources.get(place, place))
             holes = [
                 os.path.join(real, os.path.relpath(one, place)) for one in places if one != place and within(one, place)
             ]
-            copies[place] = copied(real, holes=holes, ignored=_ignored(real) if ignore and place in roots else None)
+            try:
+                copies[place] = copied(real, holes=holes, ignored=_ignored(real) if ignore and place in roots else None)
+            except UsageError as error:
+                if place not in beside or Path(place) in asked:
+                    raise
+                told.append(f"{error}: it is on the interpreter's path, and is not bound")
         found = [Bind(os.path.realpath(path), path) for path in live]
         found += [Bind(copy.path, place) for place, copy in copies.items()]
         found += [Bind(os.path.realpath(one.on_host), str(one.path), one.writable) for one in checked if one.live]
-        notice = "; ".join(mount.notice for mount in checked if mount.notice)
         found.sort(key=lambda bind: bind.target.rstrip("/").count("/"))
-        return cls(tuple(found), notice=notice, copies=tuple(copies.values()))
+        return cls(tuple(found), notice="; ".join(told), copies=tuple(copies.values()))
 
     def touches(self, folder: str) -> bool:
         """Whether something is bound at, in or above a folder."""

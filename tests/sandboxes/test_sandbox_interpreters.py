@@ -14,6 +14,7 @@ import pytest
 from codenav.errors import UsageError
 from codenav.execution import Outcome
 from codenav.interpreter import Interpreter, find_interpreter
+from codenav.sandboxes import code_copy
 from codenav.sandboxes.interpreter_binds import InterpreterBinds, followed
 
 VERSION = "python{}.{}".format(*sys.version_info[:2])
@@ -165,6 +166,20 @@ def test_what_a_pth_file_names_is_a_copy_or_left_out(contained, home, installati
     assert listed.stdout == "['bin', 'project', 'work'] ['mine.py']\n"
     assert f"{home} is on the path of {executable}, and is not bound" in box.info.notice
     assert f"{home / '.ssh'} is on the path" in box.info.notice
+
+
+def test_a_project_on_the_path_that_is_too_large_for_a_copy_is_left_out(contained, home, installation, monkeypatch):
+    executable = an_environment_of_a_link(home, installation)
+    project = home / "project"
+    project.mkdir()
+    (project / "mine.py").write_text("X = 'larger than a copy should be'\n")
+    (home / "work/venv/lib" / VERSION / "site-packages" / "project.pth").write_text(f"{project}\n")
+    monkeypatch.setattr(code_copy, "MOST_BYTES", 10)
+    box = contained(python=find_interpreter(executable))
+    assert box.run("1").stdout == "1\n"
+    assert "most of it in mine.py: it is on the interpreter's path, and is not bound" in box.info.notice
+    with pytest.raises(UsageError, match="holds more than"):
+        contained(python=find_interpreter(executable), import_paths=[project])
 
 
 def test_an_interpreter_that_needs_what_is_never_bound_is_refused(home):
