@@ -155,10 +155,10 @@ def test_a_file_whose_name_is_masked_is_had_by_its_own_name(clean, tmp_path):
         """As the client of a named sandbox: names are masked on their way out, and not found when they come back."""
 
         def list_files(self, folder, *, recursive):
-            return [self.stat_file(entry.name) for entry in clean.list_files(folder, recursive=recursive)]
+            return [self.stat_file(entry.name) for entry in clean.files.list(folder, recursive=recursive)]
 
         def stat_file(self, name):
-            return dataclasses.replace(clean.stat_file(name), name=name.replace("hunter2", "[secret]"))
+            return dataclasses.replace(clean.files.stat(name), name=name.replace("hunter2", "[secret]"))
 
         def __getattr__(self, name):
             return getattr(clean, name)
