@@ -9,6 +9,7 @@ import os
 import resource
 from collections.abc import Sequence
 
+import guest_linux
 import guest_sockets
 
 _PAGE = resource.getpagesize()
@@ -36,7 +37,7 @@ class Kernel:
         self._sockets = guest_sockets.Sockets() if sockets else None
         self._rest = rest
         self._calls = self._mappings = 0
-        self._pipes = _number("/proc/sys/fs/pipe-user-pages-soft") * _PAGE
+        self._pipes = guest_linux.number_in("/proc/sys/fs/pipe-user-pages-soft") * _PAGE
 
     def held(self, pids: Sequence[int], enough: int) -> int:
         """Bytes that it holds for these processes; from `enough` on not exactly."""
@@ -112,11 +113,3 @@ def _tables(pid: int) -> int:
         words = after.split(None, 1)
         found += int(words[0]) << 10 if words and words[0].isdigit() else 0
     return found
-
-
-def _number(path: str) -> int:
-    try:
-        with open(path, "rb") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 0

@@ -292,6 +292,15 @@ def shared_dirty(pid: int) -> int:
     return _rollup(pid)["Shared_Dirty"]
 
 
+def number_in(path: str) -> int:
+    """The number that a file of the kernel's holds; 0 where it is not there or says something else."""
+    try:
+        with open(path, "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0
+
+
 def _used(folder: str) -> int:
     try:
         space = os.statvfs(folder)

@@ -11,6 +11,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
+import guest_linux
+
 OWN_BYTES = 2048
 """Of a socket that holds nothing."""
 LITTLE = 16 << 20
@@ -46,7 +48,7 @@ class Sockets:
     """Counts them."""
 
     def __init__(self) -> None:
-        largest = max(_number(f"/proc/sys/net/core/{name}mem_max") or BUFFER_BYTES for name in "rw")
+        largest = max(guest_linux.number_in(f"/proc/sys/net/core/{name}mem_max") or BUFFER_BYTES for name in "rw")
         # A buffer may be set to twice that, and takes one message beyond it.
         self._most = 4 * largest
         self._unlisted = [0] * STAYING
@@ -111,11 +113,3 @@ def _memory(attributes: bytes, wanted: int) -> int:
             return values[_RECEIVED] + sent + values[_AHEAD] + values[_OPTIONS] + values[_BACKLOG]
         at += (size + 3) & ~3
     return 0
-
-
-def _number(path: str) -> int:
-    try:
-        with open(path, "rb") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 0
