@@ -180,8 +180,8 @@ class TestCutOff:
     def test_by_ctrl_c(self, chat_server: ChatServer) -> None:
         chat_server.script = [Begun(self.THOUGHT)]
         program = (
-            "import json\nfrom codenav.messages import Message\nfrom codenav.models import ChatModel\n"
-            f"model = ChatModel('m', base_url={chat_server.url!r}, heard=lambda heard: print('heard', flush=True))\n"
+            "import json, os\nfrom codenav.messages import Message\nfrom codenav.models import ChatModel\n"
+            f"model = ChatModel('m', base_url={chat_server.url!r}, heard=lambda heard: os.write(1, b'heard\\n'))\n"
             "try:\n    model.complete([Message('user', 'x')])\n"
             "except KeyboardInterrupt as error:\n    print(json.dumps([error.partial.text, "
             "error.partial.usage.requests]), flush=True)\n"
