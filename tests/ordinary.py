@@ -16,6 +16,7 @@ import stat
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,13 +43,10 @@ def as_ordinary_user(
         "PYTHONPATH": f"{LIBRARY}:/mnt/packages",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
-        "HOME": "/mnt/home",
-        "TMPDIR": "/mnt/tmp",
-        **(env or {}),
     }
     lines = [
         "mount -t tmpfs -o mode=755 none /mnt",
-        f"mkdir /mnt/library /mnt/packages /mnt/python && install -d -m 700 -o {UID} -g {UID} /mnt/home /mnt/tmp",
+        "mkdir /mnt/library /mnt/packages /mnt/python",
         f"mount --bind {shlex.quote(str(ROOT))} /mnt/library",
         f"mount --bind {shlex.quote(sysconfig.get_path('purelib'))} /mnt/packages",
         f"mount --bind {shlex.quote(sys.base_prefix)} /mnt/python",
@@ -64,7 +62,14 @@ def as_ordinary_user(
         socket = shlex.quote(docker_host.removeprefix("unix://"))
         lines.append(f"touch /mnt/engine && mount --bind {socket} /mnt/engine && chown {UID} /mnt/engine")
         variables["DOCKER_HOST"] = "unix:///mnt/engine"
-    with _handed_down() if groups else contextlib.nullcontext([]) as folders:
+    # An engine sees the folders of the machine, and none of the private namespace.
+    own = tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") if docker_host else contextlib.nullcontext("/mnt")
+    with own as place, _handed_down() if groups else contextlib.nullcontext([]) as folders:
+        lines += [
+            f"chmod 755 {place}",
+            f"install -d -m 700 -o {UID} -g {UID} {place}/home {place}/tmp",
+        ]
+        variables |= {"HOME": f"{place}/home", "TMPDIR": f"{place}/tmp", **(env or {})}
         lines += [f"echo $$ > {shlex.quote(str(folder))}/cgroup.procs" for folder in folders]
         drop = f"setpriv --reuid={UID} --regid={UID} --clear-groups"
         lines.append(f"cd / && exec {drop} {shlex.join([PYTHON, *arguments])}")

@@ -20,24 +20,27 @@ _PERSONAL = (".local", ".local/share", ".local/state", ".local/lib", ".config", 
 def why_not(path: str | os.PathLike[str]) -> str:
     """Why a place is never bound, as the end of a sentence; empty where it may be. Links are followed, and are not."""
     for shown in dict.fromkeys((os.path.realpath(path), os.path.abspath(path))):
-        if too_wide(shown):
-            return "it would open this machine"
+        wide = too_wide(shown)
+        if wide:
+            return wide
         part = secret_part(shown)
         if part:
             return f"{part} is where secrets are kept"
     return ""
 
 
-def too_wide(path: str) -> bool:
-    """Whether an absolute path is a system folder, a home folder or a parent of one, or what is personal in one."""
-    if path in TOO_WIDE or any(within(path, folder) for folder in _KERNEL):
-        return True
+def too_wide(path: str) -> str:
+    """Why an absolute path would open this machine, as the end of a sentence; empty where it would not."""
     own = _homes()
     parents = {"/home", os.path.realpath("/home")}
     parents |= {os.path.dirname(one) for one in own if os.path.basename(os.path.dirname(one)) in _HOME_PARENTS}
-    if os.path.dirname(path) in parents or any(within(one, path) for one in own):
-        return True
-    return path in _personal(own)
+    if path in own or os.path.dirname(path) in parents:
+        return "it is a home folder: name a folder in it"
+    if path in TOO_WIDE or any(within(path, folder) for folder in _KERNEL):
+        return "it is a folder of the system"
+    if any(within(one, path) for one in own):
+        return "a home folder is in it: name the folder that is needed"
+    return "it holds personal files of all programs" if path in _personal(own) else ""
 
 
 def _homes() -> set[str]:

@@ -152,6 +152,7 @@ def test_code_that_has_changed_since_its_image_was_built_is_taken_live(docker_en
 
     def place():
         with package.sandbox("docker", on=[farm], image=built.image) as box:
+            assert box.run(f"import os\nos.path.exists({str(farm / '.env')!r})").stdout == "False\n"
             return box.run("from farm import fields\nprint(fields.__file__, fields.area(1, 2))").stdout.split()
 
     assert place() == ["/opt/codenav/code/farm-repo/src/farm/fields.py", "2"]

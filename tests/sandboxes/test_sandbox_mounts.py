@@ -86,9 +86,18 @@ def test_as_root_a_folder_that_nobody_can_write_to_is_refused(contained, tmp_pat
     assert caught.value.hint == f"chown nobody {tmp_path}, or mount it read-only"
 
 
-@pytest.mark.parametrize("path", ["/", "/etc", "/home", "/var/run", "/proc/self", "/sys", "/dev/shm", "/usr", "~"])
-def test_what_would_open_this_machine_is_refused(path):
-    with pytest.raises(UsageError, match="is not mounted: it would open this machine"):
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        *((path, "is a folder of the system") for path in ("/", "/etc", "/home", "/var/run", "/proc/self", "/usr")),
+        ("~", "is a home folder: name a folder in it"),
+        ("~/.config", "holds personal files of all programs"),
+    ],
+)
+def test_what_would_open_this_machine_is_refused(tmp_path, monkeypatch, path, said):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".config").mkdir()
+    with pytest.raises(UsageError, match=f"is not mounted: it {said}"):
         checked_mounts([Mount(Path(path).expanduser())])
 
 

@@ -6,10 +6,12 @@ import json
 import os
 
 import pytest
-from ordinary import as_ordinary_user
+from ordinary import LIBRARY, as_ordinary_user
 
 CASES = "P16,R2,R15"
 """Of those that depend on the user, or on who sets the limits; `codenav sandbox check` runs all."""
+IN_DOCKER = "P14,P16,S4,S8,S9"
+"""Those of them that an engine leaves to us, and those in which it is handed folders of the user."""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="all other tests run as an ordinary user")
 
@@ -31,9 +33,19 @@ def test_the_corpus_holds_in_bubblewrap(groups):
 
 def test_the_corpus_holds_in_docker(docker_engine):
     image = docker_engine.base_image()
-    count, broken = check("docker", "--image", image, "--only", "P14,P16", groups=True, docker_host=docker_engine.host)
+    count, broken = check("docker", "--image", image, "--only", IN_DOCKER, groups=True, docker_host=docker_engine.host)
     assert broken == {}
-    assert count >= 2
+    assert count >= len(IN_DOCKER.split(","))
+
+
+def test_an_interpreter_in_the_home_folder_shows_nothing_else_of_it():
+    tests = f"{LIBRARY}/tests/sandboxes/test_sandbox_interpreters.py"
+    chosen = "a_link_in_bin or environment_of_a_link or home_as_prefix or pth_file"
+    done = as_ordinary_user(
+        ["-m", "pytest", tests, "-k", chosen, f"--config-file={LIBRARY}/pyproject.toml", "-p", "no:cacheprovider"]
+    )
+    assert done.returncode == 0, done.stdout
+    assert "." * 4 in done.stdout
 
 
 def test_without_control_groups_what_none_would_count_is_refused():
