@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +14,7 @@ from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex
 from codenav.navigation import description
 from codenav.navigation.verbs import opened
+from codenav.system.atomic_files import write_whole
 
 RULES = 1
 """Of `navigation.description`; what was made by other rules is made anew."""
@@ -54,17 +53,6 @@ def described(index: SourceIndex) -> str:
     text = description.describe(index, index.source)
     # A cache that cannot be written is none.
     with suppress(OSError):
-        _write(cached, json.dumps({"state": state, "text": text}))
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cached, json.dumps({"state": state, "text": text}))
     return text
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, fresh = tempfile.mkstemp(dir=path.parent)
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(fresh, path)
-    except BaseException:
-        os.unlink(fresh)
-        raise

@@ -45,6 +45,24 @@ def locked(
             os.close(file)
 
 
+@contextlib.contextmanager
+def held(
+    folder: Path,
+    name: str,
+    *,
+    waiting: Callable[[], object] = lambda: None,
+    making: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+) -> Iterator[None]:
+    """The lock of `locked`, waited for; `waiting` is called first where another one has it."""
+    with locked(folder, name, wait=False, making=making) as free:
+        if free:
+            yield
+            return
+    waiting()
+    with locked(folder, name, wait=True, making=making):
+        yield
+
+
 def in_use(folder: Path) -> int:
     """A descriptor that says, as long as it is open, that the folder is in use. See `unused`."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -14,6 +14,7 @@ from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
 from codenav.episodes.plain import as_script
 from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.system.atomic_files import write_whole
 
 _COLUMNS = (
     "number", "thought", "action", "content", "outcome", "shown", "seconds", "input_tokens", "output_tokens",
@@ -110,22 +111,8 @@ def _write(path: Path, text: str) -> Path:
             raise NotFound(f"no such folder: {path.parent}", hint=f"mkdir -p {path.parent}")
         if path.exists() and not path.is_file():
             raise UsageError(f"{path} is not a regular file", hint="name a file")
-        _replace(Path(os.path.realpath(path)), text)
+        write_whole(Path(os.path.realpath(path)), text, errors="backslashreplace")
     except OSError as error:
         hint = "free some space or name another place"
         raise StorageFull(f"cannot write {path}: {error.strerror}", hint=hint) from error
     return path
-
-
-def _replace(target: Path, text: str) -> None:
-    beside = target.with_name(f".{os.urandom(8).hex()}.part")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.write(text)
-            if target.exists():
-                os.fchmod(handle, target.stat().st_mode & 0o777)
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

@@ -17,6 +17,7 @@ from codenav.errors import StorageFull
 from codenav.events import Event, Observed, RunEnded, RunStarted
 from codenav.locks import in_use
 from codenav.owners import Owner
+from codenav.system.atomic_files import sync_folder
 
 EVENTS_FILE = "events.jsonl"
 
@@ -63,7 +64,7 @@ class Recorder:
             raise self._full(error) from error
         try:
             self._reserve.write_bytes(bytes(RESERVE_BYTES))
-            _sync_folder(folder)
+            sync_folder(folder)
             self._in_use = in_use(folder)
         except OSError as error:
             os.close(self._file)
@@ -155,12 +156,3 @@ class Recorder:
         return StorageFull(
             f"cannot write the record: {error.strerror}; it is {upto}, in {self.path.parent}", cause=error
         )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put the new name itself on the disk: fsync(2) of the file does not."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

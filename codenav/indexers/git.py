@@ -23,6 +23,7 @@ from codenav.config import home
 from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.indexers.git_program import Git, GitFailed, locked
 from codenav.indexers.repository import COMMIT, Repository
+from codenav.system.atomic_files import write_whole
 
 LOOK_AGAIN = 600.0
 """Seconds after which a search or a run asks the server again where a branch stands; `codenav index` always asks."""
@@ -199,9 +200,8 @@ class _Cache:
 
     def _save(self, states: Mapping[str, _Known]) -> None:
         revisions = {name: asdict(state) for name, state in states.items()}
-        fresh = self.folder / "state.json.new"
-        fresh.write_text(json.dumps({"url": self.repository.shown, "revisions": revisions}), encoding="utf-8")
-        fresh.replace(self.folder / "state.json")
+        text = json.dumps({"url": self.repository.shown, "revisions": revisions})
+        write_whole(self.folder / "state.json", text)
 
     def _sweep(self, kept: set[str], *, older: float) -> None:
         for place in self.folder.iterdir():

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -209,20 +210,13 @@ def _size(folder: Path) -> int:
     return total
 
 
-@contextlib.contextmanager
-def locked(folder: Path, *, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+def locked(folder: Path, *, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
     """Hold the folder, which is made where it is missing, alone; `waiting` is called where another process has it.
 
     Raises:
         StorageFull: it cannot be made.
     """
-    with locks.locked(folder, ".lock", wait=False, making=lambda: _making(folder)) as got:
-        if got:
-            yield
-            return
-    waiting()
-    with locks.locked(folder, ".lock", wait=True, making=lambda: _making(folder)):
-        yield
+    return locks.held(folder, ".lock", waiting=waiting, making=lambda: _making(folder))
 
 
 @contextlib.contextmanager

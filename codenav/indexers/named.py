@@ -10,6 +10,7 @@ from pathlib import Path
 
 from codenav.config import home
 from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.system.atomic_files import write_whole
 
 PREFIX = "name:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -40,11 +41,9 @@ def define(spec: str, sources: Sequence[str]) -> None:
     if inner:
         raise UsageError(f"{inner[0]} is a named index itself", hint="name its sources")
     path = _file(checked(spec))
-    fresh = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps({"sources": list(sources)}, indent=1), encoding="utf-8")
-        fresh.replace(path)
+        write_whole(path, json.dumps({"sources": list(sources)}, indent=1))
     except OSError as error:
         raise StorageFull(f"cannot write {path}: {error.strerror}", cause=error) from error
 

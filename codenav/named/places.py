@@ -28,6 +28,7 @@ from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.locks import locked
 from codenav.owners import Owner
 from codenav.sandboxes.sweeper import Leftover
+from codenav.system.atomic_files import write_whole
 
 LONGEST_SOCKET = 107
 """Bytes of a socket's path (unix(7): 108 with the null byte)."""
@@ -76,10 +77,7 @@ class Record:
 
     def write(self) -> None:
         """Write it, whole or not at all."""
-        folder = folder_of(self.name)
-        part = folder / f"{_RECORD}.part"
-        part.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        os.replace(part, folder / _RECORD)
+        write_whole(folder_of(self.name) / _RECORD, json.dumps(asdict(self)))
 
 
 def sandboxes_dir() -> Path:

@@ -25,6 +25,7 @@ from typing import Any
 from codenav import locks
 from codenav.blocks import FileSkip, FileState, IndexStats
 from codenav.errors import IndexUnavailable, StorageFull
+from codenav.system.atomic_files import write_whole
 
 FORMAT = 7
 """Version of manifest and schema; an index of another one counts as absent."""
@@ -198,28 +199,13 @@ def clone(old: Path | None, folder: Path) -> Path:
 def publish(folder: Path, place: Path, manifest: Manifest) -> None:
     """Make a written generation the one that answers, durably."""
     save(place, manifest)
-    write_durably(folder / POINTER, place.name)
+    write_whole(folder / POINTER, place.name, durable=True)
 
 
 def save(place: Path, manifest: Manifest) -> None:
     """Write the manifest of a generation."""
     manifest.sizes = sizes(place)
-    write_durably(place / MANIFEST, manifest.to_json())
-
-
-def write_durably(path: Path, text: str) -> None:
-    """Replace a file in one step that survives a power cut."""
-    fresh = path.with_name(path.name + ".new")
-    with open(fresh, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    write_whole(place / MANIFEST, manifest.to_json(), durable=True)
 
 
 def generations(folder: Path) -> list[tuple[int, Path]]:

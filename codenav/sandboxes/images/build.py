@@ -23,7 +23,7 @@ from codenav.config import home
 from codenav.docker_engine import engine_says
 from codenav.errors import StorageFull, Unavailable, UsageError
 from codenav.interpreter import OLDEST
-from codenav.locks import locked
+from codenav.locks import held
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL
 from codenav.sandboxes.images.code import CODE, Packed, record
 from codenav.sandboxes.images.containers import UID, NoPython, Probe, TaskFailed, Workshop, uploaded
@@ -282,17 +282,10 @@ class _Build:
                     self.client.remove_image(item["Id"])
 
 
-@contextlib.contextmanager
-def _alone(recipe: Recipe, tell: Tell) -> Iterator[None]:
+def _alone(recipe: Recipe, tell: Tell) -> contextlib.AbstractContextManager[None]:
     """One build of these sources at a time; a second one waits, and finds the image of the first."""
     place = home("data"), f"image-{recipe.key}.lock"
-    with locked(*place, wait=False, making=_writable) as free:
-        if free:
-            yield
-            return
-    tell("Waiting for another build of these sources")
-    with locked(*place, wait=True, making=_writable):
-        yield
+    return held(*place, waiting=lambda: tell("Waiting for another build of these sources"), making=_writable)
 
 
 @contextlib.contextmanager
