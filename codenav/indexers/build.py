@@ -160,5 +160,5 @@ def _nothing(source: Source, skips: list[FileSkip]) -> CodeNavError:
     left_out = f" ({len(skips)} left out, the first: {skips[0].path}: {skips[0].reason})" if skips else ""
     return UsageError(
         f"nothing to index in {source.spec}: it holds no source code and no document{left_out}",
-        hint="name a folder, a file, an installed package or a repository that holds some: docs/indexing.md says which",
+        hint="name a folder, file, installed package or repository with files of a type in docs/indexing.md",
     )

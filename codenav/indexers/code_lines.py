@@ -93,7 +93,7 @@ def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[i
     for found in _definitions(lines, language):
         there = [draft for draft in known.get(found.names[-1], ()) if draft.rows[0] <= found.row <= draft.rows[1]]
         if there:
-            # The nearest one: a constructor lies within the class of its name.
+            # Take the nearest: a constructor is inside a class with the same name.
             draft = max(there, key=lambda draft: draft.rows[0])
             if _misplaced(draft, found, functions):
                 draft.qualname = ".".join(found.names)

@@ -25,7 +25,7 @@ def checked(spec: str) -> str:
     name = spec.removeprefix(PREFIX)
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name[:100]!r} is no name of an index", hint="letters, digits, '.', '-' and '_', at most 40 of them"
+            f"{name[:100]!r} is not a valid index name", hint="letters, digits, '.', '-' and '_', at most 40 of them"
         )
     return PREFIX + name
 
@@ -39,7 +39,7 @@ def define(spec: str, sources: Sequence[str]) -> None:
     """
     inner = [source for source in sources if source.startswith(PREFIX)]
     if inner:
-        raise UsageError(f"{inner[0]} is a named index itself", hint="name its sources")
+        raise UsageError(f"{inner[0]} is a named index itself", hint="name its sources instead")
     path = _file(checked(spec))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def sources_of(spec: str) -> list[str]:
         known = sorted(item.stem for item in path.parent.glob("*.json")) if path.parent.is_dir() else []
         near = difflib.get_close_matches(spec.removeprefix(PREFIX), known, n=1)
         hint = f"did you mean {PREFIX}{near[0]}?" if near else f"codenav index SOURCE… --name {spec[len(PREFIX) :]}"
-        raise NotFound(f"no index of the name {spec.removeprefix(PREFIX)}", hint=hint) from None
+        raise NotFound(f"no index named {spec.removeprefix(PREFIX)}", hint=hint) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"cannot read {path}", hint="make it again: codenav index SOURCE… --name NAME") from error
     return list(sources)

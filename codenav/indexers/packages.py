@@ -51,14 +51,14 @@ def find_package(name: str, interpreter: Interpreter) -> Package:
     """
     said = _SPEC.fullmatch(name.strip())
     if said is None:
-        raise UsageError(f"pkg:{name} is no package", hint="pkg:NAME or pkg:NAME==VERSION")
+        raise UsageError(f"pkg:{name} does not name a package", hint="pkg:NAME or pkg:NAME==VERSION")
     wanted, version = said["name"], said["version"] or ""
     for found in _installed(interpreter.paths):
         if normalise(found.metadata["Name"]) != normalise(wanted):
             continue
         if version and _comparable(found.version) != _comparable(version):
             raise NotFound(
-                f"{wanted} {version} is not installed in {interpreter.executable}: it is {found.version}",
+                f"{wanted} {version} is not installed in {interpreter.executable}, but {found.version} is",
                 hint=f"codenav index pkg:{wanted}, or name another environment with --python",
             )
         return _package(found)
@@ -84,7 +84,7 @@ def _installed(paths: Iterable[Path]) -> Iterable[Distribution]:
     from importlib.metadata import distributions
 
     for found in distributions(path=[str(path) for path in paths]):
-        # Left-overs of an interrupted pip have no name.
+        # Leftovers of an interrupted pip have no name.
         if found.metadata["Name"]:
             yield found
 
@@ -110,7 +110,7 @@ def _meant(wanted: str, interpreter: Interpreter) -> str:
     if normalise(wanted) == "codenav":
         return "pkg:codenav-agent: the package index has another project under the name codenav"
     pip = f"{interpreter.executable} -m pip"
-    return f"{pip} list names what is there; if the package index has such a package: {pip} install {wanted}"
+    return f"{pip} list shows the installed packages; if the package index has this one: {pip} install {wanted}"
 
 
 def _package(found: Distribution) -> Package:

@@ -71,17 +71,17 @@ def parse(spec: str) -> Repository:
     if not place:
         raise UsageError("no repository named", hint=_FORM)
     if re.search(r"[\x00-\x20\x7f]|%0[0ad]", place, re.IGNORECASE):
-        raise UsageError("a git URL holds no blanks and no control characters", hint=_FORM)
+        raise UsageError("a git URL must not contain blanks or control characters", hint=_FORM)
     scheme, separator, _ = place.partition("://")
     if not separator:
         return _local(place)
     if scheme not in TRANSPORTS:
-        raise UsageError(f"git: no transport {scheme!r} here: {', '.join(TRANSPORTS)}", hint=_FORM)
+        raise UsageError(f"git: transport {scheme!r} is not one of {', '.join(TRANSPORTS)}", hint=_FORM)
     parts = urlsplit(place)
     path, revision = _split(parts.path)
     known = parts.netloc in ("", "localhost") if scheme == "file" else _HOST.fullmatch(parts.netloc)
     if parts.query or parts.fragment or not known or not path.strip("/"):
-        raise UsageError("this is no URL of a repository", hint=_FORM)
+        raise UsageError("this is not the URL of a repository", hint=_FORM)
     return Repository(urlunsplit((scheme, parts.netloc, path, "", "")), _checked(revision))
 
 
@@ -90,7 +90,8 @@ def _local(place: str) -> Repository:
     scp = _LIKE_SCP.fullmatch(place)
     if scp:
         raise UsageError(
-            "git: the short form of ssh is not read", hint=f"git:ssh://{scp['host']}/{scp['path'].lstrip('/')}"
+            "git: the short form of an ssh URL is not supported",
+            hint=f"git:ssh://{scp['host']}/{scp['path'].lstrip('/')}",
         )
     path, revision = (place, "") if os.path.isdir(os.path.expanduser(place)) else _split(place)
     folder = Path(os.path.abspath(os.path.expanduser(path)))
@@ -107,11 +108,11 @@ def _split(path: str) -> tuple[str, str]:
     if at <= 0 or path[at - 1] == "/":
         return path, ""
     if at == len(path) - 1:
-        raise UsageError("no revision behind the @", hint=_FORM)
+        raise UsageError("no revision after the @", hint=_FORM)
     return path[:at], path[at + 1 :]
 
 
 def _checked(revision: str) -> str:
     if revision and not _REVISION.fullmatch(revision):
-        raise UsageError(f"{revision[:100]!r} is no branch, tag or commit", hint=_FORM)
+        raise UsageError(f"{revision[:100]!r} is not a valid branch, tag or commit", hint=_FORM)
     return revision

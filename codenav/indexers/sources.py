@@ -58,7 +58,7 @@ class Source:
         for found in () if self.parts else walk(self.root, members=self.members):
             if found.path == "." and isinstance(found, FileSkip):
                 # Nothing is known about its files: treating them all as removed would empty the index.
-                raise UsageError(f"cannot read {self.root}: {found.reason}", hint="ls -ld, and mend its permissions")
+                raise UsageError(f"cannot read {self.root}: {found.reason}", hint="ls -ld, and fix its permissions")
             yield found
         for label, part in self.parts.items():
             for found in part.files():
@@ -207,7 +207,7 @@ def _from_folder(spec: str, path: Path) -> Source:
 
 def _from_file(spec: str, path: Path) -> Source:
     if not language_of(path.name):
-        raise UsageError(f"{path} is of no type that is indexed", hint=f"files that end in {', '.join(LANGUAGES)} are")
+        raise UsageError(f"{path} is not of a type that is indexed", hint=f"indexed types: {', '.join(LANGUAGES)}")
     python = path.suffix == ".py"
     return Source(
         spec=spec,

@@ -86,7 +86,7 @@ class ChatModel:
                 hint="export OPENAI_API_KEY=…, or name a server of your own with --base-url",
             )
         if not (key.isascii() and key.isprintable()):
-            raise ModelRefused("the key in OPENAI_API_KEY holds characters that no HTTP header can carry")
+            raise ModelRefused("the key in OPENAI_API_KEY contains characters that are not allowed in an HTTP header")
         self._name = name
         self._notice = notice or (lambda text: None)
         self._heard = heard or (lambda heard: None)
@@ -131,7 +131,7 @@ class ChatModel:
             elif answer.cut_by_stop and self._profile.suspect_stop():
                 answer = self._answer(messages, deadline, ledger, stop=False)
                 if answer.text.strip() and self._profile.drop_stop():
-                    self._tell("answers nothing where stop is sent: left out, answers are cut here")
+                    self._tell("answers nothing if stop is sent: left out, answers are cut off here")
         except CodeNavError as error:
             error.partial = ledger.partial()
             raise
@@ -277,7 +277,7 @@ class ChatModel:
         if earlier and tuple(messages[: len(earlier)]) == tuple(earlier):
             grown = _words(messages[len(earlier) :])
         about = sum(estimate_tokens(message.content) for message in messages)
-        # A placeholder that a proxy reports, if above our estimate, is no sign that anything was cut.
+        # Some proxies report a placeholder: if it is above our estimate, it is no sign of a cut prompt.
         stands_still = grown >= 50 and read < tokens + 0.8 * grown and read < about
         if not ((words >= 500 and read < 0.9 * words) or stands_still):
             return ""

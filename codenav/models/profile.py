@@ -88,7 +88,7 @@ class Profile:
             if name == self.max_tokens_name and name:
                 if fault.limit and LEAST <= fault.limit < self.max_tokens:
                     self.max_tokens = fault.limit
-                    return f"takes {name} up to {fault.limit:,}"
+                    return f"accepts {name} only up to {fault.limit:,}"
                 renamed = "max_completion_tokens" if name == "max_tokens" else ""
                 self.max_tokens_name = renamed
                 return f"refuses {name}: {f'sent as {renamed}' if renamed else 'left out'}"
@@ -97,16 +97,16 @@ class Profile:
                 return "refuses temperature 0: left out"
             if name == "stop" and self.stop:
                 self.stop = False
-                return "refuses stop: left out, answers are cut here"
+                return "refuses stop: left out, answers are cut off here"
             if name == "stream_options" and self.stream_usage:
                 self.stream_usage = False
                 return "refuses stream_options: left out, its tokens are estimated"
             if name == "stream" and self.stream:
                 self.stream = False
-                return "does not stream: its answers come whole"
+                return "does not stream: each answer comes as a whole"
             if name == SYSTEM and self.system:
                 self.system = False
-                return "takes no system message: it goes into the first message of the user"
+                return "accepts no system message: it is put into the first user message"
             return ""
 
     def answered_with(self, prompt: int, tokens: int) -> None:

@@ -99,7 +99,7 @@ def read_script(path: str | Path) -> list[str]:
     except FileNotFoundError:
         raise NotFound(f"no script {str(path)!r}", hint="name a file: --model scripted:FILE") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the script {str(path)!r}: {error}", hint="it is UTF-8 text") from error
+        raise UsageError(f"cannot read the script {str(path)!r}: {error}", hint="it must be UTF-8 text") from error
     answers = [match.group(1).strip() for match in _ANSWER.finditer(text)]
     left = _ANSWER.sub(lambda match: "\n" * match.group().count("\n"), text)
     unclosed = _OPENING.search(left)
@@ -108,7 +108,7 @@ def read_script(path: str | Path) -> list[str]:
         raise UsageError(f"{path}, line {line}: <action> is never closed", hint="end it with </action>")
     if not answers:
         raise UsageError(
-            f"the script {str(path)!r} holds no answer",
+            f"the script {str(path)!r} contains no answer",
             hint="write each as <action><type>code</type><content>…</content></action>",
         )
     return answers

@@ -102,7 +102,7 @@ def analysed(text: str) -> tuple[str, str]:
         identifiers = text.encode().translate(_BLANKED).split()
         parts = b" ".join(map(_ascii_parts.__getitem__, identifiers)).decode()
         if not _ascii_parts.met_long or max(map(len, identifiers), default=0) <= MAX_TOKEN:
-            # Twice: `getName` and `getname` are one token.
+            # Duplicates are removed twice: `getName` and `getname` are one token.
             compounds = dict.fromkeys(map(_ascii_compounds.__getitem__, dict.fromkeys(identifiers)))
             compounds.pop(b"", None)
             return b" ".join(compounds).decode() or SENTINEL, parts if parts.strip() else SENTINEL

@@ -51,12 +51,12 @@ def _hits_differ(query: str, left: SearchResult, right: SearchResult) -> str:
         known = {hit.id: (*scores[hit.id], hit.score) for hit in theirs if hit.id in scores}
         if len(known) < len(ours) and (end < len(left) or left.total == len(left)):
             return (
-                f"{query!r}: hits {begin} to {end} are others: {[hit.id for hit in ours]}, {[hit.id for hit in theirs]}"
+                f"{query!r}: hits {begin} to {end} differ: {[hit.id for hit in ours]} and {[hit.id for hit in theirs]}"
             )
         for tie in set(known.values()):
             one, other = ([hit.id for hit in hits if known.get(hit.id) == tie] for hits in (ours, theirs))
             if one != other:
-                return f"{query!r}: equal scores from hit {begin} on are ordered {one} and {other}"
+                return f"{query!r}: equal scores from hit {begin} on are in different orders: {one} and {other}"
     if left and left[0].block != right.hits[0].block and left[0].id == right[0].id:
         return f"{query!r}: the first block was not stored as it was"
     return ""

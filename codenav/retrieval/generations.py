@@ -151,7 +151,7 @@ def current(folder: Path) -> tuple[Path, Manifest] | None:
                 raise Unusable("its manifest is damaged") from error
             raise IndexUnavailable(f"the index in {folder} cannot be read: {error.strerror}") from error
         if _pointer(folder) == name:
-            raise Unusable("files of it are damaged or gone")
+            raise Unusable("some of its files are damaged or gone")
         # Another process has published two generations since the pointer was read, so read it again.
     raise Unusable("it changes faster than it can be read")
 
@@ -191,7 +191,7 @@ def clone(old: Path | None, folder: Path) -> Path:
         try:
             os.link(item, place / item.name)
         except OSError:
-            # A file system without hard links.
+            # The file system has no hard links.
             shutil.copyfile(item, place / item.name)
     return place
 

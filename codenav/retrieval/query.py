@@ -137,7 +137,7 @@ class _Parser(Clauses):
             some = " ".join(item[:20] for item in list(self.junk)[:5])
             self.tell(f"punctuation was left out: {some}")
         if isinstance(node, tree.Nothing) and self.spare:
-            self.tell("as nothing else was asked for, its words were looked for")
+            self.tell("nothing else was asked for, so its words were searched for")
             return any_of(self.spare)
         return node
 

@@ -133,7 +133,7 @@ class Literals:
         match = self.eat(_LINES)
         if not match or not self.take(1):
             bad = self.eat(_BAD_LINES)
-            self.tell(f"lines: wants a range such as [10 TO 80]; {bad.group()[:40] if bad else 'this'} was left out")
+            self.tell(f"lines: needs a range such as [10 TO 80]; {bad.group()[:40] if bad else 'this'} was left out")
             words = [word for word in re.findall(r"\w+", bad.group() if bad else "") if word.upper() != "TO"]
             self.spare += [tree.Words("text", (word[:40],)) for word in words[:8]]
             return tree.Nothing()
@@ -149,7 +149,7 @@ class Literals:
         if opening == "{" and start is not None:
             start += 1
         if closing == "}" and end is not None:
-            # Lines are counted from 1: before line 0 there is none either.
+            # Lines are counted from 1, so an end of 0 matches nothing.
             end = max(end - 1, 0)
         if start is not None and end is not None and start > end:
             self.tell(f"lines:[{start} TO {end}] was read backwards")
