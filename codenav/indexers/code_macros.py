@@ -34,7 +34,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def damage(root: Node) -> int:
-    """The amount of a tree that could not be parsed: its bytes, plus one for each missing token."""
+    """The amount of a tree that could not be parsed: the bytes of errors, plus one for each error or missing token."""
     total = 0
     stack = [root]
     while stack:

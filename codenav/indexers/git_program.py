@@ -24,7 +24,7 @@ MAX_BYTES = 4_000_000_000
 
 ASK_SECONDS = 60.0
 FETCH_SECONDS = 3600.0
-"""Time limit of a fetch. A server that sends nothing for `_STALLED_SECONDS` is given up on earlier."""
+"""Time limits of a question to a server and of a fetch. One that sends nothing for `_STALLED_SECONDS` ends earlier."""
 
 _STALLED_SECONDS = 60
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from codenav.errors import NotFound, UsageError
 
 TRANSPORTS = ("https", "http", "ssh", "file")
-"""Transports allowed. Not `ext::` and other helpers, which run commands; not `git://`, which authenticates nobody."""
+"""Transports allowed. Not `ext::` and other helpers, which run commands; not `git://`, which has no authentication."""
 
 _FORM = "git:https://HOST/PATH@REV, git:ssh://git@HOST/PATH@REV, or git:FOLDER@REV; @REV may be left out"
 _LIKE_SCP = re.compile(r"(?P<host>[^/:\s]+@[^/:\s]+):(?!//)(?P<path>.+)")

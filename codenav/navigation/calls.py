@@ -169,7 +169,7 @@ def reference(block: CodeBlock) -> dict[str, Any]:
 
 
 def callers(index: Index, asked: str, *, limit: int) -> Callers:
-    """The blocks that call the definition that `asked` names (see `lookup.definitions`), or all of them if several.
+    """The blocks that call the definition named `asked`, or any of several (see `lookup.definitions`).
 
     Raises:
         NotFound: nothing with that name is defined or called in the index.

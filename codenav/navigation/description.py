@@ -31,7 +31,7 @@ EXPORTED_FACTOR = 5.0
 ERROR_FACTOR = 0.05
 """Factor for exceptions: they are raised everywhere, and nobody begins with them."""
 EXAMPLE_WEIGHT = 3.0
-"""Weight of a use in an example (in a docstring or a document) against a call inside: users call what examples show."""
+"""Weight of a use in an example (docstring or document) relative to a call in code: examples show what users call."""
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
 
 

@@ -1,4 +1,4 @@
-"""Look-up of blocks by the names that people give them: an id, a dotted name, or a line of a file."""
+"""Lookup of blocks by the names that people use for them: an id, a dotted name, or a line of a file."""
 
 from __future__ import annotations
 
