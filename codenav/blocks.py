@@ -1,4 +1,4 @@
-"""What indexers make and search returns: blocks, hits, search results, changes of an index."""
+"""The data types that indexers make and searches return: blocks, hits, search results, changes of an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class BlockKind(StrEnum):
-    """The kinds of blocks; read case-blind (`BlockKind("function")`)."""
+    """The kinds of blocks, read in any case (`BlockKind("function")`)."""
 
     FUNCTION = "FUNCTION"
     METHOD = "METHOD"
@@ -43,37 +43,37 @@ class LineSpan:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """The unit of an index: a function, a method, a class, an assignment, a section of a document.
+    """The unit of an index: a function, a method, a class, an assignment, a section of a document, …
 
-    A class block shows the class with the signatures of its methods; every method is a block of its own.
+    A class block shows the class with the signatures of its methods; every method is a separate block.
     """
 
     id: str
     """Stable hash of source, path, qualname, kind and text (`block_id`)."""
     kind: BlockKind
     name: str
-    """Last part of `qualname`. For a document section: its title."""
+    """Last part of `qualname`; for a section of a document, its title."""
     qualname: str
     """Dotted name inside the file, as in `function.__qualname__` without `<locals>`."""
     path: str
     """Relative to the root of the source, with `/`."""
     lines: LineSpan
     text: str
-    """The source, decorators included. A class block: header, docstring and method signatures."""
+    """The source, decorators included; for a class, its header, docstring and the signatures of its methods."""
     signature: str = ""
-    """The prototype: `def f(x: int = 1) -> str`; of a class its header; of a section its title line."""
+    """The prototype, `def f(x: int = 1) -> str`; for a class its header, for a section its title line."""
     docstring: str = ""
     language: str = ""
     """`python`, `markdown`, `restructuredtext`, …"""
     source: str = ""
-    """Which source the block is from: `pkg:stripe@12.1.0`, or an absolute path."""
+    """The source that contains the block: `pkg:stripe@12.1.0`, or an absolute path."""
     import_line: str = ""
-    """What to write to use it: `from m3eval.travel_planner import find_flights`. Empty where nothing works."""
+    """The statement to import it, `from m3eval.travel_planner import find_flights`; empty if that is impossible."""
     calls: tuple[str, ...] = ()
     """Names that the block calls, as written (`np.mean`, `self.fit`), each once, in order."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The stored form: JSON types only."""
+        """The stored form, of JSON types."""
         return {
             "id": self.id,
             "kind": self.kind.value,
@@ -92,7 +92,7 @@ class CodeBlock:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CodeBlock:
-        """The inverse of `to_dict`; other keys are ignored."""
+        """Make a block from its stored form; unknown keys are ignored."""
         return cls(
             **{key: data[key] for key in _PLAIN_FIELDS},
             kind=BlockKind(data["kind"]),
@@ -107,16 +107,16 @@ _PLAIN_FIELDS = (
 
 
 def block_id(source: str, path: str, qualname: str, kind: BlockKind, text: str, ordinal: int = 0) -> str:
-    """16 hexadecimal digits that stay the same while the block's own text does.
+    """The id of a block: 16 hexadecimal digits that stay the same as long as the block's own text does.
 
-    `ordinal` counts blocks that agree in everything else (the same overload twice in one file).
+    `ordinal` counts blocks that are otherwise identical (the same overload twice in one file).
     """
     parts = "\0".join((source, path, qualname, kind.value, text, str(ordinal)))
     return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class Hit:
-    """One match: the fields of its block as attributes, with `score` and `why`.
+    """A match: the fields of its block as attributes, with `score` and `why`.
 
     The block is loaded on first access of a field that ranking does not need.
     """
@@ -132,7 +132,7 @@ class Hit:
 
     @classmethod
     def of(cls, block: CodeBlock, *, score: float = 0.0, why: str = "") -> Hit:
-        """A hit whose block is at hand."""
+        """Make a hit for a block in memory."""
         return cls(block.id, kind=block.kind, path=block.path, score=score, why=why, load=lambda: block)
 
     @property
@@ -160,14 +160,14 @@ class SearchResult(Sequence[Hit]):
     """The hits of one query, best first: a sequence of `Hit`."""
 
     query: str
-    """As it was asked."""
+    """The query as it was asked."""
     hits: Sequence[Hit] = ()
     total: int = 0
-    """All matches, also those beyond `hits`."""
+    """Number of all matches, those beyond `hits` included."""
     read_as: str = ""
-    """How the query was understood, in the query language."""
+    """The query as it was understood, in the query language."""
     repairs: Sequence[str] = ()
-    """What was mended to understand it, one sentence each."""
+    """The repairs that were needed to understand it, one sentence each."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -191,29 +191,29 @@ class SearchResult(Sequence[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What an index remembers of a file, to know whether it changed."""
+    """The state of a file in an index, saved to detect changes."""
 
     size: int
     """Bytes."""
     mtime_ns: int
-    """-1 where the file changed too close to the build to be told apart: its content decides next time."""
+    """-1 if the file changed so close to the build that its time proves nothing: its content decides next time."""
     digest: str
-    """Hash of the content; the size and time are only a short cut to it."""
+    """Hash of the content; size and time are only a shortcut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The blocks of one file, made ready for a store by `protocols.WritableIndex.pack`."""
+    """The blocks of one file, prepared for a store by `protocols.WritableIndex.pack`."""
 
     content: Any
-    """Only that store reads it."""
+    """Data that only that store can read."""
     kinds: Mapping[str, int]
-    """How many blocks of each kind; the other kinds are missing."""
+    """Number of blocks by kind; kinds without blocks are missing."""
     languages: Mapping[str, int]
 
     @classmethod
     def of(cls, blocks: Sequence[CodeBlock], content: Any) -> Packed:
-        """With the counts of these blocks."""
+        """Make packed blocks from `content`, with the counts of these blocks."""
         kinds = Counter(block.kind.value for block in blocks)
         return cls(content, dict(kinds), dict(Counter(block.language for block in blocks if block.language)))
 
@@ -223,9 +223,9 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file is new or changed: `blocks` replace all that the index has of `path`.
+    """A new or changed file: `blocks` replace all blocks of `path` in the index.
 
-    `blocks` is None where only `state` changed (touched, same content).
+    `blocks` is None if only `state` changed (touched, same content).
     """
 
     path: str
@@ -235,14 +235,14 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class FileRemoval:
-    """A file is gone: its blocks leave the index."""
+    """A file that is gone: its blocks are removed from the index."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class FileSkip:
-    """A file that was left out of the index, and why (`binary`, `larger than 1 MB`, `index: false`)."""
+    """A file that was left out of the index, and the reason (`binary`, `larger than 1 MB`, `index: false`)."""
 
     path: str
     reason: str
@@ -253,12 +253,12 @@ class FileSkip:
 
 
 Change = FileChange | FileRemoval | FileSkip
-"""What `Index.apply` takes. The skips of one call replace all earlier ones."""
+"""A change for `WritableIndex.apply`. The skips of one call replace all earlier ones."""
 
 
 @dataclass(frozen=True)
 class IndexStats:
-    """What an index holds, and how the last build went."""
+    """The statistics of an index and of its last build."""
 
     source: str
     store: str
@@ -271,10 +271,10 @@ class IndexStats:
     versions: Mapping[str, str] = field(default_factory=dict)
     """Version of each packaged source: `{"networkx": "3.6.1"}`."""
     built: str = ""
-    """When the content last changed: ISO 8601, UTC."""
+    """Time of the last change of the content: ISO 8601, UTC."""
     skipped: Sequence[FileSkip] = ()
     reused_files: int = 0
-    """Files that the last build took over unparsed."""
+    """Files that the last build did not parse again."""
     seconds: float = 0.0
     """Wall clock of the last build."""
 
@@ -299,11 +299,11 @@ class IndexStats:
 
 @dataclass(frozen=True)
 class StoredIndex(IndexStats):
-    """An index as the catalogue of its store lists it."""
+    """The entry of an index in the catalogue of its store."""
 
     key: str = ""
     """Its name in the store."""
     size_bytes: int = 0
     """Space on disk."""
     notice: str = ""
-    """Why it cannot be used as it is; empty where it is fine. Else the counts are zero and `source` is the key."""
+    """The reason why it cannot be used as it is, or ""; with a reason, the counts are zero and `source` is the key."""

@@ -1,4 +1,4 @@
-"""The description of a code base that a run begins with, made once for each state of its index."""
+"""Cached descriptions of code bases, made once for each state of an index; a run begins with one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codenav.navigation.verbs import opened
 from codenav.system.atomic_files import write_whole
 
 RULES = 1
-"""Of `navigation.description`; what was made by other rules is made anew."""
+"""Version of the rules in `navigation.description`; descriptions made by another version are made again."""
 
 
 @spelled
@@ -30,9 +30,9 @@ def describe(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> str:
-    """What code bases are for, how they are laid out and where to begin: by rule, at most 2,000 characters for each.
+    """Describe the purpose, layout and entry points of code bases: made by rules, at most 2,000 characters for each.
 
-    It is what `run` tells a model that got no `description`. Keywords: as `codenav.index`.
+    `run` gives this text to the model if there is no `description`. Keywords: as `codenav.index`.
 
     Raises:
         NotFound, UsageError, Unavailable, StorageFull: as `codenav.index`.
@@ -42,7 +42,7 @@ def describe(
 
 
 def described(index: SourceIndex) -> str:
-    """The description of an open index, from the cache while that index is the same."""
+    """The description of an open index, from the cache as long as that index is unchanged."""
     state = [RULES, index.source.name, index.fingerprint()]
     name = hashlib.blake2b(index.source.key.encode(), digest_size=12).hexdigest()
     cached = home("cache") / "descriptions" / f"{name}.json"
@@ -51,7 +51,7 @@ def described(index: SourceIndex) -> str:
         if kept["state"] == state:
             return str(kept["text"])
     text = description.describe(index, index.source)
-    # A cache that cannot be written is none.
+    # Without a cache that can be written, the description is made each time.
     with suppress(OSError):
         cached.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cached, json.dumps({"state": state, "text": text}))

@@ -1,4 +1,4 @@
-"""Joins a source, the build and the store: what `codenav.index` returns."""
+"""Indexes of sources, which join a source, its build and a store; `codenav.index` returns one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Notice = Callable[[str], None]
 
 
 class SourceIndex:
-    """The open index of one source, or of several under a name. Satisfies `protocols.Index`."""
+    """The open index of one source, or of several under a name. Implements `protocols.Index`."""
 
     def __init__(self, source: Source, opened: WritableIndex, *, report: BuildReport | None = None) -> None:
         self.source = source
         self.report = report
-        """How the build went by which it was opened; None where it was only opened."""
+        """The report of the build that opened the index; None if it was opened without a build."""
         self._opened = opened
         self._owned: Store | None = None
 
@@ -48,14 +48,14 @@ class SourceIndex:
         return self._opened.blocks()
 
     def stats(self) -> IndexStats:
-        """What the index holds, and how the build went by which it was opened."""
+        """The statistics of the index, and of the build that opened it."""
         stats, report = self._opened.stats(), self.report
         if report is None:
             return stats
         return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
 
     def facts(self) -> dict[str, Any]:
-        """What the record of a run tells of it: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+        """The facts for the record of a run: `source`, `files`, `blocks`, `versions`, `import_paths`."""
         stats = self.stats()
         return {
             "source": stats.source,
@@ -66,7 +66,7 @@ class SourceIndex:
         }
 
     def fingerprint(self) -> str:
-        """A hash of the files that the index holds: the same exactly as long as they are."""
+        """A hash of the files in the index, which changes exactly when one of them does."""
         files = sorted(self._opened.files().items())
         text = "\n".join(f"{path}\0{state.digest}" for path, state in files)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -97,10 +97,10 @@ On = str | Path | SourceIndex
 
 
 def listed(on: On | Sequence[On]) -> list[On]:
-    """One code base or several, as a list without repetitions.
+    """The code bases as a list without repetitions.
 
     Raises:
-        UsageError: none was named.
+        UsageError: no code base was named.
     """
     named = [on] if isinstance(on, str | Path | SourceIndex) else list(on)
     if not named:
@@ -109,12 +109,12 @@ def listed(on: On | Sequence[On]) -> list[On]:
 
 
 def as_index(indexes: Sequence[SourceIndex]) -> Index:
-    """One index, or several as one."""
+    """The only index, or several combined into one."""
     return indexes[0] if len(indexes) == 1 else CombinedIndex(indexes)
 
 
 def import_paths_of(indexes: Sequence[SourceIndex]) -> list[Path]:
-    """What must be importable where code runs."""
+    """The paths that must be importable where code runs."""
     return list(dict.fromkeys(path for index in indexes for path in index.source.import_paths))
 
 
@@ -128,18 +128,17 @@ def open_index(
     notice: Notice | None = None,
     wait: bool = False,
 ) -> SourceIndex:
-    """The index of a source, built on first use and brought up to date where `refresh` is set.
+    """Open the index of a source, built on first use and brought up to date if `refresh` is set.
 
     `store`: stays open when the index is closed; None opens the configured one, which is closed with the index.
 
-    A build of the same index that runs in another process is waited for where `wait` is set or where there is no
-    state to answer from; else the old state answers, and `notice` is told so. So it is where the index cannot be
-    written. A branch of a repository is looked up again where `wait` is set, else at most every `git.LOOK_AGAIN`
-    seconds.
+    If another process is building the same index, this waits for it if `wait` is set or there is no older state;
+    otherwise the older state is used, with a `notice`. It is also used if the index cannot be written and `wait` is
+    not set. A branch of a repository is looked up again if `wait` is set, else at most every `git.LOOK_AGAIN` seconds.
 
     Raises:
-        NotFound: no such source, or not `refresh` and never indexed.
-        UsageError: the source holds nothing that can be indexed.
+        NotFound: no such source, or `refresh` is not set and it was never indexed.
+        UsageError: the source contains nothing that can be indexed.
         Unavailable: a repository cannot be fetched.
         IndexUnavailable: the store cannot be reached.
         StorageFull: the index cannot be written, and `wait` is set or there is no older state; an older state stays.
@@ -187,7 +186,7 @@ def open_index(
 
 
 def _built(source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice) -> SourceIndex:
-    """Open the index and bring it up to date, while its lock is held."""
+    """Open the index and bring it up to date; its lock is held by the caller."""
     opened = store.open(source.key, source=source.name)
     try:
         if opened.notice:
@@ -199,11 +198,11 @@ def _built(source: Source, store: Store, progress: Callable[[Progress], None] | 
 
 
 def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notice: Notice | None = None) -> str:
-    """Keep several sources under a name, for one index of all of them; returns the source `name:NAME`.
+    """Save several sources under a name, for one index of all of them; return the source `name:NAME`.
 
     Raises:
-        UsageError: the name cannot be kept, or a source is named twice.
-        NotFound, Unavailable: a source is not there.
+        UsageError: the name is not valid, or a source is named twice.
+        NotFound, Unavailable: a source does not exist or cannot be fetched.
         StorageFull: the list cannot be written.
     """
     spec = named.checked(f"{named.PREFIX}{name}")
@@ -214,7 +213,7 @@ def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notic
 
 
 def parts_of(source: str) -> list[str]:
-    """The sources of a named index; empty for any other source, and where the list is gone."""
+    """The sources of a named index; empty for any other source, and if the list is gone."""
     if source.startswith(named.PREFIX):
         with suppress(UsageError):
             return named.sources_of(source)
@@ -222,10 +221,10 @@ def parts_of(source: str) -> list[str]:
 
 
 def stored_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> StoredIndex:
-    """What the catalogue says of the index of a source.
+    """The entry in the catalogue for the index of a source.
 
-    A source that is gone itself (a deleted folder, an uninstalled package) is found by the name that
-    `codenav sources list` shows, a package also without its version.
+    A source that no longer exists (a deleted folder, an uninstalled package) is found by its name in
+    `codenav sources list`, a package also without its version.
 
     Raises:
         NotFound: there is no such index.
@@ -247,9 +246,10 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
 
 
 def remove_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> str:
-    """Remove the index of a source; returns the source's name. The source is found as by `stored_index`.
+    """Remove the index of a source, found as by `stored_index`; return the source's name.
 
-    With it goes what codenav itself keeps of the source: the files of a repository, the list of a named index.
+    The files that codenav itself keeps for the source are removed too: those of a repository, the list of a named
+    index.
 
     Raises:
         NotFound: there is no such index.

@@ -1,4 +1,4 @@
-"""Locks between processes, on files."""
+"""Locks between processes, held on files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def locked(
     wait: bool,
     making: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Iterator[bool]:
-    """An exclusive lock on a file of the folder; yields whether it was got. Both are made where they are missing.
+    """Hold an exclusive lock on a file in a folder, both created if missing; yields True if it was acquired.
 
-    Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
-    `making` is entered while folder and file are made, to say what an OSError there means.
+    Without `wait` it yields False if another process or thread has the lock. A lock is released when its owner dies.
+    `making` is a context entered while folder and file are created, to translate an OSError there.
     """
     while True:
         with making():
@@ -34,7 +34,7 @@ def locked(
                 yield False
                 return
             if not _is(folder / name, file):
-                # The folder was removed while this waited: the lock of a file that is gone protects nothing.
+                # The folder was removed while this waited: a lock on a file that is gone protects nothing.
                 continue
             try:
                 yield True
@@ -53,7 +53,7 @@ def held(
     waiting: Callable[[], object] = lambda: None,
     making: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> Iterator[None]:
-    """The lock of `locked`, waited for; `waiting` is called first where another one has it."""
+    """Hold a lock as in `locked`, and wait for it; `waiting` is called first if another process or thread has it."""
     with locked(folder, name, wait=False, making=making) as free:
         if free:
             yield
@@ -64,9 +64,9 @@ def held(
 
 
 def in_use(folder: Path) -> int:
-    """A descriptor that says, as long as it is open, that the folder is in use. See `unused`."""
+    """Return a descriptor that marks the folder as in use for as long as it is open. See `unused`."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    # A file system without locks has nothing to say.
+    # On a file system without locks the folder is not marked.
     with contextlib.suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     return handle
@@ -74,7 +74,7 @@ def in_use(folder: Path) -> int:
 
 @contextlib.contextmanager
 def unused(folder: Path) -> Iterator[bool]:
-    """Whether nobody holds a folder with `in_use`; True also where that cannot be found out."""
+    """Yield True if nobody marks the folder with `in_use`, or if that cannot be found out."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Whose something is, across processes, restarts and machines: a token that can be asked whether its process ended."""
+"""Identity of processes across restarts and machines: an owner can be saved, and later asked if its process ended."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Any
 
 _STATE, _STARTED = 0, 19
-"""Places in /proc/PID/stat after the command's name: fields 3 and 22 of proc(5)."""
+"""Indices in /proc/PID/stat after the command's name: fields 3 and 22 of proc(5)."""
 _TEXT = re.compile(r"(?P<host>[^\s/]+)/(?P<boot>[^\s/]*)/(?P<pids>[^\s/]*)/(?P<pid>\d{1,10})/(?P<started>\d{1,20})")
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process. As text: `host/boot/pids/pid/started`, no white space, at most 250 characters."""
+    """A process that owns something. As text: `host/boot/pids/pid/started`, no white space, at most 250 characters."""
 
     host: str
     boot: str
-    """The kernel's boot id; empty where /proc does not tell."""
+    """The kernel's boot id; empty if /proc does not tell."""
     pids: str
-    """The namespace of process ids: a container has its own, and its pids mean nothing outside."""
+    """The namespace of process ids; a container has its own, and its pids mean nothing outside."""
     pid: int
     started: int
-    """Clock ticks after the boot: a pid that was given to another process does not count."""
+    """Start time in clock ticks after boot, to recognise a pid that was given to another process."""
 
     @classmethod
     def this_process(cls) -> Owner:
-        """The process that calls."""
+        """The calling process."""
         pid = os.getpid()
         return cls(_host(), _boot(), _pids(), pid, _started(pid) or 0)
 
     @classmethod
     def from_text(cls, text: str) -> Owner | None:
-        """The inverse of `str`; None for any other text."""
+        """Parse the text of an owner; None for any other text."""
         match = _TEXT.fullmatch(text.strip())
         if match is None:
             return None
@@ -50,7 +50,7 @@ class Owner:
 
     @classmethod
     def from_dict(cls, data: Any) -> Owner | None:
-        """The inverse of `to_dict`, also without `pids`; None for anything else."""
+        """Read the stored form, `pids` being optional; None for anything else."""
         if not isinstance(data, Mapping):
             return None
         texts = [data.get("host"), data.get("boot"), data.get("pids", "")]
@@ -60,14 +60,14 @@ class Owner:
         return cls(*texts, *numbers)
 
     def lives(self) -> bool:
-        """Whether it is seen to run: of another machine or another namespace of process ids nothing is seen."""
+        """True if the process is seen to run; one on another machine or in another pid namespace cannot be seen."""
         return self._here() and self._runs()
 
     def ended(self, *, local: bool = True) -> bool:
-        """Whether it certainly has ended; of another machine's processes that is never certain.
+        """True if the process has certainly ended; that is never certain for one on another machine.
 
-        `local` says that what it owns cannot be another machine's of the same name: then a process of an earlier
-        boot has ended, too. A container on a remote engine is not local.
+        `local`: True if its possessions cannot be those of another machine with the same name; then a process of an
+        earlier boot has ended, too. A container on a remote engine is not local.
         """
         boot = _boot()
         if self.host != _host() or not boot or not self.boot:
@@ -96,7 +96,7 @@ def _boot() -> str:
 
 
 def _pids() -> str:
-    """The number in `pid:[4026531836]`."""
+    """The namespace of process ids: the number in `pid:[4026531836]`, or ""."""
     try:
         return os.readlink("/proc/self/ns/pid").strip("pid:[]")
     except OSError:
@@ -104,7 +104,7 @@ def _pids() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """None where there is no such process, or only what is left of it."""
+    """The start time of a process in clock ticks after boot; None if there is none, or only a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:

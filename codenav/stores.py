@@ -1,4 +1,4 @@
-"""Opens the store in which indexes are kept: a folder, or an Elasticsearch cluster."""
+"""Opening and checking of the store that indexes are kept in: a folder, or an Elasticsearch cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codenav.retrieval.self_check import CheckRow, run_checks
 
 
 def open_store(options: StoreOptions) -> Store:
-    """The store that the options name. Nothing is read and no server is asked before an index is opened.
+    """Open the store that the options name. Nothing is read and no server is asked before an index is opened.
 
     Raises:
         UsageError: Elasticsearch is asked for, but no server is named and none was started by
@@ -32,7 +32,7 @@ def open_store(options: StoreOptions) -> Store:
 
 
 def check_store(options: StoreOptions) -> Iterator[CheckRow]:
-    """Run the checks of `retrieval.self_check` against the store that the options name, on throw-away indexes.
+    """Run the checks of `retrieval.self_check` on the store that the options name, with temporary indexes.
 
     Raises:
         UsageError: as `open_store`.

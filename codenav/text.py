@@ -1,4 +1,4 @@
-"""Text that somebody else wrote (a model, sandboxed code, a repository), made harmless for a terminal and a log."""
+"""Display of untrusted text (from a model, sandboxed code, a repository) in a terminal or a log."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from urllib.parse import urlsplit, urlunsplit
 
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Controls that reorder what is shown (Unicode UAX 9; "Trojan Source", CVE-2021-42574)."""
+"""Control characters that reorder displayed text (Unicode UAX 9; "Trojan Source", CVE-2021-42574)."""
 
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff{_BIDI}]")
 
 
 def neutral(text: str) -> str:
-    """Line ends become `\\n`; other control characters, bidi controls and lone surrogates become visible escapes."""
+    """The text with line ends as `\\n`, and control characters, bidi controls and lone surrogates as escapes."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _UNSAFE.sub(_escape, text)
 
@@ -23,12 +23,12 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """The beginning of a text, with an ellipsis where something was cut off; at most so many characters."""
+    """The text cut to a number of characters; if it is longer, it ends with an ellipsis."""
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 
 def flattened(text: str, characters: int) -> str:
-    """A text on one line, white space as single spaces; at most so many characters."""
+    """The text on one line, with white space as single spaces, cut to a number of characters."""
     return shortened(" ".join(text.split()), characters)
 
 

@@ -1,8 +1,8 @@
-"""Follows sources: looks at them again and again, and brings their indexes up to date when something changed.
+"""Watching of sources: polls them, and brings their indexes up to date when something has changed.
 
-It compares what is there (names, sizes, times) and asks the system for no notice of changes: that works alike on
-network folders, in containers and through links, knows no limit of watches per user, and loses nothing between a
-notice and a look. A look costs what an unchanged build costs: 6 ms for 580 files, 0.7 s for 100,000.
+It compares names, sizes and times instead of asking the system for notices of changes: that works the same on network
+folders, in containers and through links, has no limit of watches per user, and loses nothing between a notice and a
+look. A look costs as much as a build without changes: 6 ms for 580 files, 0.7 s for 100,000.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from codenav.protocols import Store
 from codenav.stores import open_store
 
 REST_SECONDS = 0.5
-"""Between two looks, at least."""
+"""The shortest rest between two looks."""
 SHARE = 0.1
-"""Of one processor, at most, while nothing changes: the rest after a look is that much longer than the look."""
+"""The largest share of one processor used while nothing changes; it sets the rest after each look."""
 LONGEST_SECONDS = 30.0
-"""Of rest, however slow a look is."""
+"""The longest rest between two looks, however slow a look is."""
 QUIET_SECONDS = 0.2
-"""A burst (a branch that is checked out, an editor that saves in three steps) is over when this long nothing moved."""
+"""Time without changes after which a burst (a checkout of a branch, an editor that saves in three steps) is over."""
 BURST_SECONDS = 5.0
-"""Later the index is brought up to date although the burst goes on."""
+"""Time after which the index is brought up to date although the burst goes on."""
 ASK_SECONDS = 60.0
-"""How often a server is asked where a branch stands."""
+"""Seconds after which a server is asked again for a branch's commit."""
 RETRY_SECONDS = 10.0
-"""After a build that failed."""
+"""The wait after a build that failed."""
 AGAIN_SECONDS = RACY_SECONDS + 0.5
 NEVER = float("inf")
 
 
 @dataclass(frozen=True)
 class Update:
-    """The index of a source was brought up to date."""
+    """The event that the index of a source was brought up to date."""
 
     stats: IndexStats
     changed: tuple[str, ...] = ()
-    """Files that are new, or whose size or time changed; all are new in the first update, and none is named."""
+    """Files that are new, or whose size or time changed; empty in the first update, where all are new."""
     removed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,10 +65,11 @@ def watch(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> Generator[Update]:
-    """Bring the index of each source up to date, then again whenever something changed; ends only when it is closed.
+    """Bring the index of each source up to date, and again whenever something changes; endless until it is closed.
 
-    With a `name` the sources make one index. The first update of each index comes at once, and what is wrong then is
-    raised. What goes wrong later is told to `notice`, once, and tried again: a folder that vanished may come back.
+    With a `name` the sources make one index. The first update of each index comes at once, and errors in it are
+    raised. A later error is passed to `notice`, once, and the source is tried again: a folder that vanished may come
+    back.
 
     Raises:
         NotFound, UsageError, Unavailable, StorageFull: as `codenav.index`, before the first update.
@@ -94,12 +95,12 @@ def watch(
 
 
 Seen = Mapping[str, object]
-"""Of each path what tells that it changed."""
+"""The observed state of each path, which differs after a change."""
 
 
 @dataclass
 class _Watched:
-    """One source."""
+    """A source that is watched."""
 
     spec: str
     python: Interpreter
@@ -109,22 +110,22 @@ class _Watched:
     """Seconds of the last look."""
     _seen: Seen = field(default_factory=dict)
     _told: str = ""
-    """The last that was told; the same is not told again."""
+    """The last notice; the same one is not repeated."""
     _failing: bool = False
     _again_at: float = NEVER
-    """When to build although nothing moved: once after each change, for what bore the time of the build itself."""
+    """Time of a build even without changes: one follows each change, for files with the same time as the build."""
     _rest_until: float = 0.0
 
     def begin(self, progress: Callable[[Progress], None] | None) -> Update:
-        """The first build."""
-        # A relative path leads nowhere once the working directory was removed and made anew.
+        """Do the first build."""
+        # A relative path leads nowhere once the working directory was removed and created again.
         self.spec = lasting(resolve(self.spec, self.python, max_age=0.0, notice=self._tell_once))
         self._seen = self._look()
         self._again_at = time.monotonic() + AGAIN_SECONDS
         return Update(self._build(progress)[0])
 
     def look(self) -> Update | None:
-        """Bring the index up to date where something changed; None where nothing did, or where it failed."""
+        """Bring the index up to date if something changed; None if nothing did, or if the build failed."""
         try:
             seen = self._look()
             self._recovered()
@@ -154,13 +155,13 @@ class _Watched:
             found.path: found.reason if isinstance(found, FileSkip) else (found.size, found.mtime_ns)
             for found in source.files()
         }
-        # An upgraded package, another commit.
+        # This changes with an upgraded package or another commit.
         seen[""] = (source.key, tuple(source.versions.items()))
         self.cost = time.monotonic() - begun
         return seen
 
     def _quiet(self, seen: Seen) -> Seen:
-        """Wait until a burst of changes is over; returns what is there then."""
+        """Wait until a burst of changes is over, and return the state after it."""
         until = time.monotonic() + BURST_SECONDS
         while seen != self._seen and time.monotonic() < until:
             time.sleep(QUIET_SECONDS)

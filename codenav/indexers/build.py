@@ -1,4 +1,4 @@
-"""Bring an index up to date with its source; what did not change is not read or not parsed again."""
+"""Incremental builds of an index: unchanged files are not read or parsed again."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from codenav.indexers.workers import readings
 from codenav.protocols import WritableIndex
 
 RACY_SECONDS = 2.0
-"""A file changed this shortly before a build began, or later, is compared by content in the next one: two writes may
-bear the same time. 2 s is the coarsest clock of a file system in use (FAT)."""
+"""A file changed later than this long before a build is compared by content in the next one: two writes may have the
+same time. 2 s is the coarsest clock of a file system in use (FAT)."""
 
 UNSETTLED = -1
-"""Noted as the time of such a file: no file has it, so its own time is noted once that is old enough."""
+"""The time saved for such a file: it matches no file, so the real time is saved once that is old enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is, in files."""
+    """The progress of a build, in files."""
 
     done: int
     total: int
     path: str
-    """The file that is done, relative to the root of the source; empty for those that were taken over."""
+    """The file just done, relative to the root of the source; empty for the files that were reused."""
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """How a build went."""
+    """The report of a build."""
 
     files: int
-    """In the index afterwards."""
+    """Files in the index afterwards."""
     reused_files: int
-    """Taken over unparsed."""
+    """Files that were not parsed again."""
     skipped: tuple[FileSkip, ...]
-    """Left out, or cut, and why."""
+    """Files that were left out or cut, with reasons."""
     seconds: float
 
 
@@ -56,13 +56,13 @@ def build(
 ) -> BuildReport:
     """Bring `index` up to date with `source`.
 
-    Size and time of a file equal: it is not read. Content equal: it is not parsed, only its state is noted. The rest
-    is parsed, by `jobs` processes (None: one per processor where there are many files, else none). Files that are
-    gone or now left out leave the index. When nothing changed the index is not written to.
+    A file with the same size and time is not read. One with the same content is not parsed; only its state is saved.
+    The rest is parsed by `jobs` processes (None: one per processor if there are many files, else none). Files that
+    are gone or now left out are removed from the index. If nothing changed, nothing is written to the index.
 
     Raises:
-        UsageError: the source has no file that can be indexed, and the index holds none that would have to leave.
-        MissingExtra: so it is, and there are files of a language whose parser is not installed.
+        UsageError: the source has no file that can be indexed, and the index has none to remove.
+        MissingExtra: the same, and there are files in a language whose parser is not installed.
         StorageFull: the index cannot be written; its old state stays.
     """
     started = time.monotonic()
@@ -85,7 +85,7 @@ def build(
 
 
 class _Run:
-    """One build: what has to be read, and what came of it."""
+    """A single build: the files to read, and the results so far."""
 
     def __init__(self, source: Source, index: WritableIndex, progress: Callable[[Progress], None] | None) -> None:
         self._source = source
@@ -100,7 +100,7 @@ class _Run:
         self._gone = self._plan()
 
     def _plan(self) -> set[str]:
-        """Sort the files of the source into what to skip, to reuse and to read; returns the paths that are gone."""
+        """Sort the source's files into those to skip, to reuse and to read; return the paths that are gone."""
         seen = set()
         for found in self._source.files():
             if isinstance(found, FileSkip):
@@ -121,7 +121,7 @@ class _Run:
             self.skips.append(self._reasons[path])
 
     def changes(self, stream: Iterator[Reading]) -> Iterator[Change]:
-        """What the index has to take in, as the files are read. Complete it with `told`."""
+        """The changes to apply to the index, made as the files are read. `told` completes them."""
         for path in sorted(self._gone):
             yield FileRemoval(path)
         done, total = self.reused, self.reused + len(self.tasks)
@@ -149,7 +149,7 @@ class _Run:
         return state if state.mtime_ns < self._settled_ns else replace(state, mtime_ns=UNSETTLED)
 
     def told(self) -> Iterator[FileSkip]:
-        """All that was left out; to be read after `changes`."""
+        """The files that were left out or cut; complete only after `changes` has been consumed."""
         yield from self.skips
 
 
@@ -160,5 +160,5 @@ def _nothing(source: Source, skips: list[FileSkip]) -> CodeNavError:
     left_out = f" ({len(skips)} left out, the first: {skips[0].path}: {skips[0].reason})" if skips else ""
     return UsageError(
         f"nothing to index in {source.spec}: it holds no source code and no document{left_out}",
-        hint="name a folder, a file, an installed package or a repository that holds some: docs/indexing.md says which",
+        hint="name a folder, file, installed package or repository with files of a type in docs/indexing.md",
     )

@@ -1,4 +1,4 @@
-"""Source of any language with a grammar to blocks."""
+"""Blocks of source in any language with a grammar, except Python."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 CUT = "cut: indexed as text"
-"""The reason of a skip for a file that the parser could not read in time."""
+"""The reason of a skip for a file that took the parser too long."""
 
 NO_PARSER = "no parser for "
-"""A reason of a skip begins with it where the grammar of a language is not installed; the name follows."""
+"""The beginning of a skip's reason if the grammar is not installed; the name of the language follows."""
 
 MINIFIED = "minified"
 
 LONG_LINE = 2_000
-"""Bytes. Nobody writes lines like that: definitions in them are the output of a tool and are left out."""
+"""Bytes. Longer lines are the output of a tool, and definitions in them are left out."""
 
 CUT_LINES = f"cut: definitions in lines of over {LONG_LINE:,} characters"
 
@@ -38,16 +38,16 @@ _CPP = re.compile(
     r"virtual|explicit|inline\s+constexpr)\s)|\bstd::",
     re.MULTILINE,
 )
-"""Lines that only C++ has. A header without one is read as C, which it then is for its readers too."""
+"""Lines that only C++ has. A header without one is read as C."""
 
 
 def code_blocks(
     text: str, place: Place, language: str, *, seconds: float = PARSE_SECONDS
 ) -> tuple[list[CodeBlock] | None, str]:
-    """The blocks of a file in order of the source, and why it was cut, or left out (then None instead of blocks).
+    """The blocks of a file in order, and the reason if it was cut; None and the reason if it was left out.
 
-    `language` is a key of `LANGUAGE_RULES`. `text` has `\\n` line ends. `seconds` of processor time are given to the
-    parser; a file that takes longer is indexed as text.
+    `language` is a key of `LANGUAGE_RULES`. `text` has `\\n` line ends. `seconds` is the parser's limit of processor
+    time; a file that takes longer is indexed as text.
     """
     if language == "c" and place.path.endswith((".h", ".H")) and _CPP.search(text):
         language = "cpp"
@@ -77,7 +77,7 @@ def code_blocks(
 
 
 def _parsed(data: bytes, language: str, seconds: float) -> Node:
-    """The syntax tree; of C and C++ that macros break the one without them, where it is broken less."""
+    """The syntax tree of a file; for C and C++, with macros blanked out if that leaves less damage."""
     root = parse(data, language, seconds)
     if language not in ("c", "cpp") or not root.has_error:
         return root
@@ -92,7 +92,7 @@ def _parsed(data: bytes, language: str, seconds: float) -> Node:
 
 
 def _long_lines(data: bytes) -> tuple[set[int], int]:
-    """The rows of long lines, and how many bytes the others have."""
+    """The rows of long lines, and the total bytes of the others."""
     if len(data) <= LONG_LINE:
         return set(), len(data)
     rows, rest = set(), 0

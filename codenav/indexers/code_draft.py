@@ -1,4 +1,4 @@
-"""A block of code before its text is cut out, and how it becomes a `CodeBlock`."""
+"""Drafts of code blocks, whose text is not cut out yet, and their conversion to `CodeBlock`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from codenav.indexers.place import Place
 from codenav.indexers.python_text import dedent
 
 LONG_VALUE = 20_000
-"""Characters. The text of a longer assignment is cut: it is a table of data."""
+"""Characters. The text of a longer assignment is cut, since it is a table of data."""
 
 _NAME_BYTES = 200
-"""A longer name of a call is read from its end."""
+"""Bytes. Of a longer name of a call only the end is read."""
 
 _ARGUMENTS = re.compile(r"(?:::)?<[^<>()]*>")
 _DOTTED = re.compile(r"[@#$\w\\]+[?!]?(?:(?:\.|::|->|\?\.|\?->|&\.|!\.|\\)[@#$\w]+[?!]?)*")
@@ -25,7 +25,7 @@ _LAST = re.compile(r"[$\w]+[?!]?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Elision:
-    """Bytes that a block leaves out, and what it shows for them."""
+    """A byte range that a block leaves out, and the text shown in its place."""
 
     start: int
     end: int
@@ -34,25 +34,25 @@ class Elision:
 
 @dataclass(slots=True)
 class Draft:
-    """A block whose text waits until it is known what to leave out."""
+    """A block whose text is cut out later, once its elisions are known."""
 
     kind: BlockKind
     name: str
     qualname: str
     start: int
-    """Byte offset, doc comment and attributes included."""
+    """Byte offset of the start, doc comment and attributes included."""
     end: int
     rows: tuple[int, int]
-    """First and last, 0-based."""
+    """First and last row, 0-based."""
     signature: str = ""
     docstring: str = ""
     importable: str = ""
-    """The outermost name that others can import, and its kind, as the import line."""
+    """The import line of the outermost name around; empty if it cannot be imported."""
     elided: list[Elision] = field(default_factory=list)
 
 
 class Calls:
-    """The names that a file calls, and the byte where each ends, in order."""
+    """The names that a file calls, in order of the byte where each ends."""
 
     def __init__(self, spans: Iterable[tuple[int, int]], data: bytes) -> None:
         pairs = sorted((end, called_name(data[max(start, end - _NAME_BYTES) : end])) for start, end in spans)
@@ -65,7 +65,7 @@ class Calls:
 
 
 def called_name(source: bytes) -> str:
-    """`a::b`, `this.save`, `Vec::new`; of a chain of calls the last name; empty where that is none."""
+    """The called name in `source`, such as `a::b` or `this.save`; of other expressions the last name, or ""."""
     name = source.decode("utf-8", "replace")
     if not name.isidentifier():
         name = "".join(_OPERATOR.sub("", name).split())
@@ -81,7 +81,7 @@ def called_name(source: bytes) -> str:
 
 
 def finish(draft: Draft, data: bytes, place: Place, language: str, calls: Calls) -> CodeBlock:
-    """The block, without an id: `numbered` gives that to all blocks of a file."""
+    """The block of a draft, without an id: `numbered` gives ids to all blocks of a file."""
     called: dict[str, None] = {}
     pieces = []
     position = draft.start

@@ -1,4 +1,4 @@
-"""The languages besides Python: what is a definition, an import, a call in each."""
+"""The tables of the languages other than Python: their definitions, imports and calls."""
 
 from __future__ import annotations
 
@@ -359,4 +359,4 @@ LANGUAGE_RULES = {
     "ruby": RUBY,
     "php": PHP,
 }
-"""By the names that `walk.LANGUAGES` gives to files. A header (`.h`) is `c` there: `code_blocks` looks inside."""
+"""Language tables by the names in `walk.LANGUAGES`. A header (`.h`) is `c` there; `code_blocks` looks inside it."""

@@ -1,4 +1,4 @@
-"""Definitions found line by line, in files with syntax errors: one missing brace may cost the parser all below."""
+"""Definitions found line by line, for files with syntax errors: after a missing brace the parser may lose the rest."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from codenav.indexers.code_draft import Draft
 from codenav.indexers.code_text import prototype
 
 _LINE_CHARACTERS = 500
-"""Longer lines are passed over."""
+"""Longer lines are skipped."""
 
 _NO_NAMES = {
     "auto", "await", "bool", "case", "catch", "char", "constexpr", "delete", "do", "elif", "else", "elseif", "except",
     "for", "foreach", "function", "goto", "if", "int", "lock", "new", "print", "return", "sizeof", "super", "switch",
     "synchronized", "this", "throw", "typedef", "unless", "until", "using", "void", "while", "with", "yield",
 }  # fmt: skip
-"""Words that begin a statement, or stand before its brackets."""
+"""Words that begin a statement or stand before its brackets, and so are not names of definitions."""
 
 _JAVA_WORDS = r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|partial|readonly|export)\s+)*"
 _ARGUMENTS = re.compile(r"<[^<>()]*>")
 _TYPED = re.compile(r"(?P<indent>\s*)(?P<first>[\w~][\w:<>.\[\]?]*)(?P<rest>(?:[ \t*&]+[\w:<>.\[\]?~]+){0,12})\([^;]*$")
-"""`static int f(int a,` of C, C++, C# and Java: what it declares is the last word before the bracket."""
+"""`static int f(int a,` in C, C++, C# and Java: the name declared is the last word before the bracket."""
 
 _PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
     name: tuple(re.compile(r"(?P<indent>\s*)" + pattern) for pattern in patterns)
@@ -60,6 +60,8 @@ _ALIKE = {"typescript": "javascript", "tsx": "javascript", "csharp": "java", "cp
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """A line that begins a definition."""
+
     names: tuple[str, ...]
     is_type: bool
     in_type: bool
@@ -68,12 +70,12 @@ class _Line:
 
 
 def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[int] = ()) -> list[Draft]:
-    """The drafts of a file with errors, in order, with those that the parser lost.
+    """The drafts of a file with syntax errors, in order, including those that the parser lost.
 
-    `comments` are the rows that hold nothing else.
+    `comments` are the rows that hold nothing but a comment.
 
-    A definition that the parser put into the wrong one gets its name back. Nesting and extent are read from the
-    indentation. Lines that are longer than anybody writes are passed over.
+    A definition that the parser put into the wrong parent gets its qualified name back. Nesting and extent are read
+    from the indentation. Lines of more than `_LINE_CHARACTERS` characters are skipped.
     """
     written = data.split(b"\n")
     lines = [
@@ -91,7 +93,7 @@ def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[i
     for found in _definitions(lines, language):
         there = [draft for draft in known.get(found.names[-1], ()) if draft.rows[0] <= found.row <= draft.rows[1]]
         if there:
-            # The nearest one: a constructor lies within the class of its name.
+            # Take the nearest: a constructor is inside a class with the same name.
             draft = max(there, key=lambda draft: draft.rows[0])
             if _misplaced(draft, found, functions):
                 draft.qualname = ".".join(found.names)
@@ -116,7 +118,7 @@ def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[i
 
 
 def _misplaced(draft: Draft, found: _Line, functions: set[str]) -> bool:
-    """Whether the parser lost the class around, or a missing brace put it into the function above."""
+    """True if the parser lost the enclosing class, or a missing brace put the draft into the function above."""
     names = draft.qualname.split(".")
     if draft.kind is BlockKind.ASSIGNMENT or len(names) == len(found.names):
         return False
@@ -142,7 +144,7 @@ def _definitions(lines: list[str], language: str) -> Iterator[_Line]:
 
 
 def _match(line: str, language: str) -> tuple[str, tuple[str, ...], str, bool] | None:
-    """Indentation, names of the types that the line itself says, name, and whether it is that of a type."""
+    """Indentation, owner types named on the line itself, name, and True if the name is that of a type."""
     alike = _ALIKE.get(language, language)
     for pattern in _PATTERNS[alike]:
         found = pattern.match(line)
@@ -164,7 +166,10 @@ def _match(line: str, language: str) -> tuple[str, tuple[str, ...], str, bool] |
 
 
 def _last_row(lines: list[str], found: _Line) -> int:
-    """Before the next line that is indented as little; the line that closes its braces belongs to it."""
+    """The last row of a definition: it ends before the next line with as little indentation.
+
+    The line that closes its braces still belongs to it.
+    """
     width = len(found.indent.expandtabs(4))
     last = found.row
     for row in range(found.row + 1, min(len(lines), found.row + 5_000)):

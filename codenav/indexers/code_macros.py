@@ -1,4 +1,4 @@
-"""C and C++ that only the preprocessor understands: macros where the grammar expects none, blanked out."""
+"""Blanking out of C and C++ macros in places where the grammar allows none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MACROS = re.compile(
 
 
 def without_macros(data: bytes) -> bytes:
-    """The same bytes, at the same offsets, with spaces for macros that stand for keywords or for nothing."""
+    """The source with spaces in place of macros that stand for keywords or for nothing; all offsets stay the same."""
     return _MACROS.sub(_blank, data)
 
 
@@ -34,7 +34,7 @@ def _blank(found: re.Match[bytes]) -> bytes:
 
 
 def damage(root: Node) -> int:
-    """How much of a tree could not be parsed: bytes, and one for each token that is missing."""
+    """The amount of a tree that could not be parsed: the bytes of errors, plus one for each error or missing token."""
     total = 0
     stack = [root]
     while stack:

@@ -1,4 +1,4 @@
-"""Comments and attributes, and which of them belong to what stands below."""
+"""Comments and attributes, and the search for those that belong to a definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A comment, or an attribute that stands beside what it belongs to."""
+    """A comment, or an attribute that is a sibling of its definition in the tree."""
 
     start: int
     end: int
@@ -21,7 +21,7 @@ class Mark:
 
 
 class Marks:
-    """The marks of a file, in order: they are added as a walk meets them."""
+    """The marks of a file, in order, added as a walk meets them."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -31,9 +31,9 @@ class Marks:
         return iter(self._marks)
 
     def add(self, node: Node, *, comment: bool) -> None:
-        """The next mark."""
+        """Add the next mark."""
         start, end = node.start_byte, node.end_byte
-        # The line comments of some grammars reach over the end of their line.
+        # In some grammars a line comment includes the end of its line.
         while end > start and self._data[end - 1 : end].isspace():
             end -= 1
         row = node.start_point.row
@@ -41,7 +41,7 @@ class Marks:
         self._marks.append(Mark(start, end, (row, last), comment))
 
     def above(self, start: int, row: int) -> list[Mark]:
-        """The marks right above a byte and its row, with no empty line and nothing else between."""
+        """The marks directly above a byte and its row, with no empty line and no code between."""
         above: list[Mark] = []
         for mark in reversed(self._marks):
             if mark.start >= start:
@@ -56,7 +56,7 @@ class Marks:
         return above
 
     def comment_rows(self) -> set[int]:
-        """The rows that begin within a comment or with one."""
+        """The rows that begin with a comment or inside one."""
         rows: set[int] = set()
         for mark in self._marks:
             if mark.comment:
@@ -64,6 +64,6 @@ class Marks:
         return rows
 
     def _begins_line(self, start: int) -> bool:
-        """Whether only other marks stand before it on its line."""
+        """True if nothing but other marks comes before it on its line."""
         line = self._data[max(self._data.rfind(b"\n", 0, start) + 1, start - 500) : start].strip()
         return not line or line.endswith((b"*/", b"]", b")")) or line == b"<?php"

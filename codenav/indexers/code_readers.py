@@ -1,4 +1,4 @@
-"""Definitions whose names stand where a field alone does not say."""
+"""Readers for definitions whose names cannot be read from one field of their node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXPORTS = re.compile(r"^(?:module\.exports|exports)(?:\.|$)")
 
 
 def js_value(names: tuple[str, ...], value: Node | None, data: bytes, item: bool) -> Found | None:
-    """What a name that is bound to a value is: a function, a class, an import, an object with methods, a constant."""
+    """The definition made by binding a name to a value: a function, class, import, object with methods, or constant."""
     kind = value.type if value is not None else ""
     if value is not None and kind in _FUNCTIONS:
         return Found(BlockKind.FUNCTION, names, value.child_by_field_name("body"), "function", value)
@@ -34,7 +34,7 @@ def js_value(names: tuple[str, ...], value: Node | None, data: bytes, item: bool
 
 
 def js_variable(node: Node, data: bytes, item: bool) -> Found | None:
-    """`const f = () => …` is a function."""
+    """A variable: `const f = () => …` is a function."""
     name = node.child_by_field_name("name")
     if name is None:
         return None
@@ -42,7 +42,7 @@ def js_variable(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def js_statement(node: Node, data: bytes, item: bool) -> Found | None:
-    """`exports.f = function …`, `A.prototype.f = …`, `A.LIMIT = 3`."""
+    """An assignment to a property: `exports.f = function …`, `A.prototype.f = …`, `A.LIMIT = 3`."""
     inner = node.named_child(0) if node.named_child_count else None
     if inner is None or inner.type != "assignment_expression":
         return None
@@ -58,7 +58,7 @@ def js_statement(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def js_field(node: Node, data: bytes, item: bool) -> Found | None:
-    """A field of a class that holds a function is a method."""
+    """A field of a class; one that holds a function is a method."""
     name = node.child_by_field_name("property") or node.child_by_field_name("name")
     if name is None:
         return None
@@ -66,7 +66,7 @@ def js_field(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def js_pair(node: Node, data: bytes, item: bool) -> Found | None:
-    """`post: function () { … }` in an object; not a short `x => x + 1`."""
+    """A method in an object, `post: function () { … }`; not a short `x => x + 1`."""
     key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
     if key is None or value is None or value.type not in _FUNCTIONS:
         return None
@@ -77,7 +77,7 @@ def js_pair(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def js_default(node: Node, data: bytes, item: bool) -> Found | None:
-    """`export default` of a function or class without a name."""
+    """An unnamed function or class behind `export default`."""
     value = node.child_by_field_name("value")
     if value is None or value.type not in _FUNCTIONS | {"class"} or value.child_by_field_name("name") is not None:
         return None
@@ -93,7 +93,7 @@ _DECLARATORS = {
 
 
 def declared(declarator: Node | None) -> tuple[Node | None, bool]:
-    """The node of the name that a declarator declares, and whether that is a function."""
+    """The node of the name that a declarator declares, and True if that is a function."""
     function = pointer = False
     while declarator is not None:
         kind = declarator.type
@@ -114,7 +114,7 @@ def declared(declarator: Node | None) -> tuple[Node | None, bool]:
 
 
 def c_names(node: Node, data: bytes) -> tuple[str, ...]:
-    """`A<T>::operator+=` as `A`, `operator+=`."""
+    """The parts of a qualified name: `A`, `operator+=` for `A<T>::operator+=`."""
     names: list[str] = []
     while node.type == "qualified_identifier":
         scope, inner = node.child_by_field_name("scope"), node.child_by_field_name("name")
@@ -134,7 +134,7 @@ def c_names(node: Node, data: bytes) -> tuple[str, ...]:
 
 
 def c_class(node: Node, data: bytes, item: bool) -> Found | None:
-    """`struct node { … }` and not `struct node *next`; of a specialization the name alone."""
+    """A class or struct with a body (`struct node { … }`, not `struct node *next`), without template arguments."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is None or name.is_missing or body is None:
         return None
@@ -158,7 +158,7 @@ def c_function(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def c_declaration(node: Node, data: bytes, item: bool) -> Found | None:
-    """A prototype or a variable; within a function neither."""
+    """A prototype or a variable; None inside a function."""
     declarator = node.child_by_field_name("declarator")
     if not item or declarator is None:
         return None
@@ -174,7 +174,7 @@ def c_declaration(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def c_typedef(node: Node, data: bytes, item: bool) -> Found | None:
-    """`typedef struct { … } point`; a struct with a name of its own inside is a block of its own."""
+    """A type definition, `typedef struct { … } point`; a struct in it that has a name is a separate block."""
     name, _ = declared(node.child_by_field_name("declarator"))
     kind = node.child_by_field_name("type")
     if name is None:
@@ -190,7 +190,7 @@ def c_typedef(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def c_macro(node: Node, data: bytes, item: bool) -> Found | None:
-    """`#define NAME value`; not the guard of a header."""
+    """A macro, `#define NAME value`; not the include guard of a header."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or not item:
         return None
@@ -214,7 +214,7 @@ def go_method(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def go_type(node: Node, data: bytes, item: bool) -> Found | None:
-    """A type; what is in the braces of a struct or an interface is its body."""
+    """A type; the braces of a struct or an interface are its body."""
     name, kind = node.child_by_field_name("name"), node.child_by_field_name("type")
     if name is None:
         return None
@@ -226,7 +226,7 @@ def go_type(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def go_value(node: Node, data: bytes, item: bool) -> Found | None:
-    """A constant or variable of the package; one that holds a function literal is a function."""
+    """A package-level constant or variable; one that holds a function literal is a function."""
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name is None or not item:
         return None
@@ -241,7 +241,7 @@ def go_value(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def rust_impl(node: Node, data: bytes, item: bool) -> Found | None:
-    """A class block of its own, named after the type: its header says which trait."""
+    """An `impl` block as a class named after its type; the trait is in its header."""
     kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
     if kind is None or body is None:
         return None
@@ -252,7 +252,7 @@ def rust_impl(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def rust_macro(node: Node, data: bytes, item: bool) -> Found | None:
-    """`macro_rules! job { … }`."""
+    """A macro, `macro_rules! job { … }`."""
     name = node.child_by_field_name("name")
     if name is None:
         return None
@@ -260,7 +260,7 @@ def rust_macro(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def rust_mod(node: Node, data: bytes, item: bool) -> Found | None:
-    """A module with a body is a scope; without one it brings in a file."""
+    """A module: a scope if it has a body, else an import of a file."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is None:
         return None
@@ -273,7 +273,7 @@ def rust_mod(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def cs_property(node: Node, data: bytes, item: bool) -> Found | None:
-    """A property that computes is a method; `{ get; set; }` is a field."""
+    """A property: a method if it computes something, a field if it is `{ get; set; }`."""
     name = node.child_by_field_name("name")
     body = node.child_by_field_name("accessors") or node.child_by_field_name("value")
     if name is None and node.type == "indexer_declaration":
@@ -289,7 +289,7 @@ def cs_property(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def cs_operator(node: Node, data: bytes, item: bool) -> Found | None:
-    """`operator ==`, `operator int`, `~Store`."""
+    """An operator, conversion or destructor: `operator ==`, `operator int`, `~Store`."""
     body = node.child_by_field_name("body")
     if node.type == "destructor_declaration":
         name = node.child_by_field_name("name")
@@ -306,7 +306,7 @@ _REQUIRES = {"require", "require_relative", "load", "autoload"}
 
 
 def ruby_method(node: Node, data: bytes, item: bool) -> Found | None:
-    """A method; outside of a class a function."""
+    """A method; a function outside of a class."""
     name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
     if name is None or name.is_missing:
         return None
@@ -327,12 +327,12 @@ def ruby_class(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def ruby_singleton(node: Node, data: bytes, item: bool) -> Found | None:
-    """`class << self`: its methods are those of the class around."""
+    """`class << self`, whose methods belong to the enclosing class."""
     return Found(BlockKind.CLASS, (), None, "namespace")
 
 
 def ruby_assignment(node: Node, data: bytes, item: bool) -> Found | None:
-    """A constant, or a variable of the file."""
+    """A constant or a top-level variable."""
     left = node.child_by_field_name("left")
     if left is None or not item:
         return None
@@ -340,7 +340,7 @@ def ruby_assignment(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def ruby_call(node: Node, data: bytes, item: bool) -> Found | None:
-    """`require "json"`."""
+    """An import, `require "json"`."""
     method = node.child_by_field_name("method")
     if not item or method is None or text_of(method, data) not in _REQUIRES:
         return None
@@ -351,7 +351,7 @@ def ruby_call(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def php_statement(node: Node, data: bytes, item: bool) -> Found | None:
-    """`$x = …`, `define('X', …)`, `require 'x.php'` in a file."""
+    """A top-level statement: `$x = …`, `define('X', …)`, `require 'x.php'`."""
     inner = node.named_child(0) if item and node.named_child_count else None
     if inner is None:
         return None
@@ -370,7 +370,7 @@ def php_statement(node: Node, data: bytes, item: bool) -> Found | None:
 
 
 def first_name(node: Node, data: bytes, item: bool) -> Found | None:
-    """A constant whose name is its first part: `const LIMIT = 10` of PHP; fields of Java, C# and PHP."""
+    """A constant or field named by its first declarator: `const LIMIT = 10` in PHP; fields in Java, C# and PHP."""
     pending = node.named_children[:6]
     for child in pending:
         if child.type in ("variable_declaration",):

@@ -1,4 +1,4 @@
-"""What the table of a language is made of: which nodes of its syntax tree mean what."""
+"""The parts of a language table, which gives a meaning to the nodes of a syntax tree."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A definition, as a reader sees it in its node alone."""
+    """A definition as read from its node alone."""
 
     kind: BlockKind
     """A FUNCTION in a class becomes a METHOD."""
     names: tuple[str, ...]
-    """Its name, after those of the types that the definition itself names (`Circle` in `func (c Circle) Area()`)."""
+    """Its name, after those of the owner types that it mentions itself (`Circle` in `func (c Circle) Area()`)."""
     body: Node | None = None
-    """What the block of a class around it shows as `{ ... }`. The signature ends where it begins."""
+    """The node that the block of an enclosing class shows as `{ ... }`. The signature ends where it begins."""
     scope: str = ""
-    """What it is to the definitions in it: `class`, `function`, `namespace` (which is no block), or nothing."""
+    """Its kind as a scope: `class`, `function`, `namespace` (not a block), `alias` (adds no name), or "" for none."""
     claims: Node | None = None
-    """A node below that is part of this definition and none of its own."""
+    """A node below that is part of this definition and not a separate one."""
     signature_end: int = 0
-    """Byte where the signature ends, if not before the body."""
+    """Byte where the signature ends; 0 if it ends before the body."""
 
 
 Reader = Callable[["Node", bytes, bool], Found | None]
-"""Takes a node, the source, and whether the node is an item: a direct part of a file, a namespace or a class."""
+"""A function of a node, the source, and True if the node is an item: a direct part of a file, namespace or class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A language. Names of nodes are those of its grammar (`node-types.json` of each grammar's repository)."""
+    """The table of a language. The names of nodes are those in its grammar (`node-types.json` in its repository)."""
 
     name: str
     """As in `CodeBlock.language`."""
@@ -45,29 +45,29 @@ class Rules:
     entry: str = "language"
     """The function of that module."""
     extra: str = ""
-    """The extra of this distribution that installs it; empty for the core."""
+    """The extra of this distribution that installs the grammar; empty if it comes without one."""
     definitions: Mapping[str, Reader] = field(default_factory=dict)
     wrappers: frozenset[str] = frozenset()
-    """Hold a definition and are part of it: `export`, `template <…>`, `const` around its names."""
+    """Nodes that contain a definition and are part of it: `export`, `template <…>`, `const` around its names."""
     containers: frozenset[str] = frozenset()
-    """Their parts are as good as parts of what is around: bodies, `#ifdef`."""
+    """Nodes whose parts count as parts of the node around: bodies, `#ifdef`."""
     imports: frozenset[str] = frozenset()
     conditionals: frozenset[str] = frozenset()
     calls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """The fields where the name of what is called begins and ends."""
+    """The fields where the name of the called function begins and ends, by kind of node."""
     comments: frozenset[str] = frozenset({"comment"})
     attributes: frozenset[str] = frozenset()
-    """Belong to the text of a definition and not to its signature: decorators, annotations."""
+    """Nodes that belong to a definition's text but not to its signature: decorators, annotations."""
     modifiers: frozenset[str] = frozenset()
-    """Nodes within which attributes stand."""
+    """Nodes that contain attributes."""
     ignored: frozenset[str] = frozenset()
-    """Parts of a file that are in no block."""
+    """Nodes that are left out of all blocks."""
     package_nodes: frozenset[str] = frozenset()
-    """Name the package of the file."""
+    """Nodes that name the package of the file."""
     import_line: Callable[[str, str, BlockKind], str] | None = None
-    """From package, outermost name and kind of a definition."""
+    """The import line for a package, and the outermost name and kind of a definition."""
     exported: Callable[[str], bool] = lambda signature: True
-    """Whether others can import a definition of this signature."""
+    """True if other files can import a definition with this signature."""
 
 
 def text_of(node: Node, data: bytes) -> str:
@@ -76,13 +76,13 @@ def text_of(node: Node, data: bytes) -> str:
 
 
 def spaced(text: str, limit: int = 200) -> str:
-    """On one line, at most `limit` characters."""
+    """The text on one line, cut to `limit` characters."""
     joined = " ".join(text[: limit * 4].split())
     return joined if len(joined) <= limit else joined[: limit - 2] + " …"
 
 
 def named(kind: BlockKind, scope: str = "", *, body: str = "body", name: str = "name") -> Reader:
-    """The usual definition: its name in one field, its body in another."""
+    """A reader for the usual definition, with its name in one field and its body in another."""
 
     def read(node: Node, data: bytes, item: bool) -> Found | None:
         label = node.child_by_field_name(name)
@@ -100,7 +100,7 @@ ASSIGNMENT = named(BlockKind.ASSIGNMENT, body="value")
 
 
 def namespace(node: Node, data: bytes, item: bool) -> Found | None:
-    """A scope with a name that is no block: its parts are."""
+    """A named scope that is not a block itself; its parts are."""
     label = node.child_by_field_name("name")
     names = tuple(part for part in text_of(label, data).strip("\"'").split("::") if part) if label is not None else ()
     return Found(BlockKind.CLASS, names, node.child_by_field_name("body"), "namespace")

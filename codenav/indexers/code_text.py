@@ -1,4 +1,4 @@
-"""Pieces of source as text: prototypes, doc comments."""
+"""Pieces of source as text: prototypes and doc comments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from inspect import cleandoc
 
 SIGNATURE_CHARACTERS = 2_000
-"""A longer prototype is cut."""
+"""Characters. A longer prototype is cut."""
 
 _STRING_OR_COMMENT = re.compile(
     r'(?P<keep>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)|//[^\n]*|/\*.*?\*/', re.DOTALL
@@ -39,7 +39,7 @@ def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
 
 
 def doc_text(comments: list[str]) -> str:
-    """What the comments above a definition say, without their marks and without directives to tools."""
+    """The text of the comments above a definition, without comment marks and directives to tools."""
     lines: list[str] = []
     for comment in comments:
         if comment.startswith("/*"):
@@ -56,5 +56,5 @@ def doc_text(comments: list[str]) -> str:
 
 
 def is_licence(text: str) -> bool:
-    """Whether a comment is the notice that stands at the head of every file of a project."""
+    """True if a comment is a copyright or licence notice."""
     return _LICENCE.search(text) is not None

@@ -1,4 +1,4 @@
-"""Grammars by name, and parsing bounded in time."""
+"""Grammars by name, and parsing with a time limit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoParser(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a kind of node is to the walk."""
+    """The meaning of one kind of node to the walk."""
 
     kind: str
     reader: Reader | None = None
@@ -40,16 +40,16 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A parser, and the roles of its nodes by their number; the others have none."""
+    """A parser, and the roles of its nodes by their number; nodes that are not listed have none."""
 
     parser: Parser
     roles: Mapping[int, Role]
     opaque: bytes
-    """By the number of a node: 1 where nothing below it matters, 2 where the node itself does not either."""
+    """Indexed by the number of a node: 1 if nothing below it matters, 2 if the node itself does not matter either."""
 
 
 ERROR = 0xFFFF
-"""The number of nodes for what could not be parsed: `ts_builtin_sym_error` in tree-sitter's `api.h`, -1 in 16 bits."""
+"""The number of error nodes: `ts_builtin_sym_error` in tree-sitter's `api.h`, -1 in 16 bits."""
 
 _OPAQUE = {
     "array_type", "char_literal", "character_literal", "decimal_integer_literal", "float_literal", "formal_parameter",
@@ -59,16 +59,19 @@ _OPAQUE = {
     "regex", "scoped_identifier", "scoped_type_identifier", "slice_type", "string_literal", "token_tree",
     "type_annotation", "type_arguments", "type_list", "type_parameters", "variable_name",
 }  # fmt: skip
-"""Types and literals: they hold no definition and no call."""
+"""Types and literals: they contain no definition and no call."""
 
 
 _ANGLES = re.compile(rb"(?<!\w)(?:\w++\s*+<\s*+){200}")
-"""What is a comparison or the arguments of a type only at its end: the Java parser takes 30 GB for 50,000 `a<`."""
+"""Long runs of `a < b < …`, ambiguous up to their end (comparison or type arguments).
+
+The Java parser takes 30 GB for 50,000 `a<`.
+"""
 
 
 @cache
 def grammar(language: str) -> Grammar:
-    """The grammar of a language of `LANGUAGE_RULES`.
+    """The grammar of a language in `LANGUAGE_RULES`.
 
     Raises:
         NoParser: its package is not installed.

@@ -1,4 +1,4 @@
-"""One walk over the syntax tree of a file in any language but Python: what becomes a block."""
+"""A walk over the syntax tree of a file in any language but Python, which collects its blocks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 DEPTH = 100
-"""Definitions within more definitions than that are left out, as in Python."""
+"""The deepest nesting of definitions, as in Python; deeper ones are left out."""
 
 LONG_ASSIGNMENT = 1_000
-"""Bytes. A longer field or constant of a class is a block of its own, and `...` in the block of the class."""
+"""Bytes. A longer field or constant of a class is a separate block, and `...` in the block of the class."""
 
 RUN_BYTES = 6_000
-"""A run of statements is cut into blocks of about this size, between statements."""
+"""Bytes. A run of statements is split into blocks of about this size, between statements."""
 
 _LABELS = {"name", "condition", "value"}
-"""Fields of what is no part of a container, but says what it is."""
+"""Fields of a container that describe it and are not among its parts."""
 
 _KEYWORD = re.compile(rb"(?:const|let|var|type)[ \t]+\Z")
-"""Before a local definition: part of it, though not of its node."""
+"""The keyword before a local definition: part of its text, though not of its node."""
 
 _NO_ROLE = Role("")
 _TRANSPARENT = Role("ERROR", container=True)
@@ -37,25 +37,25 @@ _TRANSPARENT = Role("ERROR", container=True)
 
 @dataclass(slots=True)
 class _Frame:
-    """What is around a node."""
+    """The surroundings of a node."""
 
     depth: int
-    """Of the node that opened it."""
+    """Depth of the node that opened the frame."""
     items: int
-    """Depth of the nodes that are items here; -1 where none is."""
+    """Depth of the nodes that are items here; -1 if none are."""
     names: tuple[str, ...] = ()
     kind: str = "file"
-    """`file`, `class` or `function`: the nearest definition around. A namespace is a `file`."""
+    """The kind of the nearest enclosing definition: `file`, `class` or `function`. A namespace counts as `file`."""
     runs: bool = False
-    """Whether items that are no definitions are gathered as statements."""
+    """True if items that are not definitions are collected as statements."""
     elided: list[Elision] | None = None
-    """Of the block around: what it shows in short."""
+    """The elisions of the enclosing block."""
     outer: Node | None = None
-    """The wrapper that is part of the one definition in it."""
+    """The wrapper around a single definition, which is part of it."""
     prefix: str = ""
     """The first words of a wrapper that holds several definitions: `export const`."""
     importable: str | None = None
-    """The import line of the definition around; None outside of any."""
+    """The import line of the enclosing definition; None outside of any."""
 
     def within(self, depth: int, items: int, *, runs: bool = False, elided: list[Elision] | None = None) -> _Frame:
         """The frame of a node that is neither a scope nor a definition."""
@@ -76,8 +76,11 @@ class _Run:
 
 
 class Walk:
-    """Goes over the tree once, with a cursor: `Node.children` keeps every node of the tree alive, and tree-sitter's
-    queries take half a minute for 200,000 open brackets, without a way to stop them."""
+    """A single pass over a syntax tree, with a cursor.
+
+    `Node.children` would keep every node of the tree alive, and tree-sitter's queries take half a minute for 200,000
+    open brackets, without a way to stop them.
+    """
 
     def __init__(self, data: bytes, root: Node, rules: Rules, grammar: Grammar, marks: Marks, *, path: str) -> None:
         self._data, self._root, self._rules, self._grammar = data, root, rules, grammar
@@ -90,10 +93,10 @@ class Walk:
         self._head: list[Mark] | None = None
         self._drafts: list[Draft] = []
         self.called: list[tuple[int, int]] = []
-        """Bytes from which the names of calls are read."""
+        """Byte ranges that the names of calls are read from."""
 
     def drafts(self) -> list[Draft]:
-        """The blocks in order of the source, the outer one first."""
+        """The drafts in order of the source, outer ones before inner ones."""
         cursor = self._root.walk()
         roles, opaque, frames = self._grammar.roles, self._grammar.opaque, self._frames
         depth, around = 1, frames[-1]
@@ -167,7 +170,7 @@ class Walk:
             self._frames.append(frame.within(depth, -1, elided=run.elided if run else None))
 
     def _wrap(self, node: Node, depth: int) -> bool:
-        """Open a wrapper, if there is a definition in it."""
+        """Open a frame for a wrapper and return True, if there is a definition in it."""
         frame = self._frames[-1]
         inner = 0
         first = node
@@ -258,7 +261,7 @@ class Walk:
         self._frames.append(inner)
 
     def _elide(self, elided: list[Elision], marks: list[Mark], start: int, body: Node | None) -> None:
-        """In the block around: no doc comments, and `...` for what is in the body."""
+        """Add a definition's elisions to the enclosing block: no doc comments, and `...` for the body."""
         for mark, after in zip(marks, [*(mark.start for mark in marks[1:]), start], strict=False):
             if mark.comment:
                 elided.append(Elision(mark.start, after, ""))
@@ -323,7 +326,7 @@ class Walk:
         self._frames.append(frame.within(depth, -1, elided=draft.elided))
 
     def _add(self, kind: BlockKind, node: Node) -> None:
-        """An import or a statement, to the run that it goes on with."""
+        """Add an import or a statement to the current run, or begin a new run."""
         run = self._run
         if run is not None and (run.kind is not kind or node.end_byte - run.start > RUN_BYTES):
             self._flush()
@@ -350,7 +353,7 @@ class Walk:
         self._drafts.append(Draft(run.kind, name, name, run.start, run.end, run.rows, signature, elided=run.elided))
 
     def _head_document(self) -> None:
-        """What the comments at the top of the file say of it, if it is not the notice of a licence."""
+        """Add the comments at the top of the file as documents, unless they are a licence notice."""
         used = {draft.start for draft in self._drafts}
         chains: list[list[Mark]] = []
         for mark in self._marks if self._head is None else self._head:
@@ -383,6 +386,6 @@ class Walk:
 
 
 def _last_row(node: Node) -> int:
-    """Where a node ends; one that ends with its line's end has no part in the next."""
+    """The last row of a node; one that ends with a line break does not extend to the next row."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point.row else row

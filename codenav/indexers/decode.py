@@ -1,4 +1,4 @@
-"""Bytes of a file to text: any encoding survives."""
+"""Decoding of files to text, in any encoding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOMS = (
 )
 
 _BINARY_BYTES = 8000
-"""How far a NUL byte is looked for: as git does (`FIRST_FEW_BYTES` in xdiff-interface.c)."""
+"""Bytes in which to look for a NUL byte, as in git (`FIRST_FEW_BYTES` in xdiff-interface.c)."""
 
 _CHARSETS = re.compile(
     r"ascii|big5(hkscs)?|cp\d+|euc[-_]\w+|gb(k|2312|18030)|hp-roman8|hz|iso2022[-_]\w+|iso8859-\d+|johab"
@@ -26,21 +26,21 @@ _CHARSETS = re.compile(
 Python's own: `punycode` takes 35 s for 480 KB, `unicode_escape` warns."""
 
 _COOKIE = re.compile(rb"[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)")
-"""PEP 263; in the first two lines, the first of them blank or a comment."""
+"""An encoding cookie (PEP 263): on the first line, or on the second if the first is blank or a comment."""
 
 _NO_INDEX = re.compile(r"\s*[^\w\s]+\s*index\s*:\s*false\s*[^\w\s]*\s*$", re.IGNORECASE)
-"""A first line that asks to be left out, within a comment of any kind: `# index: false`, `<!-- index: false -->`."""
+"""A first line that opts the file out, in a comment of any kind: `# index: false`, `<!-- index: false -->`."""
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the content is no text: a NUL byte near the start, and no mark of UTF-16 or UTF-32 before it."""
+    """True if the content is not text: it has a NUL byte near the start and no byte order mark."""
     return b"\0" in data[:_BINARY_BYTES] and not data.startswith(tuple(mark for mark, _ in _BOMS))
 
 
 def decode(data: bytes, *, cookie: bool = False) -> str:
-    """The text with its line ends as `\\n` and without a byte order mark.
+    """The text of a file, with `\\n` line ends and without a byte order mark.
 
-    Tried in this order: byte order mark, encoding cookie (where `cookie` is set: Python files), UTF-8, Latin-1,
+    Tried in this order: byte order mark, encoding cookie (if `cookie` is set: Python files), UTF-8, and Latin-1,
     which reads any byte.
     """
     text = _marked(data)
@@ -54,7 +54,7 @@ def decode(data: bytes, *, cookie: bool = False) -> str:
 
 
 def asks_to_be_left_out(text: str) -> bool:
-    """Whether the first line is a comment that says `index: false`."""
+    """True if the first line is a comment with `index: false`."""
     return _NO_INDEX.match(text.partition("\n")[0][:200]) is not None
 
 
@@ -73,12 +73,12 @@ def _declared(data: bytes) -> str | None:
     if found is None:
         return None
     text = _try(data, found.group(1).decode("ascii"))
-    # An encoding in which the cookie itself reads otherwise (EBCDIC) cannot be meant.
+    # An encoding in which the cookie itself reads differently (EBCDIC) cannot be meant.
     return text if text and found.group().decode("ascii", "replace") in text else None
 
 
 def _try(data: bytes, encoding: str) -> str | None:
-    """None where the encoding is unknown, is no character set, or does not fit."""
+    """The decoded text; None if the encoding is unknown, is not a character set, or does not fit."""
     try:
         if not _CHARSETS.fullmatch(codecs.lookup(encoding).name):
             return None

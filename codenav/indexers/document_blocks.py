@@ -1,4 +1,4 @@
-"""Markdown, reStructuredText and plain text to blocks: one per section, and not a character lost."""
+"""Markdown, reStructuredText and plain text as blocks: one per section, without losing a character."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from codenav.indexers.place import Place, numbered
 from codenav.usage import estimate_tokens
 
 SECTION_TOKENS = 1_500
-"""A longer section is cut into parts at paragraph borders: three hits in full still fit an observation."""
+"""Tokens. A longer section is split between paragraphs: three hits in full still fit an observation."""
 
 _HEADINGS: dict[str, Callable[[list[str]], Iterable[Heading]]] = {
     "markdown": markdown_headings,
     "restructuredtext": rst_headings,
     "text": rst_headings,
 }
-"""Plain text has titles too: those with a line of `=` or `-` below."""
+"""The function that finds the headings, by language. Plain text has titles too: with a line of `=` or `-` below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class Section:
     """A section of a document, or a part of a long one."""
 
     row: int
-    """Its first, 0-based."""
+    """Its first row, 0-based."""
     text: str
     titles: tuple[str, ...]
-    """From the outermost section to its own."""
+    """From the outermost section to this one."""
     heading: str
-    """As written; of what stands before the first heading the name of the file."""
+    """As written; the name of the file for the text before the first heading."""
 
     def block(self, place: Place, language: str) -> CodeBlock:
-        """As a block without an id."""
+        """The section as a block without an id."""
         last = self.row + self.text.count("\n") - (1 if self.text.endswith("\n") else 0)
         return CodeBlock(
             id="",
@@ -53,8 +53,8 @@ class Section:
 def document_blocks(text: str, place: Place, language: str) -> list[CodeBlock]:
     """The sections of a document in order. Their texts joined are the document.
 
-    What stands before the first heading is a section named after the file. A document of white space alone gives
-    no block. `text` has `\\n` line ends. Of a language that is none of documents the text is one section.
+    The text before the first heading is a section named after the file. A document of white space alone gives no
+    block. `text` has `\\n` line ends. In a language that is not one of documents, the text is one section.
     """
     name = place.path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
@@ -62,10 +62,10 @@ def document_blocks(text: str, place: Place, language: str) -> list[CodeBlock]:
 
 
 def sections(text: str, language: str, stem: str, trail: list[tuple[int, str]]) -> Iterator[Section]:
-    """The sections of a text, long ones in parts.
+    """The sections of a text; long ones in parts.
 
-    `trail` holds level and title of the headings above the text, and afterwards those above its end: texts that go
-    on with each other (the cells of a notebook) share one.
+    `trail` holds level and title of the headings above the text, and afterwards of those above its end: consecutive
+    texts (the cells of a notebook) share one.
     """
     if not text.strip():
         return
@@ -84,7 +84,7 @@ def sections(text: str, language: str, stem: str, trail: list[tuple[int, str]]) 
 def _sections(
     lines: list[str], headings: Iterable[Heading], stem: str, trail: list[tuple[int, str]]
 ) -> Iterator[tuple[int, int, str, list[str]]]:
-    """First line, line after the last, heading line and path of titles of each section; blank ones join the next."""
+    """First line, line after the last, heading line and path of titles of each section; a blank one joins the next."""
     first, line, titles = 0, "", [title for _, title in trail] or [stem]
     for heading in headings:
         if any(text.strip() for text in lines[first : heading.row]):
@@ -98,7 +98,7 @@ def _sections(
 
 
 def _parts(section: str) -> Iterator[str]:
-    """The section whole, or cut after blank lines, else after lines, else anywhere."""
+    """The section as a whole, or split after blank lines, else after lines, else anywhere."""
     if estimate_tokens(section) <= SECTION_TOKENS:
         yield section
         return
@@ -116,7 +116,7 @@ def _parts(section: str) -> Iterator[str]:
 
 
 def _atoms(section: str) -> Iterator[str]:
-    """Pieces of at most `SECTION_TOKENS`, as large as they come: paragraphs with the blank lines below, lines."""
+    """The largest pieces of at most `SECTION_TOKENS`: paragraphs with the blank lines below, lines, parts of lines."""
     for paragraph in _paragraphs(section):
         if estimate_tokens(paragraph) <= SECTION_TOKENS:
             yield paragraph

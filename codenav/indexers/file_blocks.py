@@ -1,4 +1,4 @@
-"""The text of a file to blocks, by its language."""
+"""Conversion of a file's text to blocks, by language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codenav.indexers.python_blocks import python_blocks
 
 
 def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock] | None, str]:
-    """The blocks in order of the file, and why it was cut; None and why where it is left out.
+    """The blocks of a file in order, and the reason if it was cut; None and the reason if it was left out.
 
     `language` is a value of `walk.LANGUAGES`. `text` has `\\n` line ends.
     """
@@ -20,7 +20,7 @@ def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock]
         return notebook_blocks(text, place)
     if language in _DOCUMENTS:
         return document_blocks(text, place, language), ""
-    # Imported only now: the tables of ten languages are half of the start of a process that parses.
+    # Imported only here: the tables of ten languages are half of the start-up time of a process that parses.
     from codenav.indexers.code_blocks import code_blocks
 
     return code_blocks(text, place, language)

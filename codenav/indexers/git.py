@@ -1,9 +1,9 @@
-"""States of git repositories: fetched once through the `git` program, kept under CODENAV_HOME by URL and commit.
+"""The cache of git repositories: each commit is fetched once with `git`, and kept under CODENAV_HOME by URL and commit.
 
-CACHE/git/KEY/COMMIT/NAME/    the files of a commit; never changed once they are there
-CACHE/git/KEY/state.json      which commit each revision was, and when the server was asked
-CACHE/git/KEY/.lock           held while one is fetched
-CACHE/git/KEY/.fetch-*/       one that is being fetched
+CACHE/git/KEY/COMMIT/NAME/    the files of a commit; never changed once written
+CACHE/git/KEY/state.json      the last known commit of each revision, and the time when the server was asked
+CACHE/git/KEY/.lock           held during a fetch
+CACHE/git/KEY/.fetch-*/       a commit that is being fetched
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from codenav.indexers.repository import COMMIT, Repository
 from codenav.system.atomic_files import write_whole
 
 LOOK_AGAIN = 600.0
-"""Seconds after which a search or a run asks the server again where a branch stands; `codenav index` always asks."""
+"""Seconds after which a search or a run asks the server again for a branch's commit; `codenav index` always asks."""
 
 _UNUSED_SECONDS = 86_400.0
-"""A commit that no revision is at any more is kept this long: a sandbox may still run on it."""
+"""Seconds for which a commit that no revision points to any more is kept: a sandbox may still run on it."""
 
 Notice = Callable[[str], None]
 
@@ -40,29 +40,29 @@ class Checkout:
 
     path: Path
     commit: str
-    """The whole hash."""
+    """The full hash."""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What was found out about a revision."""
+    """The last known state of a revision."""
 
     commit: str
     asked: float
-    """When, by `time.time()`."""
+    """When the server was asked, by `time.time()`."""
     fetched: str
-    """The day, for people."""
+    """The day of the fetch, for people."""
 
 
 def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Notice | None = None) -> Checkout:
-    """The files of a revision, fetched where they are not there yet.
+    """The files of a revision, fetched if they are not in the cache.
 
-    `max_age`: seconds for which an earlier answer of the server is good enough; None never asks. A whole commit hash
-    is asked for once in all. Where the server cannot be asked, what was fetched before answers, and `notice` says so.
+    `max_age`: seconds for which an earlier answer of the server is good enough; None never asks. A full commit hash
+    is fetched only once. If the server does not answer, the commit fetched last is used, and `notice` says so.
 
     Raises:
         NotFound: no such revision, or `max_age` is None and it was never fetched.
-        Unavailable: the server does not answer or refuses us, or git is not installed.
+        Unavailable: the server does not answer or refuses the request, or git is not installed.
         UsageError: the repository is empty, or larger than `git_program.MAX_BYTES`.
         StorageFull: no room for it.
     """
@@ -94,7 +94,7 @@ def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Not
 
 
 def forget(repository: Repository) -> None:
-    """Remove what was fetched for a revision; of the repository's other revisions everything stays."""
+    """Remove the files fetched for a revision; those of the repository's other revisions stay."""
     cache = _Cache(repository)
     if cache.known():
         with locked(cache.folder):
@@ -102,30 +102,30 @@ def forget(repository: Repository) -> None:
 
 
 class _Cache:
-    """What is kept of one repository."""
+    """The cache of one repository."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.folder = home("cache") / "git" / repository.key()
 
     def known(self) -> _Known | None:
-        """What was found out about the revision; None where its files are not there."""
+        """The last known state of the revision; None if its files are not there."""
         known = self._states().get(self.repository.revision)
         return known if known and self._tree(known.commit).is_dir() else None
 
     def good_enough(self, known: _Known, since: float) -> bool:
-        """Whether the server need not be asked."""
+        """True if the server need not be asked."""
         return bool(COMMIT.fullmatch(self.repository.revision)) or since <= known.asked <= time.time()
 
     def use(self, known: _Known) -> Checkout:
-        """Its files, marked as used today."""
+        """The files of a known state, marked as used now."""
         tree = self._tree(known.commit)
         with suppress(OSError):
             os.utime(tree.parent)
         return Checkout(tree, known.commit)
 
     def fetch(self) -> _Known:
-        """Ask the server where the revision is now, and get what is not there."""
+        """Ask the server for the revision's commit, and fetch it if it is not there."""
         for left in self.folder.glob(".fetch-*"):
             shutil.rmtree(left, ignore_errors=True)
         with _told_when_full(self.folder), tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as scratch:
@@ -142,13 +142,13 @@ class _Cache:
         return known
 
     def note(self, known: _Known) -> None:
-        """Remember where the revision is, and remove commits that nothing has used for a day."""
+        """Save the state of the revision, and remove commits that nothing has used for a day."""
         states = {**self._states(), self.repository.revision: known}
         self._save(states)
         self._sweep({state.commit for state in states.values()}, older=time.time() - _UNUSED_SECONDS)
 
     def forget(self) -> None:
-        """Remove the revision, and its commit where no other revision is there too."""
+        """Remove the revision, and its commit if no other revision points to it."""
         states = {name: state for name, state in self._states().items() if name != self.repository.revision}
         if not states:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -157,12 +157,12 @@ class _Cache:
         self._sweep({state.commit for state in states.values()}, older=time.time() + 1)
 
     def tidy(self) -> None:
-        """Leave no folder behind for a repository of which nothing was fetched."""
+        """Remove the folder of a repository from which nothing was fetched."""
         if not self._states():
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _found(self, git: Git) -> tuple[str, str]:
-        """What to ask the server for, and the commit that it is; a branch before a tag, as `git clone` reads it."""
+        """The reference to fetch and its commit; a branch goes before a tag, as in `git clone`."""
         revision = self.repository.revision
         if COMMIT.fullmatch(revision):
             return revision, revision
@@ -178,7 +178,7 @@ class _Cache:
     def _meant(self, git: Git) -> str:
         revision = self.repository.revision
         if all(digit in "0123456789abcdef" for digit in revision) and len(revision) >= 7:
-            return "of a commit the whole hash is needed (40 digits): git rev-parse " + revision
+            return "a commit needs its full hash (40 digits): git rev-parse " + revision
         short = {name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in git.refs()}
         names = sorted(name for name in short if not name.endswith("^{}") and not name.startswith("refs/"))
         close = difflib.get_close_matches(revision, names, n=2, cutoff=0.5)
@@ -187,7 +187,7 @@ class _Cache:
         return f"git ls-remote {self.repository.shown}"
 
     def _tree(self, commit: str) -> Path:
-        # The folder bears the repository's name: one that is a package itself is imported by it.
+        # The folder has the repository's name: a repository that is a package itself is imported by that name.
         return self.folder / commit / self.repository.name
 
     def _states(self) -> Mapping[str, _Known]:
@@ -211,7 +211,7 @@ class _Cache:
 
 
 class _told_when_full:
-    """Raises StorageFull where the cache cannot be written."""
+    """Context manager that raises StorageFull if the cache cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The `git` program, kept from asking, from running what a repository brings along, and from filling the disk."""
+"""The `git` program, run without prompts, without hooks or filters of the repository, and with a limit on disk use."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.indexers.repository import COMMIT, TRANSPORTS, Repository
 
 MAX_BYTES = 4_000_000_000
-"""Of what is received, and of the files of one commit. The Linux kernel, shallow, is 0.3 GB and 1.6 GB."""
+"""Size limit of the data received, and of the files of one commit. The Linux kernel has 0.3 GB (shallow) and 1.6 GB."""
 
 ASK_SECONDS = 60.0
 FETCH_SECONDS = 3600.0
-"""Patience with a server. One that sends nothing for `_STALLED_SECONDS` is given up before."""
+"""Time limits of a question to a server and of a fetch. One that sends nothing for `_STALLED_SECONDS` ends earlier."""
 
 _STALLED_SECONDS = 60
 
@@ -32,7 +32,8 @@ _NOT_OURS = re.compile(
     r"GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_\w+|TEMPLATE_DIR|PREFIX"
     r"|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|NO_REPLACE_OBJECTS|IMPLICIT_WORK_TREE|TRACE\w*|EDITOR|PAGER)"
 )
-"""Variables that say which repository is meant, as a git hook or `git rebase --exec` sets them, or that print."""
+"""Environment variables that are not passed on: they choose another repository (set by git hooks and by
+`git rebase --exec`), or print."""
 
 _SETTINGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false", "fetch.recurseSubmodules=false",
@@ -42,18 +43,20 @@ _SETTINGS = (
 
 
 class GitFailed(Unavailable):
-    """Git ended with an error: the server does not answer, or refuses us."""
+    """Git ended with an error: the server does not answer, or refuses the request."""
 
     hint = "check the URL and your access: git ls-remote URL"
 
 
 class Git:
-    """Runs git for one repository, in a scratch folder. It sees the user's settings while it talks to the server
-    (credentials, proxies), and none while it writes files: no filter, no hook, no LFS, no submodule runs.
+    """Git for one repository, run in a scratch folder.
+
+    It sees the user's settings while it talks to the server (credentials, proxies), and none while it writes files:
+    no filter, hook, LFS or submodule command runs.
     """
 
     def __init__(self, repository: Repository, scratch: Path, *, limit: int = MAX_BYTES) -> None:
-        """`limit`: bytes of what is received, and of the files of a commit."""
+        """`limit`: the most bytes that may be received, and that the files of a commit may have."""
         program = shutil.which("git")
         if program is None:
             raise Unavailable("git is not installed, and a git: source needs it", hint="apt-get install git")
@@ -64,22 +67,22 @@ class Git:
         self._dir = scratch / "git"
 
     def refs(self, *patterns: str) -> Mapping[str, str]:
-        """Names of references with their commits (of an annotated tag `NAME^{}` is the commit), as the server says.
+        """The server's references and their commits; the commit of an annotated tag is under `NAME^{}`.
 
         Raises:
-            GitFailed: it does not answer, or refuses us.
+            GitFailed: the server does not answer, or refuses the request.
         """
         text = self._run("ls-remote", "--quiet", "--", self._repository.url, *patterns, seconds=ASK_SECONDS)
         pairs = [line.split("\t", 1) for line in text.splitlines() if "\t" in line]
         return {name: commit for commit, name in pairs if COMMIT.fullmatch(commit)}
 
     def fetch(self, ref: str) -> str:
-        """Get a reference or a commit, without what came before it; returns the commit's hash.
+        """Fetch a reference or a commit without its history, and return the commit's hash.
 
         Raises:
-            GitFailed: the server does not answer, or does not give it.
-            NotFound: it has no such commit.
-            UsageError: it is too large.
+            GitFailed: the server does not answer, or refuses the request.
+            NotFound: the server has no such commit.
+            UsageError: the commit is too large.
         """
         object_format = ["--object-format=sha256"] if len(ref) == 64 and COMMIT.fullmatch(ref) else []
         self._run("init", "--quiet", "--bare", "--template=", *object_format, str(self._dir))
@@ -87,14 +90,14 @@ class Git:
         self._run("fetch", *options, "--", self._repository.url, ref, seconds=FETCH_SECONDS)
         commit = self._run("rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}").strip()
         if not COMMIT.fullmatch(commit):
-            self._fail("what it gave is no commit")
+            self._fail("the server sent something that is not a commit")
         return commit
 
     def unpack(self, commit: str) -> Path:
-        """Write the files of a commit; returns their folder.
+        """Write the files of a commit, and return their folder.
 
         Raises:
-            UsageError: they are too large.
+            UsageError: the files are too large.
             GitFailed: git refuses their names (`.git`, `..`), or cannot write them.
         """
         sizes = self._run("ls-tree", "-r", "-l", "-z", commit, seconds=ASK_SECONDS, private=True)
@@ -110,7 +113,10 @@ class Git:
         return tree
 
     def _run(self, *arguments: str, seconds: float = ASK_SECONDS, private: bool = False) -> str:
-        """Run git in a process group of its own and return its stdout; files, so that no flood fills the memory."""
+        """Run git in its own process group and return its stdout.
+
+        Output goes to files, so that a flood of it does not fill the memory.
+        """
         out, err = self._scratch / "stdout", self._scratch / "stderr"
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         command = [self._program, *settings, f"--git-dir={self._dir}", *arguments]
@@ -131,7 +137,7 @@ class Git:
         return out.read_text(encoding="utf-8", errors="replace")
 
     def _watch(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        """Wait for its end, and end it where it takes too long or too much."""
+        """Wait for the process to end; raise if it takes too long or writes too much."""
         begun = time.monotonic()
         pause = 0.005
         while True:
@@ -173,11 +179,11 @@ class Git:
         return done.stdout.strip() or "ssh"
 
     def _fail(self, said: str) -> NoReturn:
-        """One line of what git said, the one that tells most, without the secrets of the URL.
+        """Raise an error with the most telling line of git's output, without the secrets of the URL.
 
         Raises:
             NotFound: git says that there is no such commit.
-            GitFailed: else.
+            GitFailed: anything else.
         """
         shown = self._repository.shown
         said = said.replace(self._repository.url, shown)
@@ -201,7 +207,7 @@ class Git:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files below a folder that changes meanwhile."""
+    """Total bytes of the files below a folder, which may change meanwhile."""
     total = 0
     for directory, _, names in os.walk(folder):
         for name in names:
@@ -211,10 +217,10 @@ def _size(folder: Path) -> int:
 
 
 def locked(folder: Path, *, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
-    """Hold the folder, which is made where it is missing, alone; `waiting` is called where another process has it.
+    """Lock the folder, which is created if missing; `waiting` is called if another process holds it.
 
     Raises:
-        StorageFull: it cannot be made.
+        StorageFull: the folder cannot be created.
     """
     return locks.held(folder, ".lock", waiting=waiting, making=lambda: _making(folder))
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A section's title. Rows are 0-based; the section begins at `row`, with an overline or a setext title."""
+    """The title of a section. The section begins at `row` (0-based): its overline, or the first line of the title."""
 
     row: int
     level: int
-    """1 is the top."""
+    """1 for the topmost."""
     title: str
     line: str
     """The title as written, without its underline."""
@@ -33,11 +33,11 @@ _HTML = (
         re.compile(r"</(?:script|pre|style|textarea)>", re.I),
     ),
 )
-"""Start and end of what CommonMark 0.31, section 4.6, takes over as it stands (conditions 1 and 2)."""
+"""Start and end of raw HTML blocks (CommonMark 0.31, section 4.6, conditions 1 and 2)."""
 
 
 def markdown_headings(lines: list[str]) -> Iterator[Heading]:
-    """ATX and setext headings (CommonMark 0.31, sections 4.2 and 4.3); not those in fences, comments, front matter."""
+    """ATX and setext headings (CommonMark 0.31, sections 4.2 and 4.3), except in fences, comments and front matter."""
     paragraph: int | None = None
     lazy = False
     closing: re.Pattern[str] | None = None
@@ -55,7 +55,7 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
             title = " ".join(part.strip() for part in lines[paragraph:row])
             yield Heading(paragraph, 1 if setext.group(1)[0] == "=" else 2, title, title)
         elif line.strip() and closing is None and not _BREAK.match(line):
-            # The lines below a quote, a list item, a table go on with it and are no title, whatever is under them.
+            # The lines below a quote, a list item or a table continue it: they are never the text of a setext title.
             lazy = lazy or _CONTAINER.match(line) is not None
             if paragraph is None and not _CODE.match(line):
                 paragraph = row
@@ -65,14 +65,14 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
 
 
 def _atx_title(written: str) -> str:
-    """Without the `#` that may close it."""
+    """The title without the `#` characters that may close it."""
     title = written.strip()
     bare = title.rstrip("#")
     return title if bare and not bare[-1].isspace() else bare.rstrip()
 
 
 def _front_matter(lines: list[str]) -> int:
-    """How many lines at the top are front matter between `---` lines."""
+    """The number of lines of front matter at the top, its `---` lines included."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     for row in range(1, min(len(lines), 200)):
@@ -82,7 +82,7 @@ def _front_matter(lines: list[str]) -> int:
 
 
 def _opens(line: str) -> re.Pattern[str] | None:
-    """What ends the stretch that this line opens: a fence, a comment, raw HTML; None where it opens none."""
+    """The pattern for the end of the fence, comment or raw HTML that this line opens; None if it opens none."""
     fence = _FENCE.match(line)
     if fence and not (fence.group(1)[0] == "`" and "`" in fence.group(2)):
         mark = fence.group(1)
@@ -98,9 +98,9 @@ _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*$")
 
 
 def rst_headings(lines: list[str]) -> Iterator[Heading]:
-    """Titles with an underline, or an overline and an underline; levels by order of their first use.
+    """Titles with an underline, or with an overline and an underline; levels are by order of first use.
 
-    As docutils reads them: an underline shorter than its title counts from four characters on.
+    As in docutils, an underline shorter than its title counts if it has at least four characters.
     """
     styles: list[tuple[str, bool]] = []
     last = -1
@@ -127,7 +127,7 @@ def _adornment(line: str) -> str:
 
 
 def _begins_block(lines: list[str], row: int) -> bool:
-    """Whether a line is the first of its paragraph: after a blank line, a title, or an explicit markup block."""
+    """True if a line is the first of its paragraph: after a blank line, a title, or an explicit markup block."""
     if row == 0:
         return True
     above = lines[row - 1]
@@ -135,5 +135,5 @@ def _begins_block(lines: list[str], row: int) -> bool:
 
 
 def _columns(text: str) -> int:
-    """Columns of a terminal: wide East Asian characters take two."""
+    """The width of a text in terminal columns: wide East Asian characters take two."""
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)

@@ -1,4 +1,4 @@
-"""The rules of `.gitignore` files, as git reads them; they also hold in folders that are no repository."""
+"""The rules of `.gitignore` files, as git reads them; they also apply in folders outside a repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from codenav.indexers.wildcards import translated
 
 _RULES_BYTES = 100_000
-"""A longer file of rules is not read: git's own largest collections have under 10 KB."""
+"""Size limit of a file of rules: a larger one is not read. Git's own largest collections have under 10 KB."""
 
 
 @dataclass(frozen=True)
@@ -18,35 +18,35 @@ class _Rule:
     hides: bool
     """False for a rule that begins with `!`."""
     folders_only: bool
-    """For a rule that ends with `/`."""
+    """True for a rule that ends with `/`."""
 
     def matches(self, path: str, *, folder: bool) -> bool:
-        """Whether it speaks of this path itself, not only of a folder above it."""
+        """True if the rule matches this path itself, not only a folder above it."""
         return (folder or not self.folders_only) and self.regex.fullmatch(path) is not None
 
 
 @dataclass(frozen=True)
 class _Rules:
     folder: str
-    """Absolute; the rules speak of paths below it."""
+    """Absolute; the rules apply to paths below it."""
     rules: tuple[_Rule, ...]
 
 
 class Ignore:
-    """The rules that hold in one folder: its own `.gitignore` and those of the folders above."""
+    """The ignore rules for one folder: its own `.gitignore` and those of the folders above."""
 
     def __init__(self, rules: tuple[_Rules, ...] = ()) -> None:
         self._rules = rules
 
     def below(self, folder: str) -> Ignore:
-        """The rules inside `folder`, its own `.gitignore` included."""
+        """The rules for `folder`, its own `.gitignore` included."""
         own = _read(Path(folder, ".gitignore"), folder)
         return Ignore((*self._rules, own)) if own else self
 
     def hides(self, path: str, *, folder: bool) -> bool:
-        """Whether the deepest rule that matches `path` (absolute) hides it.
+        """True if the deepest rule that matches `path` (absolute) hides it.
 
-        The folders above it are taken as not hidden: a walk from the top has left those out before.
+        The folders above are assumed not to be hidden: a walk from the top has already left out those that are.
         """
         for rules in reversed(self._rules):
             relative = path[len(rules.folder) :].lstrip("/")
@@ -57,9 +57,9 @@ class Ignore:
 
 
 def rules_above(root: Path) -> Ignore:
-    """The rules from outside of `root` that hold in it: `.git/info/exclude` and `.gitignore` up to the repository.
+    """The rules from outside `root` that apply to it: `.git/info/exclude`, and `.gitignore` up to the repository's top.
 
-    Where these rules hide `root` itself they do not count: it was named, so it is wanted.
+    If these rules hide `root` itself they are ignored: the user named it, so it is wanted.
     """
     top = next((folder for folder in (root, *root.parents) if Path(folder, ".git").exists()), None)
     if top is None:
@@ -76,7 +76,7 @@ def rules_above(root: Path) -> Ignore:
 
 
 def _git_folder(git: Path) -> Path:
-    """Where a repository keeps `info/exclude`: `.git` is a file in work trees and submodules."""
+    """The folder that holds `info/exclude`; in work trees and submodules `.git` is a file that leads to it."""
     try:
         text = git.read_text(encoding="utf-8", errors="replace") if git.is_file() else ""
         if not text.startswith("gitdir:"):
@@ -100,7 +100,7 @@ def _read(path: Path, folder: str) -> _Rules | None:
 
 
 def _parsed(line: str) -> _Rule | None:
-    """The rule of a line; None for a comment, and for a line that matches nothing in git either."""
+    """The rule on a line; None for a comment, and for a line that matches nothing in git either."""
     hides = not line.startswith("!")
     pattern = _without_spaces(line if hides else line[1:])
     if not pattern or line.startswith("#"):
@@ -110,7 +110,7 @@ def _parsed(line: str) -> _Rule | None:
 
 
 def _without_spaces(pattern: str) -> str:
-    """Spaces at the end do not count, but for one behind a backslash that is not escaped itself."""
+    """The pattern without trailing spaces, except a space escaped by a backslash."""
     bare = pattern.rstrip(" ")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return pattern[: len(bare) + 1] if backslashes % 2 else bare

@@ -1,4 +1,4 @@
-"""What a folder makes importable, and what it says of itself."""
+"""The importable modules of a folder, and its description of itself."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from codenav.indexers.decode import decode
 from codenav.indexers.packages import Package
 
 _MODULES = 100
-"""Names of modules kept; the prompt shows fewer."""
+"""The most names of modules kept; the prompt shows fewer."""
 
 
 def import_root(path: Path) -> Path:
-    """`src/` where that holds the packages; for a folder that is a package itself the one around; else the folder."""
+    """The folder to import from: `src/` if it holds the packages, the parent of a package, else `path` itself."""
     inner = path / "src"
     layouts = ("*.py", "*/__init__.py", "*/*/__init__.py")
     if not (inner / "__init__.py").exists() and any(next(inner.glob(layout), None) for layout in layouts):
         return inner
-    # The packages of a home or temporary folder are not all meant when one of them is named.
+    # Whoever names one package in a home or temporary folder does not mean all that lie there.
     shared = {Path("/"), Path.home(), *Path.home().parents, Path(tempfile.gettempdir())}
     root = path
     while (root / "__init__.py").is_file() and is_name(root.name) and root.parent not in shared:
@@ -32,7 +32,7 @@ def import_root(path: Path) -> Path:
 
 
 def modules_listed(package: Package) -> tuple[str, ...]:
-    """The dotted names of a list of files, two levels deep."""
+    """The dotted names of the modules in a package's list of files, two levels deep."""
     names: dict[str, None] = {}
     for member in package.members:
         stem, suffix = os.path.splitext(member)
@@ -48,7 +48,7 @@ def modules_listed(package: Package) -> tuple[str, ...]:
 
 
 def modules_in(folder: Path, tops: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The packages and modules in a folder, and those inside them."""
+    """The dotted names of the packages and modules in a folder, and of those inside them."""
     names: dict[str, None] = {}
     for name, path in _python_in(folder):
         if tops is not None and path.name not in tops:
@@ -76,12 +76,12 @@ def _python_in(folder: Path) -> list[tuple[str, Path]]:
 
 
 def is_name(part: str) -> bool:
-    """Whether it can stand in an import statement."""
+    """True if `part` can be a name in an import statement."""
     return part.isidentifier() and not keyword.iskeyword(part)
 
 
 def _holds_python(folder: Path) -> bool:
-    """Modules, or packages: a namespace package has no modules of its own."""
+    """True if a folder contains modules, or packages as a namespace package does."""
     try:
         return any(path.suffix in (".py", ".pyi") or (path / "__init__.py").is_file() for path in folder.iterdir())
     except OSError:
@@ -89,14 +89,14 @@ def _holds_python(folder: Path) -> bool:
 
 
 def _public(names: Mapping[str, None]) -> tuple[str, ...]:
-    """Without private ones, tests and `setup`; packages before what is inside them, bounded."""
+    """At most `_MODULES` names, packages before their parts, without private names, tests and `setup`."""
     left_out = {"tests", "test", "setup", "conftest", "noxfile"}
     kept = [name for name in names if name and not any(p.startswith("_") or p in left_out for p in name.split("."))]
     return tuple(sorted(kept, key=lambda name: (name.count("."), name))[:_MODULES])
 
 
 def summary(path: Path) -> str:
-    """The description in `pyproject.toml`, else the first paragraph of the README."""
+    """The description of a folder: that in `pyproject.toml`, else the first paragraph of the README."""
     try:
         with open(path / "pyproject.toml", "rb") as file:
             project = tomllib.load(file).get("project", {})
@@ -117,7 +117,7 @@ def readme_paragraph(path: Path) -> str:
 
 
 def first_paragraph(path: Path) -> str:
-    """The first lines of prose: no title, badge, directive or markup; at most 500 characters."""
+    """The first paragraph of prose, not a title, badge, directive or markup; at most 500 characters."""
     try:
         with open(path, "rb") as file:
             text = decode(file.read(20_000))

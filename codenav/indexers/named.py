@@ -1,4 +1,4 @@
-"""Indexes of several sources under a name of the user's: `name:NAME`, kept as a list of sources in a file each."""
+"""Named indexes: several sources under a name that the user chose (`name:NAME`), each list of sources in a file."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 def checked(spec: str) -> str:
-    """`name:NAME`, as it was given.
+    """Return `spec` (`name:NAME`) unchanged if the name is valid.
 
     Raises:
-        UsageError: not a name that can be kept.
+        UsageError: the name is not valid.
     """
     name = spec.removeprefix(PREFIX)
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name[:100]!r} is no name of an index", hint="letters, digits, '.', '-' and '_', at most 40 of them"
+            f"{name[:100]!r} is not a valid index name", hint="letters, digits, '.', '-' and '_', at most 40 of them"
         )
     return PREFIX + name
 
 
 def define(spec: str, sources: Sequence[str]) -> None:
-    """Keep the sources of a named index; an earlier list of that name is replaced.
+    """Save the sources of a named index; an earlier list under that name is replaced.
 
     Raises:
-        UsageError: the name cannot be kept, or a source is a named index itself.
+        UsageError: the name is not valid, or a source is a named index itself.
         StorageFull: no room, or no permission.
     """
     inner = [source for source in sources if source.startswith(PREFIX)]
     if inner:
-        raise UsageError(f"{inner[0]} is a named index itself", hint="name its sources")
+        raise UsageError(f"{inner[0]} is a named index itself", hint="name its sources instead")
     path = _file(checked(spec))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def sources_of(spec: str) -> list[str]:
     """The sources of a named index.
 
     Raises:
-        NotFound: there is none of that name.
+        NotFound: there is no index with that name.
         UsageError: its file cannot be read.
     """
     path = _file(checked(spec))
@@ -64,14 +64,14 @@ def sources_of(spec: str) -> list[str]:
         known = sorted(item.stem for item in path.parent.glob("*.json")) if path.parent.is_dir() else []
         near = difflib.get_close_matches(spec.removeprefix(PREFIX), known, n=1)
         hint = f"did you mean {PREFIX}{near[0]}?" if near else f"codenav index SOURCE… --name {spec[len(PREFIX) :]}"
-        raise NotFound(f"no index of the name {spec.removeprefix(PREFIX)}", hint=hint) from None
+        raise NotFound(f"no index named {spec.removeprefix(PREFIX)}", hint=hint) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"cannot read {path}", hint="make it again: codenav index SOURCE… --name NAME") from error
     return list(sources)
 
 
 def forget(spec: str) -> None:
-    """Remove the list; where there is none, nothing happens."""
+    """Remove the list of a named index; do nothing if there is none."""
     _file(checked(spec)).unlink(missing_ok=True)
 
 

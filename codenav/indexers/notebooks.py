@@ -1,4 +1,4 @@
-"""Jupyter notebooks to blocks: the sections of their text, each code cell, and what the cells define."""
+"""Blocks of Jupyter notebooks: the sections of their text, each code cell, and the definitions in cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BROKEN = "not a notebook"
 
 _DEFINITIONS = {BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS}
 _MAGIC = re.compile(r"^([ \t]*)([%!?]|\w[\w.]*\?+$)", re.MULTILINE)
-"""What IPython reads before Python does: `%magic`, `!command`, `?name`, `name?`."""
+"""Lines that IPython interprets itself: `%magic`, `!command`, `?name`, `name?`."""
 
 _ASSIGNED_MAGIC = re.compile(r"^([ \t]*)(\w+[ \t]*=[ \t]*[%!])", re.MULTILINE)
 
@@ -27,20 +27,21 @@ class Cell:
     """A cell of a notebook."""
 
     number: int
-    """1 is the first."""
+    """Its position, from 1."""
     row: int
-    """Where it begins in the text of the notebook, 0-based."""
+    """Its first row in the text of the notebook, 0-based."""
     kind: str
-    """`markdown`, `code` or `raw`; `heading1` to `heading6` in old notebooks."""
+    """`markdown`, `code` or `raw`."""
     text: str
 
 
 def notebook_blocks(text: str, place: Place) -> tuple[list[CodeBlock] | None, str]:
     """The blocks of a notebook in order, or None and `BROKEN`.
 
-    Lines are those of its sources below each other, with an empty line between two cells: what `jupyter nbconvert`
-    gives as a script has the same order. Outputs are left out. A code cell is a DOCUMENT named after its number and
-    the heading above; what a Python cell defines is a block besides, and a cell of definitions alone is only those.
+    Line numbers count in the cells' sources one below the other, with an empty line between two cells: a script
+    from `jupyter nbconvert` has the same order. Outputs are left out. A code cell is a DOCUMENT named after its
+    number and the heading above. Definitions in a Python cell are separate blocks; a cell of nothing but definitions
+    is not a DOCUMENT as well.
     """
     try:
         data = json.loads(text)
@@ -61,7 +62,7 @@ def notebook_blocks(text: str, place: Place) -> tuple[list[CodeBlock] | None, st
 
 
 def _cells(data: Any) -> Iterator[Cell]:
-    """In format 4 `cells` of `source`, before that `worksheets` of `cells` of `input`."""
+    """The cells of a notebook: `cells` with `source` in format 4, `worksheets` of `cells` with `input` before."""
     listed = data["cells"] if "cells" in data else [cell for sheet in data["worksheets"] for cell in sheet["cells"]]
     row = 0
     for number, cell in enumerate(listed, 1):
@@ -76,7 +77,7 @@ def _cells(data: Any) -> Iterator[Cell]:
 
 
 def _language(data: Any) -> str:
-    """As the notebook says; Python where it says nothing."""
+    """The language that the notebook declares; Python if it declares none."""
     known = data.get("metadata", {})
     for part, key in (("kernelspec", "language"), ("language_info", "name")):
         said = known.get(part, {}).get(key) if isinstance(known, dict) and isinstance(known.get(part), dict) else None
@@ -124,7 +125,7 @@ def _code(cell: Cell, place: Place, language: str, titles: list[str]) -> Iterato
 
 
 def _without_magic(code: str) -> str:
-    """The same lines, those that are no Python as comments."""
+    """The code with magic lines turned into comments."""
     if "%" not in code and "!" not in code and "?" not in code:
         return code
     return _ASSIGNED_MAGIC.sub(r"\1pass # \2", _MAGIC.sub(r"\1pass # \2", code))

@@ -1,4 +1,4 @@
-"""Installed distributions of an interpreter, and the files that belong to one."""
+"""Installed distributions of an interpreter, and the files that belong to each."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 _SPEC = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:(?:==|@)\s*(?P<version>[\w.!+-]+))?")
-"""A name as PEP 508 has it, and a version."""
+"""A name as defined in PEP 508, and an optional version."""
 
 _NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build", "dist", "scripts"}
-"""Folders of a project that no package installs, where it does not say what it does install."""
+"""Folders of a project that are not installed, for one that does not list its modules."""
 
 
 @dataclass(frozen=True)
@@ -36,29 +36,29 @@ class Package:
     version: str
     summary: str
     root: Path
-    """The folder that holds its modules: `site-packages`, or a project's own for an editable install."""
+    """The folder that contains its modules: `site-packages`, or the project's for an editable install."""
     members: tuple[str, ...]
-    """Its files, or the folders and files at its top where it has no list of files; relative to `root`."""
+    """Its files, or its top-level folders and files if it has no list of files; relative to `root`."""
     editable: bool = False
 
 
 def find_package(name: str, interpreter: Interpreter) -> Package:
-    """The installed distribution of that name; `name` may end in `==VERSION`, or in `@VERSION` as indexes are listed.
+    """The installed distribution of that name; `name` may end in `==VERSION` or, as in the list of indexes, `@VERSION`.
 
     Raises:
-        UsageError: it is no name with a version, such as `NAME>=1`.
-        NotFound: it is not installed, or in another version; the hint names what is meant most likely.
+        UsageError: `name` has another form, such as `NAME>=1`.
+        NotFound: it is not installed, or in another version; the hint has the most likely correction.
     """
     said = _SPEC.fullmatch(name.strip())
     if said is None:
-        raise UsageError(f"pkg:{name} is no package", hint="pkg:NAME or pkg:NAME==VERSION")
+        raise UsageError(f"pkg:{name} does not name a package", hint="pkg:NAME or pkg:NAME==VERSION")
     wanted, version = said["name"], said["version"] or ""
     for found in _installed(interpreter.paths):
         if normalise(found.metadata["Name"]) != normalise(wanted):
             continue
         if version and _comparable(found.version) != _comparable(version):
             raise NotFound(
-                f"{wanted} {version} is not installed in {interpreter.executable}: it is {found.version}",
+                f"{wanted} {version} is not installed in {interpreter.executable}, but {found.version} is",
                 hint=f"codenav index pkg:{wanted}, or name another environment with --python",
             )
         return _package(found)
@@ -66,7 +66,7 @@ def find_package(name: str, interpreter: Interpreter) -> Package:
 
 
 def _comparable(version: str) -> str:
-    """The same for `3.6`, `3.6.0` and `v3.6` (PEP 440, "Version matching")."""
+    """A normal form of a version: the same for `3.6`, `3.6.0` and `v3.6` (PEP 440, "Version matching")."""
     plain = version.strip().lower().removeprefix("v")
     release, _, rest = plain.partition("+")
     if re.fullmatch(r"[\d.]+", release):
@@ -75,26 +75,26 @@ def _comparable(version: str) -> str:
 
 
 def is_installed(name: str, interpreter: Interpreter) -> bool:
-    """Whether a distribution of that name is there."""
+    """True if a distribution of that name is installed."""
     return interpreter.version_of(name) is not None
 
 
 def _installed(paths: Iterable[Path]) -> Iterable[Distribution]:
-    """The first one of each name is the one that Python imports."""
+    """The distributions found in `paths`; of those with the same name Python imports the first."""
     from importlib.metadata import distributions
 
     for found in distributions(path=[str(path) for path in paths]):
-        # Left-overs of an interrupted pip have no name.
+        # Leftovers of an interrupted pip have no name.
         if found.metadata["Name"]:
             yield found
 
 
 _CLOSE = 0.75
-"""`difflib`'s ratio: two letters in the wrong order of a name of eight give 0.88, `nope` for `openai` 0.6."""
+"""Least ratio of `difflib`: two swapped letters in a name of eight give 0.88, `nope` for `openai` 0.6."""
 
 
 def _meant(wanted: str, interpreter: Interpreter) -> str:
-    """What to type instead: the distribution that holds the module of that name, or names that look alike."""
+    """A hint for a name that is not installed: the distribution of a module with that name, or similar names."""
     if wanted in sys.stdlib_module_names:
         return f"{wanted} is part of Python's standard library: name its folder or file instead"
     holders = []
@@ -110,7 +110,7 @@ def _meant(wanted: str, interpreter: Interpreter) -> str:
     if normalise(wanted) == "codenav":
         return "pkg:codenav-agent: the package index has another project under the name codenav"
     pip = f"{interpreter.executable} -m pip"
-    return f"{pip} list names what is there; if the package index has such a package: {pip} install {wanted}"
+    return f"{pip} list shows the installed packages; if the package index has this one: {pip} install {wanted}"
 
 
 def _package(found: Distribution) -> Package:
@@ -124,15 +124,15 @@ def _package(found: Distribution) -> Package:
         return Package(name, found.version, summary, editable, tops, editable=True)
     listed = _listed(found)
     if found.read_text("RECORD") is None:
-        # What Debian and `setup.py develop` leave: no list, or one of the source archive.
+        # Debian and `setup.py develop` leave no list, or that of the source archive.
         listed = _tops_in(root, _top_names(found), name, guess=False) or listed
     return Package(name, found.version, summary, root, listed)
 
 
 def _listed(found: Distribution) -> tuple[str, ...]:
-    """The files that the distribution's RECORD names, below its root, of a type that is indexed.
+    """The files in the distribution's RECORD that are below its root and of a type that is indexed.
 
-    Where there are none, because all is compiled: its metadata, which hold its README.
+    If there are none because all is compiled: its metadata, which contain its README.
     """
     members, metadata = set(), set()
     for file in found.files or ():
@@ -144,12 +144,12 @@ def _listed(found: Distribution) -> tuple[str, ...]:
         elif path.name == "METADATA":
             metadata.add(str(path))
     members = members or metadata
-    # A stub beside its module says nothing that the module does not.
+    # A stub beside its module adds nothing to it.
     return tuple(sorted(path for path in members if not (path.endswith(".pyi") and path[:-1] in members)))
 
 
 def _top_names(found: Distribution) -> list[str]:
-    """The names that it makes importable: as it says, else as its files show."""
+    """The top-level names to import: those that the distribution lists, else those of its files."""
     said = found.read_text("top_level.txt")
     if said is not None:
         return [line.strip() for line in said.splitlines() if line.strip()]
@@ -164,7 +164,7 @@ def _top_names(found: Distribution) -> list[str]:
 
 
 def _tops_in(root: Path, names: Sequence[str], distribution: str, *, guess: bool = True) -> tuple[str, ...]:
-    """The packages and modules in a folder that belong to a distribution."""
+    """The top-level packages and modules in a folder that belong to a distribution."""
     tops = []
     for name in [*names, distribution.replace("-", "_")]:
         if re.fullmatch(r"[\w./-]+", name) and ".." not in name:
@@ -184,13 +184,13 @@ def _is_package(path: Path) -> bool:
 
 
 def _editable_root(found: Distribution, site: Path) -> Path | None:
-    """The folder that an editable install makes importable: by a `.pth` file, an import finder, or its project's.
+    """The folder that an editable install imports from: by a `.pth` file, an import finder, or the project's folder.
 
-    None where it is no editable install.
+    None if it is not an editable install.
     """
     project = _project_folder(found)
     if project is None:
-        # `setup.py develop`: the metadata lies in the project itself.
+        # `setup.py develop` leaves the metadata in the project itself.
         return None
     for file in found.files or ():
         if len(file.parts) > 1:
@@ -222,7 +222,7 @@ def _project_folder(found: Distribution) -> Path | None:
 
 
 def _finder_folder(source: str) -> Path | None:
-    """The folder that holds the packages of a setuptools finder: `MAPPING = {"package": "/folder/package"}`."""
+    """The folder of the packages in a setuptools import finder: `MAPPING = {"package": "/folder/package"}`."""
     line = re.search(r"^MAPPING(?:: [^=]+)? = (\{.*\})$", source, re.MULTILINE)
     try:
         mapping = ast.literal_eval(line.group(1)) if line else {}

@@ -1,4 +1,4 @@
-"""tree-sitter, bounded in time and memory."""
+"""Parsing with tree-sitter, bounded in time and memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MIN_BUFFER = 1 << 20
 
 
 class OutOfTime(Exception):
-    """A file took over `PARSE_SECONDS`; it is read by lines instead."""
+    """Parsing a file took too long or too much memory; it is read without a syntax tree instead."""
 
 
 class _Buffer:
-    """Holds the source that is parsed.
+    """The buffer for the source being parsed, shared by all files.
 
-    The binding (0.26) never lets go of what its read callback returned: one buffer for all files is lost once.
+    The binding (0.26) never frees what its read callback returned: with one buffer for all files that happens once.
     """
 
     def __init__(self) -> None:

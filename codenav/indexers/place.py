@@ -1,4 +1,4 @@
-"""What the blocks of one file have in common, and how their ids tell them apart."""
+"""The place of a file in its source, and the ids of the blocks in it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from codenav.blocks import BlockKind, CodeBlock, block_id
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a file stands: what its blocks have in common."""
+    """The place of a file in its source, which all its blocks share."""
 
     source: str
     path: str
     """Relative to the root of the source, with `/`."""
     module: str = ""
-    """Dotted name under which it can be imported; empty where there is none."""
+    """The dotted name to import it by; empty if it cannot be imported."""
 
 
 Identity = tuple[str, BlockKind, str]
@@ -25,7 +25,7 @@ Identity = tuple[str, BlockKind, str]
 
 
 def next_id(place: Place, qualname: str, kind: BlockKind, text: str, seen: Counter[Identity]) -> str:
-    """The id of a block; those of a file that agree in everything are told apart by their order."""
+    """The id of a block; identical blocks of a file are told apart by their order."""
     identity = (qualname, kind, text)
     ordinal = seen[identity]
     seen[identity] = ordinal + 1
@@ -33,7 +33,7 @@ def next_id(place: Place, qualname: str, kind: BlockKind, text: str, seen: Count
 
 
 def numbered(blocks: Iterable[CodeBlock]) -> list[CodeBlock]:
-    """The blocks of one file with their ids; those that agree in everything are told apart by their order."""
+    """The blocks of one file with their ids; identical blocks are told apart by their order."""
     seen: Counter[Identity] = Counter()
     return [
         replace(

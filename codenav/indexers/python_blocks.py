@@ -1,4 +1,4 @@
-"""Python source to blocks: every definition at any depth, top-level assignments, imports and conditionals."""
+"""Blocks of Python source: definitions at any depth, top-level assignments, imports and conditionals."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 CUT = "cut: parsed by lines"
-"""The reason of a skip for a file that the parser could not read in time: only its definitions are in the index."""
+"""The reason of a skip for a file that took the parser too long: only its definitions are in the index."""
 
 
 def python_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) -> tuple[list[CodeBlock], str]:
-    """The blocks of a Python file in order of the source, and `CUT` where it had to be read by lines, else "".
+    """The blocks of a Python file in order of the source, and `CUT` if it had to be read by lines, else "".
 
-    `seconds` of processor time are given to the parser.
-    `text` has `\\n` line ends. A file with syntax errors gives the blocks around them; definitions that the parser
-    loses inside a damaged stretch are found by lines.
+    `seconds` is the parser's limit of processor time. `text` has `\\n` line ends. A file with syntax errors gives the
+    blocks around them; definitions that the parser loses in a damaged part are found by lines.
     """
     seen: Counter[Identity] = Counter()
     try:
@@ -39,7 +38,7 @@ def python_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) ->
 
 
 def parsed_blocks(text: str, place: Place, seconds: float) -> tuple[list[CodeBlock], str]:
-    """As `python_blocks`, by a syntax tree."""
+    """The same as `python_blocks`, always by a syntax tree."""
     data = text.encode("utf-8")
     seen: Counter[Identity] = Counter()
     try:
@@ -58,7 +57,7 @@ def parsed_blocks(text: str, place: Place, seconds: float) -> tuple[list[CodeBlo
 
 
 def _mend(root: Node, lines: list[str], known: dict[int, Draft], place: Place) -> list[CodeBlock]:
-    """In a file with errors: the definitions that the tree lost, and for those it has the class that it lost."""
+    """The definitions that the tree of a file with errors lost; adds lost enclosing classes to those in `known`."""
     damaged = _damaged_rows(root)
     lost = []
     for found in definitions_by_lines(lines):

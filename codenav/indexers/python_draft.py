@@ -1,4 +1,4 @@
-"""A Python block before its text is cut out, and how it becomes a `CodeBlock`."""
+"""Drafts of Python blocks, whose text is not cut out yet, and their conversion to `CodeBlock`."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from codenav.indexers.python_text import dedent
 
 @dataclass(slots=True)
 class Draft:
-    """A block whose text waits until it is known what to leave out."""
+    """A block whose text is cut out later, once its elisions are known."""
 
     kind: BlockKind
     name: str
     qualname: str
     start: int
-    """Byte offset, decorators included."""
+    """Offset of the start in the source (bytes or characters, see `finish`), decorators included."""
     end: int
     rows: tuple[int, int]
-    """First and last, 0-based."""
+    """First and last row, 0-based."""
     signature: str = ""
     docstring: str = ""
     importable: str = ""
-    """The module-level name to import; empty where nothing can be imported."""
+    """The module-level name to import; empty if nothing can be imported."""
     elided: list[tuple[int, int]] = field(default_factory=list)
-    """Byte ranges to show as `...`: bodies that are blocks of their own."""
+    """Ranges to show as `...`: bodies of definitions that are separate blocks, and values of long assignments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The dotted names that a file calls, and the byte where each begins, in order."""
+    """The dotted names that a file calls, in order of the offset where each begins."""
 
     starts: Sequence[int]
     names: Sequence[str]
 
     def between(self, start: int, end: int) -> Sequence[str]:
-        """The names that begin in a range of bytes."""
+        """The names that begin in a range of offsets."""
         return self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
 
 
 def import_line(module: str, name: str) -> str:
-    """`from networkx.algorithms.x import f`; empty where one of them cannot be written."""
+    """The import statement `from MODULE import NAME`; empty if either cannot be written in one."""
     if not module or not name.isidentifier() or keyword.iskeyword(name):
         return ""
     return f"from {module} import {name}"
 
 
 def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: Counter[Identity]) -> CodeBlock:
-    """The block. `source` is what the offsets of `draft` count in; `seen` counts what the blocks of the file share."""
+    """The block of a draft. The draft's offsets count in `source`; `seen` is shared by the blocks of a file."""
     called: dict[str, None] = {}
     text = ""
     position = draft.start

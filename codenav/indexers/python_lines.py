@@ -1,4 +1,4 @@
-"""Definitions found line by line: for files, or stretches of them, that the parser cannot read."""
+"""Definitions found line by line, for files and parts of files that the parser cannot read."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ _DEFINITION = re.compile(r"([ \t\f]*)(?:(async)[ \t]+)?(def|class)[ \t]+([^\W\d]
 _DECORATOR = re.compile(r"[ \t\f]*@")
 
 DEPTH = 100
-"""CPython refuses deeper indentation (`MAXINDENT` in Parser/tokenizer): no definition below it can run."""
+"""The deepest nesting of definitions. CPython refuses deeper indentation (`MAXINDENT` in Parser/tokenizer)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineDefinition:
-    """A `def` or `class` with its extent by indentation. Rows are 0-based, both ends included."""
+    """A `def` or `class`, and its extent by indentation. Rows are 0-based, both ends included."""
 
     is_class: bool
     names: tuple[str, ...]
-    """From the outermost definition to its own name."""
+    """From the outermost definition to this one."""
     in_class: bool
     in_function: bool
-    """Whether any definition around it is a function."""
+    """True if any enclosing definition is a function."""
     first: int
-    """With decorators."""
+    """First row, decorators included."""
     row: int
-    """Of `def` or `class`."""
+    """The row of `def` or `class`."""
     last: int
     indent: str
 
 
 def definitions_by_lines(lines: list[str]) -> Iterator[LineDefinition]:
-    """Every line that begins with `def`, `async def` or `class`, also inside strings."""
+    """The definitions on lines that begin with `def`, `async def` or `class`, even inside strings."""
     ends = _ends(lines)
     open_ones: list[tuple[int, str, bool]] = []
     first = 0
@@ -61,7 +61,7 @@ def definitions_by_lines(lines: list[str]) -> Iterator[LineDefinition]:
 
 
 def _ends(lines: list[str]) -> list[int]:
-    """For each row the last row of the block that it opens: before the next line that is indented as little."""
+    """For each row, the last row of the block that it opens: before the next line with as little indentation."""
     ends = list(range(len(lines)))
     stack: list[tuple[int, int]] = []
     last_text = 0
@@ -82,6 +82,6 @@ def _ends(lines: list[str]) -> list[int]:
 
 
 def _width(line: str) -> int:
-    """Columns of indentation; a tab goes to the next multiple of 8, as Python counts."""
+    """Columns of indentation; a tab goes to the next multiple of 8, as in Python."""
     expanded = line.replace("\f", "").expandtabs(8)
     return len(expanded) - len(expanded.lstrip(" "))

@@ -1,4 +1,4 @@
-"""Blocks of a Python file that `python_scan` can read; the same as `python_walk` finds in its syntax tree."""
+"""Blocks of a regular Python file, read with `python_scan`; `python_walk` finds the same ones in a syntax tree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPE_ALIAS = re.compile(r"type +(?=[^\W\d]\w* *[\[=])")
 
 
 def regular_drafts(text: str, *, path: str, module: str) -> tuple[list[Draft], Calls]:
-    """The drafts of a file in order of the source, the outer one first, and what it calls.
+    """The drafts of a file in order of the source, outer ones before inner ones, and its calls.
 
     Raises:
         Irregular: the file has to be parsed.
@@ -36,14 +36,14 @@ def regular_drafts(text: str, *, path: str, module: str) -> tuple[list[Draft], C
 
 @dataclass(slots=True)
 class _Scope:
-    """A definition, for what stands inside it."""
+    """A definition as the scope of those inside it."""
 
     draft: Draft
     names: tuple[str, ...]
     is_class: bool
     importable: str
     body: int
-    """Behind the colon of its header."""
+    """Offset after the colon of its header."""
 
 
 class _Regular:
@@ -56,7 +56,7 @@ class _Regular:
         self._long: list[_Scope] = []
 
     def read(self) -> tuple[list[Draft], Calls]:
-        """See `regular_drafts`."""
+        """Return the drafts and calls; see `regular_drafts`."""
         self._module()
         names = self._definitions()
         self._drafts.sort(key=lambda draft: (draft.start, -draft.end))
@@ -71,7 +71,7 @@ class _Regular:
             draft.rows = (row, row + self._text.count("\n", at, draft.end))
 
     def _statements(self) -> Iterator[tuple[str, int, int]]:
-        """The statements at module level with their first word; a compound one with all of its clauses."""
+        """First word, start and end of each module-level statement; a compound one includes all its clauses."""
         waiting: tuple[str, int, int] | None = None
         for begin, end in self._scan.statements():
             word = self._first_word(begin)
@@ -177,7 +177,7 @@ class _Regular:
         )
 
     def _definitions(self) -> set[int]:
-        """Adds the drafts of all definitions; returns where their names begin."""
+        """Add the drafts of all definitions, and return the offsets of their names."""
         scan, text = self._scan, self._text
         guarded = scan.guarded()
         decorators = list(scan.decorators())
@@ -239,7 +239,7 @@ class _Regular:
         return names
 
     def _decorated_from(self, pending: list[tuple[int, int]], begin: int, width: int) -> int:
-        """Where the decorators of a definition begin."""
+        """The start of a definition's decorators."""
         start = begin
         for at, indented in reversed(pending):
             if indented != width:
@@ -251,7 +251,7 @@ class _Regular:
         return start
 
     def _long_assignments(self, scope: _Scope) -> None:
-        """Assignments in a class whose text is too long for the block of the class."""
+        """Add the assignments in a class whose text is too long for the block of the class."""
         position = scope.body
         gaps = []
         for begin, end in sorted(scope.draft.elided):

@@ -1,8 +1,8 @@
-"""Python source read with regular expressions: what is regular in it needs no syntax tree.
+"""Python source scanned with regular expressions, without a syntax tree.
 
-Strings and comments are blanked out first. What is left begins a statement only at the beginning of a line, so every
-definition is found by its keyword, and its extent by indentation. It takes a tenth of tree-sitter's time. Whatever is
-not beyond doubt (tabs, semicolons, brackets or quotes that stay open) raises `Irregular`: the parser reads that file.
+Strings and comments are blanked out first. In the rest, a statement begins only at the beginning of a line, so each
+definition is found by its keyword and its extent by indentation. It takes a tenth of tree-sitter's time. Anything
+doubtful (tabs, semicolons, brackets or quotes that stay open) raises `Irregular`: the parser reads that file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codenav.indexers.python_draft import Calls
 from codenav.indexers.python_text import clean, literal_text
 
 STRING = "\x01"
-"""Fills the place of a string; no source holds this character."""
+"""The character that strings are filled with; source that contains it is irregular."""
 
 _TOKEN = re.compile(
     r"""\#[^\n]*+
@@ -39,20 +39,20 @@ _STRING = re.compile(rf"[ \n]*([A-Za-z]{{0,2}}{STRING}[A-Za-z {STRING}]*)(?=\n|\
 _CALL_REVERSED = re.compile(r"\( *([\w.]+)")
 _FORMATTED_CALL = re.compile(r"([\w.]+)\(")
 _FORMATTED = re.compile(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
-"""The prefix of a string that holds expressions: PEP 498 and 750."""
+"""The prefix of a string that contains expressions: PEP 498 and 750."""
 _IF = re.compile(r"( *)if\b")
 _CASE = re.compile(r"\n +case\b[^\n]*:")
 _CONFLICTS = ("\n<<<<<<<", "\n=======", "\n>>>>>>>")
 _NOT_AT_IMPORT = ("__name__", "TYPE_CHECKING")
-"""What stands in the condition of an `if` whose definitions an import does not find."""
+"""Names whose presence in the condition of an `if` means that its definitions cannot be imported."""
 
 
 class Irregular(Exception):
-    """The source has something that this reading could get wrong."""
+    """Raised for source that the regular expressions could misread."""
 
 
 class Scan:
-    """One file. `text` has `\\n` line ends.
+    """The source of one file, scanned. `text` has `\\n` line ends.
 
     Raises:
         Irregular: the file has to be parsed.
@@ -64,7 +64,7 @@ class Scan:
         self.text = text
         self._formatted: list[tuple[int, str]] = []
         self.masked = _TOKEN.sub(self._blank, text)
-        """The source with filled strings and comments, of the same length."""
+        """The source with strings and comments blanked out, at the same length."""
         if _IRREGULAR.search(self.masked) or any(mark in self.masked for mark in _CONFLICTS):
             raise Irregular
         if " case " in self.masked and _CASE.search(self.masked):
@@ -80,7 +80,7 @@ class Scan:
         return STRING * len(token)
 
     def statements(self) -> Iterator[tuple[int, int]]:
-        """Begin and end of each statement at module level; each clause of a compound one by itself."""
+        """Start and end of each module-level statement; each clause of a compound statement by itself."""
         masked = self.masked
         starts = [found.end() for found in _COLUMN_0.finditer(masked)]
         if masked and masked[0] not in " \n":
@@ -102,7 +102,7 @@ class Scan:
             raise Irregular
 
     def statements_in(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Begin and end of the statements of a body that are indented like the first line in a stretch of it."""
+        """Start and end of each statement between `begin` and `end` of a body, indented like the first line there."""
         masked = self.masked
         depth, width, start, before = 0, -1, -1, begin
         for found in _INDENTED.finditer(masked, begin, end):
@@ -119,7 +119,7 @@ class Scan:
             yield start, start + len(masked[start:end].rstrip(" \n"))
 
     def dedent(self, begin: int, width: int) -> int:
-        """Where the block whose header ends at `begin` ends: before the next line that is indented as little."""
+        """The end of the block whose header ends at `begin`: before the next line with as little indentation."""
         masked = self.masked
         pattern = self._dedents.get(width)
         if pattern is None:
@@ -134,12 +134,16 @@ class Scan:
         return begin + len(masked[begin:end].rstrip(" \n"))
 
     def header(self, at: int) -> int:
-        """Behind the colon that ends a header, whose name ends at `at`."""
+        """The position after the colon of a definition's header; its name ends at `at`."""
         plain = _PLAIN_HEADER.match(self.masked, at)
         return plain.end() if plain else self.colon(at)
 
     def colon(self, at: int) -> int:
-        """Behind the next colon outside brackets."""
+        """The position after the next colon outside brackets.
+
+        Raises:
+            Irregular: the logical line has none.
+        """
         depth = 0
         for mark in _MARK.finditer(self.masked, at):
             kind = mark.group()
@@ -157,7 +161,7 @@ class Scan:
         raise Irregular
 
     def assigned(self, begin: int, end: int) -> tuple[int, int] | None:
-        """Of a statement that assigns: where its target ends, and where its value begins (-1: it has none)."""
+        """The end of an assignment's target and the start of its value (-1: no value); None for other statements."""
         depth, target = 0, -1
         for mark in _MARK.finditer(self.masked, begin, end):
             kind = mark.group()
@@ -175,7 +179,7 @@ class Scan:
         return (target, -1) if target >= 0 else None
 
     def string(self, begin: int, end: int | None = None) -> tuple[str, int] | None:
-        """The text of the statement that begins behind `begin`, where it is a string, and its end."""
+        """The text and the end of the string statement that begins after `begin`; None for other statements."""
         found = _STRING.match(self.masked, begin, len(self.masked) if end is None else end)
         if not found:
             return None
@@ -194,7 +198,7 @@ class Scan:
         return clean("".join(texts)), last
 
     def definitions(self) -> Iterator[tuple[int, int, int, bool, str]]:
-        """Of each `def` and `class`: where it begins, its indentation, where its name ends, if a class, its name."""
+        """Start, indentation, end of the name, True if a class, and name of each `def` and `class`."""
         if not ("def " in self.masked or "class " in self.masked):
             return
         masked = self.masked
@@ -211,7 +215,7 @@ class Scan:
                 yield line + width, width, match.end(), is_class, match.group(1)
 
     def decorators(self) -> Iterator[tuple[int, int]]:
-        """Where each line that begins with `@` has it, and its indentation."""
+        """Position and indentation of the `@` of each line that begins with one."""
         masked = self.masked
         for at in places(masked, "@"):
             line = masked.rfind("\n", 0, at) + 1
@@ -219,7 +223,7 @@ class Scan:
                 yield at, at - line
 
     def guarded(self) -> list[tuple[int, int]]:
-        """What stands under an `if` that is not taken at import: begins and ends."""
+        """Start and end of each `if` whose condition does not hold at import."""
         masked = self.masked
         guarded = []
         for at in sorted(place for mark in _NOT_AT_IMPORT for place in places(masked, mark)):
@@ -227,13 +231,13 @@ class Scan:
             condition = _IF.match(masked, line)
             if condition:
                 with suppress(Irregular):
-                    # Inside brackets it is the end of a conditional expression, or of a comprehension.
+                    # Inside brackets the `if` belongs to a conditional expression or a comprehension.
                     colon = self.colon(condition.end())
                     guarded.append((line, self.dedent(colon, len(condition.group(1)))))
         return guarded
 
     def calls(self, names: set[int]) -> Calls:
-        """What is called, without the definitions whose names begin at `names`."""
+        """The calls in the file, without the definitions whose names begin at `names`."""
         size = len(self.masked)
         found = [
             (start, name)
@@ -256,7 +260,7 @@ class Scan:
 
 
 class _Called(dict[str, str]):
-    """Name read backwards → the dotted name that is called, `.fit` on an expression; empty for a keyword."""
+    """A cache from a name read backwards to the dotted name called: `.fit` on an expression, empty for a keyword."""
 
     def __missing__(self, backwards: str) -> str:
         if len(self) > 100_000:
@@ -276,7 +280,7 @@ _called = _Called()
 
 
 def places(text: str, part: str) -> Iterator[int]:
-    """Where a part begins in a text."""
+    """The positions of a part in a text."""
     at = text.find(part)
     while at >= 0:
         yield at
@@ -284,6 +288,6 @@ def places(text: str, part: str) -> Iterator[int]:
 
 
 def balance(text: str) -> int:
-    """Brackets that a text opens and does not close."""
+    """The number of brackets that a text opens, less those that it closes."""
     opened = text.count("(") + text.count("[") + text.count("{")
     return opened - text.count(")") - text.count("]") - text.count("}")

@@ -1,4 +1,4 @@
-"""Pieces of Python source as text: prototypes, docstrings, indentation."""
+"""Pieces of Python source as text: prototypes, docstrings and indentation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from inspect import cleandoc
 
 SIGNATURE_CHARACTERS = 2_000
-"""A longer prototype is cut: it is a table of defaults. The longest of networkx has 700, of sympy 900."""
+"""A longer prototype is cut: it is a table of defaults. The longest in networkx has 700 characters, in sympy 900."""
 
 _STRING_OR_COMMENT = re.compile(
     r'(?P<keep>"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|\#[^\n]*',
@@ -18,7 +18,7 @@ _ESCAPED = {"\n": "", "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t"
 
 
 def one_line(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
-    """Source over several lines as one, without comments: `def f(a: int = 1, *, b) -> str`."""
+    """Source of several lines joined into one, without comments: `def f(a: int = 1, *, b) -> str`."""
     if "\n" not in source and "#" not in source and len(source) <= limit:
         return source.strip().removesuffix("\\").rstrip()
     if "#" in source:
@@ -39,7 +39,7 @@ def one_line(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
 
 
 def literal_text(source: str) -> str | None:
-    """What a plain string literal says; None for bytes, f-strings and no literal.
+    """The value of a plain string literal; None for bytes, f-strings and anything else.
 
     Read without `ast.literal_eval`, which warns of escapes such as `\\d`.
     """
@@ -62,12 +62,12 @@ def _unescape(found: re.Match[str]) -> str:
         number = int(code, 8)
     else:
         return code
-    # Half of a surrogate pair is no text that can be stored.
+    # Half of a surrogate pair cannot be stored as text.
     return "\N{REPLACEMENT CHARACTER}" if number > 0x10FFFF or 0xD800 <= number < 0xE000 else chr(number)
 
 
 def clean(docstring: str) -> str:
-    """What `inspect.cleandoc` gives, in a third of the time where no line is just blanks."""
+    """The same as `inspect.cleandoc`, in a third of the time if no line is just blanks."""
     if "\n" not in docstring and "\t" not in docstring:
         return docstring.lstrip(" ")
     whole = docstring.rstrip(" \n").lstrip(" ")
@@ -84,7 +84,7 @@ _MARGIN = re.compile(r"\n( *)(?=[^ \n])")
 
 
 def dedent(source: str, indent: str) -> str:
-    """Lines after the first without `indent`, where all of them have it (a string inside may not)."""
+    """The source without `indent` on the lines after the first, if all of them have it (a string inside may not)."""
     if not indent or "\n" not in source:
         return source
     if source.count("\n" + indent) + source.count("\n\n") == source.count("\n"):

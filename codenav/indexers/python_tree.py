@@ -1,4 +1,4 @@
-"""Parsing Python with tree-sitter, bounded in time."""
+"""Parsing of Python with tree-sitter, with a time limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
 _NAME_BYTES = 200
-"""A longer dotted name of a call is left out."""
+"""Bytes. Of a longer dotted name of a call only the last part is read."""
 
 
 def parse(data: bytes, seconds: float = PARSE_SECONDS) -> Node:
@@ -24,12 +24,12 @@ def parse(data: bytes, seconds: float = PARSE_SECONDS) -> Node:
 
 
 def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
-    """The dotted names that are called, and where each begins: two lists, in order of the source.
+    """The offsets and dotted names of the calls: two lists, in order of the source.
 
     A call on an expression gives its last name with a dot before it: `.fit` for `models[0].fit()`.
 
-    A walk with a cursor, which is linear; tree-sitter's queries are quadratic in the brackets that stay open, and
-    `Node.children` keeps every node of the tree alive.
+    The walk uses a cursor and is linear; tree-sitter's queries are quadratic in the number of brackets that stay
+    open, and `Node.children` keeps every node of the tree alive.
     """
     call, attribute = (_language().id_for_node_kind(kind, True) for kind in ("call", "attribute"))
     spans = []
@@ -51,7 +51,7 @@ def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
                     break
     named = []
     for start, end, last in spans:
-        # A chain of calls over a whole file: the text of every link would be quadratic.
+        # In a chain of calls as long as a file, reading the text of every link would be quadratic.
         name = data[start:end].decode("utf-8", "replace") if end - start <= _NAME_BYTES else ""
         if not name.isidentifier():
             name = "".join(name.split())

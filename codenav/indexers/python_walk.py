@@ -1,4 +1,4 @@
-"""One walk over the syntax tree of a Python file: what becomes a block."""
+"""A walk over the syntax tree of a Python file, which collects its blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LONG_ASSIGNMENT = 1_000
-"""Bytes. A longer assignment in a class is a block of its own, and `NAME = ...` in the block of the class."""
+"""Bytes. A longer assignment in a class is a separate block, and `NAME = ...` in the block of the class."""
 
 _CONDITIONALS = {
     "if_statement", "for_statement", "while_statement", "try_statement", "with_statement", "match_statement",
@@ -29,24 +29,24 @@ _ASSIGNMENTS = {"assignment", "augmented_assignment", "type_alias_statement"}
 _DEFINITIONS = {"function_definition", "class_definition", "decorated_definition"}
 _TRIVIA = {"comment", ";", "line_continuation", "pass_statement"}
 _NOT_AT_RUN_TIME = (b"__name__", b"TYPE_CHECKING")
-"""What stands in the condition of an `if` whose definitions an import does not find."""
+"""Names whose presence in the condition of an `if` means that its definitions cannot be imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What is around a statement."""
+    """The surroundings of a statement."""
 
     names: tuple[str, ...] = ()
     kind: str = "module"
-    """`module`, `class` or `function`: the nearest definition around."""
+    """The kind of the nearest enclosing definition: `module`, `class` or `function`."""
     importable: str | None = None
-    """The module-level name around; None at module level itself, empty where nothing can be imported."""
+    """The enclosing module-level name; None at module level, empty if nothing can be imported."""
     elided: list[tuple[int, int]] | None = None
-    """Of the enclosing class or conditional: what its own block shows as `...`."""
+    """The ranges that the block of the enclosing class or conditional shows as `...`."""
 
 
 class Walk:
-    """Keeps an explicit stack, as files nest deeper than Python recurses."""
+    """A walk with an explicit stack, since files nest deeper than Python can recurse."""
 
     def __init__(self, data: bytes, root: Node, *, path: str, module: str) -> None:
         self._data, self._root = data, root
@@ -55,10 +55,10 @@ class Walk:
         self._stack: list[tuple[Node, _Scope]] = []
         self._damaged = root.has_error
         self.definitions: dict[int, Draft] = {}
-        """By the row of their `def` or `class`, 0-based."""
+        """Drafts of definitions by the row of their `def` or `class`, 0-based."""
 
     def drafts(self) -> list[Draft]:
-        """The blocks in order of the source, the outer one first."""
+        """The drafts in order of the source, outer ones before inner ones."""
         self._module()
         while self._stack:
             node, scope = self._stack.pop()
@@ -192,7 +192,7 @@ class Walk:
         return draft
 
     def _run(self, nodes: list[Node]) -> None:
-        """Adjacent imports, or adjacent other statements (calls, `del`, `assert`), as one block."""
+        """Add adjacent imports, or other adjacent statements (calls, `del`, `assert`), as one block."""
         first, last = nodes[0], nodes[-1]
         kind, name = BlockKind.ASSIGNMENT, "statements"
         if first.type in _IMPORTS:
@@ -233,7 +233,7 @@ class Walk:
 
 
 def _kind_of(node: Node) -> str:
-    """What a module-level statement is: `trivia`, `import`, `assignment`, `plain`, or "" for what has parts."""
+    """The kind of a module-level statement: `trivia`, `import`, `assignment`, `plain`, or "" if it has parts."""
     kind = node.type
     if kind in _TRIVIA:
         return "trivia"
@@ -261,7 +261,7 @@ def _string_text(statement: Node, data: bytes) -> str | None:
 
 
 def _end_of(node: Node) -> tuple[int, int]:
-    """Byte and row where a statement ends; comments that follow its last line do not belong to it."""
+    """The byte and row where a statement ends, without the comments after its last line."""
     last = node
     while last.child_count:
         child: Node | None = last.child(last.child_count - 1)

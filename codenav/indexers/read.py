@@ -1,4 +1,4 @@
-"""One file from the disk to its blocks."""
+"""Reading of one file from the disk into blocks."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from codenav.indexers.place import Place
 from codenav.indexers.walk import Found, max_bytes, reason_of, too_large
 
 _ATTEMPTS = 3
-"""How often a file that changes while it is read is read again."""
+"""The number of attempts to read a file that changes while it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to read, and what is known of it."""
+    """A file to read, and its state in the index."""
 
     found: Found
     place: Place
     digest: str = ""
-    """Of the content that the index has; where it is still the same, the file is not parsed."""
+    """Digest of the content in the index; if it is still the same, the file is not parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What became of a file. Without a `state` it was left out; `blocks` is None where its content is the old one."""
+    """The result for a file. Without a `state` it was left out; `blocks` is None if its content is unchanged."""
 
     path: str
     state: FileState | None = None
     blocks: Sequence[CodeBlock] | Packed | None = None
     reason: str = ""
-    """Why it was left out, or cut."""
+    """The reason if it was left out or cut."""
 
 
 class _Changing(Exception):
-    """The file was written to while it was read."""
+    """Raised for a file that was written to while it was read."""
 
 
 def read(task: Task) -> Reading:
-    """Read and parse one file. Whatever is wrong with it is told in `Reading.reason`, never raised."""
+    """Read and parse one file. Faults of the file are reported in `Reading.reason`, never raised."""
     path = task.found.path
     for _ in range(_ATTEMPTS):
         try:
@@ -71,11 +71,11 @@ def read(task: Task) -> Reading:
 
 
 def _content(found: Found) -> tuple[bytes, os.stat_result]:
-    """The bytes, one more than allowed at most, and the state of the file while they were read.
+    """The content of a file, up to one byte more than the limit, and the file's state while it was read.
 
     Raises:
-        _Changing: the two do not fit together.
-        OSError: it cannot be read, or is no regular file any more; a pipe in its place is never waited for.
+        _Changing: content and state do not fit together.
+        OSError: it cannot be read, or is no longer a regular file; a pipe in its place is never waited for.
     """
     limit = max_bytes(found.language)
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if found.follow else os.O_NOFOLLOW)

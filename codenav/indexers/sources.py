@@ -1,4 +1,4 @@
-"""What a user names, and where its files are: a folder, a file, `pkg:NAME`, `git:URL@REV`, `name:NAME`."""
+"""Sources to index, as users name them: a folder, a file, `pkg:NAME`, `git:URL@REV`, `name:NAME`."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ _OTHER_SOURCES = ("openapi:", "mcp:", "tools:")
 
 @dataclass(frozen=True)
 class Source:
-    """Something to index."""
+    """A source to index: a folder, a file, a package, a repository, or several of them."""
 
     spec: str
-    """As typed."""
+    """The spec as typed."""
     name: str
-    """What blocks carry: `pkg:networkx@3.6.1`, or an absolute path."""
+    """The `source` of its blocks: `pkg:networkx@3.6.1`, or an absolute path."""
     key: str
-    """Name of a folder for its index: readable, and unique by path, or by package, version and place."""
+    """Name of the folder of its index: readable, and unique by path, or by package, version and place."""
     root: Path
-    """What the paths of blocks are relative to; of a package the folder that holds it, `site-packages` mostly."""
+    """The folder that the paths of blocks are relative to; for a package usually `site-packages`."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """`{"networkx": "3.6.1"}`; empty for a path."""
     import_paths: tuple[Path, ...] = ()
-    """What must be importable in the sandbox; empty where the interpreter finds it by itself."""
+    """Folders and files that must be importable in the sandbox; empty if the interpreter finds them by itself."""
     summary: str = ""
     modules: tuple[str, ...] = ()
     """Its top-level modules and packages, and one level below."""
     members: tuple[str, ...] | None = None
     """Files and folders below `root` that belong to it; None: everything there."""
     import_root: Path | None = None
-    """The folder from which dotted names count: `root`, its `src/`, or for a bare package the folder around."""
+    """The folder that dotted names start from: `root`, its `src/`, or for a bare package the folder above."""
     parts: Mapping[str, Source] = field(default_factory=dict)
-    """Of several sources in one index each by the folder name that its paths begin with; else empty."""
+    """The sources of an index of several, by the folder name that their paths begin with; else empty."""
 
     def files(self) -> Iterator[Found | FileSkip]:
-        """The files to index, and those left out for a reason worth telling. See `walk`.
+        """The files to index, and the skips worth reporting. See `walk`.
 
         Raises:
             UsageError: the folder itself cannot be listed.
         """
         for found in () if self.parts else walk(self.root, members=self.members):
             if found.path == "." and isinstance(found, FileSkip):
-                # Nothing is known of its files: to take them all for removed would empty the index.
-                raise UsageError(f"cannot read {self.root}: {found.reason}", hint="ls -ld, and mend its permissions")
+                # Nothing is known about its files: treating them all as removed would empty the index.
+                raise UsageError(f"cannot read {self.root}: {found.reason}", hint="ls -ld, and fix its permissions")
             yield found
         for label, part in self.parts.items():
             for found in part.files():
                 yield replace(found, path=f"{label}/{found.path}")
 
     def name_of(self, path: str) -> str:
-        """What the blocks of a file carry as their source: `name`, or that of the part which holds the file."""
+        """The `source` of a file's blocks: `name`, or that of the part that holds the file."""
         return self.parts[path.partition("/")[0]].name if self.parts else self.name
 
     def module_of(self, path: str) -> str:
-        """The dotted name under which a file can be imported; empty where it cannot."""
+        """The dotted name to import a file by; empty if it cannot be imported."""
         if self.parts:
             label, _, inner = path.partition("/")
             return self.parts[label].module_of(inner)
@@ -94,12 +94,12 @@ def resolve(
     max_age: float | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> Source:
-    """Find what `spec` names.
+    """Find the source that `spec` names.
 
     `max_age` and `notice` are for `git:` sources, see `git.checkout`; by default no server is asked.
 
     Raises:
-        NotFound: no such folder, file, installed package, named index or revision; the hint names what is meant.
+        NotFound: no such folder, file, installed package, named index or revision; the hint has a likely correction.
         UsageError: a kind of source that does not exist, or a path that is neither a file nor a folder.
         Unavailable: git or its server does not answer, and the revision was never fetched.
     """
@@ -132,12 +132,12 @@ def resolve(
 
 
 def lasting(source: Source) -> str:
-    """What to type to find a source again from any folder; no password is in it."""
+    """The spec to type for a source from any folder; it contains no password."""
     return source.spec if source.spec.startswith("pkg:") else source.name
 
 
 def key_of(spec: str, interpreter: Interpreter) -> str:
-    """The key of the index of a source; of a repository or a named index also where its files are not there.
+    """The key of a source's index; for a repository or a named index its files need not be there.
 
     Raises:
         NotFound, UsageError: as `resolve`.
@@ -150,10 +150,10 @@ def key_of(spec: str, interpreter: Interpreter) -> str:
 
 
 def together(spec: str, sources: Sequence[Source]) -> Source:
-    """Several sources as one, for one index. Each path begins with a folder name that tells them apart.
+    """Combine several sources into one, for one index. Each path begins with a folder name that tells them apart.
 
     Raises:
-        UsageError: one is named twice.
+        UsageError: a source is named twice.
     """
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
@@ -207,7 +207,7 @@ def _from_folder(spec: str, path: Path) -> Source:
 
 def _from_file(spec: str, path: Path) -> Source:
     if not language_of(path.name):
-        raise UsageError(f"{path} is of no type that is indexed", hint=f"files that end in {', '.join(LANGUAGES)} are")
+        raise UsageError(f"{path} is not of a type that is indexed", hint=f"indexed types: {', '.join(LANGUAGES)}")
     python = path.suffix == ".py"
     return Source(
         spec=spec,
@@ -226,7 +226,7 @@ def _from_repository(spec: str, max_age: float | None, notice: Callable[[str], N
 
     wanted = repository.parse(spec)
     state = checkout(wanted, max_age=max_age, notice=notice)
-    # The name has no commit in it: blocks that a new commit does not touch stay what they are.
+    # The name does not include the commit: blocks that a new commit does not touch keep their ids.
     return replace(
         _from_folder(spec, state.path),
         name=wanted.spec,
@@ -244,26 +244,26 @@ def _named_key(spec: str) -> str:
 
 
 def _label(source: Source) -> str:
-    """`networkx` of a package, the folder's name of a folder and of a file."""
+    """The folder name for a part: `networkx` for a package, the folder's name for a folder or a file."""
     name = next(iter(source.versions), "") or source.root.name
     return re.sub(r"[/\x00-\x1f]", "-", printable(name)) or "root"
 
 
 def _key(readable: str, unique: str) -> str:
-    """`networkx-3.6.1-1f0c9a…`: letters, digits, `.`, `-` and `_`, at most 73 characters."""
+    """A key such as `networkx-3.6.1-1f0c9a…`: letters, digits, `.`, `-` and `_`, at most 73 characters."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", readable).strip(".-")[:56] or "source"
     digest = hashlib.blake2b(os.fsencode(unique), digest_size=8).hexdigest()
     return f"{slug}-{digest}"
 
 
 def _shown(spec: str) -> str:
-    """In one line of bounded length."""
+    """The spec on one line of bounded length."""
     line = spec.encode("unicode_escape").decode() if "\n" in spec or "\r" in spec else spec
     return line if len(line) <= 300 else f"{line[:200]}… ({len(line):,} characters)"
 
 
 _REMOTE = re.compile(r"(?:https?|ssh|git)://|git@[\w.-]+:|(?:[\w-]+\.)+(?:com|org|io|net)/")
-"""What people type for a repository on a server, without `git:`."""
+"""The beginning of a repository's address as people type it without `git:`."""
 
 
 def _meant(spec: str, path: Path, interpreter: Interpreter) -> str:

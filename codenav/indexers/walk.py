@@ -1,4 +1,4 @@
-"""Which files of a source are read: rules, links and special files sorted out, nothing opened."""
+"""The files of a source to index: ignored files, links and special files are sorted out without opening any."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ LANGUAGES = {
     ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".hxx": "cpp",
     ".cs": "csharp", ".rb": "ruby", ".rake": "ruby", ".php": "php",
 }  # fmt: skip
-"""What is indexed, by the end of the name, read case-blind. A `.h` that holds lines of C++ is read as C++."""
+"""Languages by file name extension, in any case. A `.h` that contains lines of C++ is read as C++."""
 
 DOCUMENT_NAMES = {
     "authors", "changelog", "changes", "contributing", "faq", "hacking", "history", "install", "metadata", "migration",
     "news", "readme", "todo", "upgrading", "usage",
 }  # fmt: skip
-"""Files without an end to their name that are plain text, read case-blind. Not `LICENSE` and `COPYING`: every package
-has the same."""
+"""Names, in any case, of files without an extension that are plain text. Not `LICENSE` and `COPYING`: they are the
+same in every package."""
 
 MAX_BYTES = 1_000_000
-"""Larger files are left out. Of the 10,166 Python files of ten large packages a handful are: tables and test data."""
+"""Size limit of a file. A handful of the 10,166 Python files of ten large packages exceed it: tables and test data."""
 
 MAX_NOTEBOOK_BYTES = 10_000_000
-"""A notebook holds the pictures that it drew; they are not read."""
+"""Size limit of a notebook, which also contains the pictures that it drew; they are not indexed."""
 
 _NEVER = {".git", ".hg", ".svn", ".bzr", "node_modules", "__pycache__", "__pypackages__", ".ipynb_checkpoints"}
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
-"""A folder that holds one of these is a virtual environment."""
+"""Names that mark the folder that contains them as a virtual environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class Found:
     path: str
     """Relative to the root of the source, with `/`."""
     location: str
-    """Where to open it."""
+    """The path to open it by."""
     size: int
     mtime_ns: int
     language: str
     follow: bool = False
-    """Whether it may be a symbolic link: for files that a package lists or a user named."""
+    """True if it may be a symbolic link: for files that a package lists or a user named."""
 
 
 def language_of(name: str) -> str:
-    """The language of a file by its name; empty where that is none we index."""
+    """The language of a file by its name; empty if it is not indexed."""
     end = os.path.splitext(name)[1].lower()
     if not end and name.rpartition("/")[2].lower() in DOCUMENT_NAMES:
         return "text"
@@ -65,12 +65,12 @@ def language_of(name: str) -> str:
 
 
 def max_bytes(language: str) -> int:
-    """The size up to which a file is read."""
+    """The size limit of a file of this language."""
     return MAX_NOTEBOOK_BYTES if language == "notebook" else MAX_BYTES
 
 
 def too_large(language: str) -> str:
-    """Why a file was left out for its size."""
+    """The reason of a skip for a file that is too large."""
     return f"larger than {max_bytes(language) / 1e6:g} MB"
 
 
@@ -80,12 +80,12 @@ def printable(path: str) -> str:
 
 
 def walk(root: Path, *, members: tuple[str, ...] | None = None) -> Iterator[Found | FileSkip]:
-    """The files below a folder in the order of their names, and those left out for a reason worth telling.
+    """The files below a folder in order of their names, and the skips worth reporting.
 
     `members`: files and folders below `root` to take, relative; None takes all. Files that are members are taken
-    whatever the ignore rules say. Passed over without a word: other types of files, what `.gitignore` or
-    `.git/info/exclude` hides, caches, virtual environments, the output of `setup.py build`, and links to what the
-    walk meets anyway.
+    even if ignore rules hide them. Skipped silently: other types of files, files that `.gitignore` or
+    `.git/info/exclude` hides, caches, virtual environments, the output of `setup.py build`, and links to files that
+    the walk meets anyway.
     """
     top = Path(os.path.abspath(root))
     inside = os.path.realpath(top)
@@ -101,7 +101,7 @@ def walk(root: Path, *, members: tuple[str, ...] | None = None) -> Iterator[Foun
 
 
 def _folder(top: str, prefix: str, above: Ignore, inside: str) -> Iterator[Found | FileSkip]:
-    """An explicit stack: a tree may be deeper than Python's recursion limit."""
+    """The files below one folder; with an explicit stack, since a tree may be deeper than Python's recursion limit."""
     pending = [(top, prefix, above)]
     while pending:
         location, prefix, ignore = pending.pop()
@@ -132,7 +132,7 @@ def _folder(top: str, prefix: str, above: Ignore, inside: str) -> Iterator[Found
 
 
 def _wanted(name: str, siblings: set[str]) -> bool:
-    """Of a module with a stub beside it only the module is read."""
+    """True for a file of a known language, except a stub beside its module."""
     return bool(language_of(name)) and not (name.endswith(".pyi") and name[:-1] in siblings)
 
 
@@ -141,13 +141,13 @@ def _left_out(entry: os.DirEntry[str]) -> bool:
         return True
     if entry.name != "build":
         return False
-    # What setuptools and distutils leave there is a copy of the code: build/lib, build/bdist.linux-x86_64.
+    # setuptools and distutils leave a copy of the code there: build/lib, build/bdist.linux-x86_64.
     with os.scandir(entry.path) as inner:
         return any(item.name == "lib" or item.name.startswith(("lib.", "bdist.")) for item in inner)
 
 
 def _link(entry: os.DirEntry[str], path: str, rules: Ignore, inside: str) -> Iterator[FileSkip]:
-    """A link is not followed: what it names within the source is met under its own name."""
+    """The skip of a link, if worth reporting. No link is followed: a target in the source is met by its own name."""
     loop = False
     try:
         folder = entry.is_dir()
@@ -188,5 +188,5 @@ def _file(location: str, path: str, found: os.stat_result, *, follow: bool = Fal
 
 
 def reason_of(error: OSError) -> str:
-    """`permission denied`, `no such file or directory`, …"""
+    """The reason of a skip for an error: `permission denied`, `no such file or directory`, …"""
     return (error.strerror or type(error).__name__).lower()

@@ -1,9 +1,9 @@
 """Patterns of `.gitignore` as regular expressions that never try the same text in two ways.
 
-A `*` that is followed by more of its pattern takes the first place where the rest up to the next `*` fits, and keeps
-it (an atomic group): a later place could only leave less text to what follows. The same holds for `**` and whole
-folders. So a match takes at most len(pattern) x len(path) steps, for each folder of the path where
-there is a `**`; backtracking would take len(path) ** stars.
+A `*` that is followed by more of its pattern matches up to the first place where the part before the next `*` fits,
+and keeps it (an atomic group): a later place could only leave less text to the rest. The same holds for `**` and
+whole folders. So a match takes at most len(pattern) x len(path) steps, for each folder of the path if there is a
+`**`; backtracking would take len(path) ** stars.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _STAR, _STARS = "*", "**"
 
 
 def translated(pattern: str) -> str:
-    """The expression for whole paths, relative to the folder of the rules and without `/` at the end.
+    """The regular expression for whole paths, relative to the folder of the rules and without `/` at the end.
 
-    `pattern` is that of a rule without `!` and `/` around it (gitignore(5), "Pattern format"). Empty where it
-    matches nothing: a set without an end, a backslash at the end.
+    `pattern` is that of a rule, without a leading `!` and a trailing `/` (gitignore(5), "Pattern format"). Empty if
+    it matches nothing: a set without an end, a backslash at the end.
     """
     tokens = list(_tokens(pattern))
     if not tokens or "" in tokens:
@@ -41,7 +41,7 @@ def translated(pattern: str) -> str:
 
 
 def _path(segments: Sequence[str]) -> str:
-    """Runs of segments between `**`, each at the first place where it fits; the last one at the end."""
+    """The expression for a path: runs of segments between `**` match at the first place, the last one at the end."""
     runs = ["/".join(run) for deep, run in groupby(segments, key=_STARS.__eq__) if not deep]
     parts = [] if segments[0] == _STARS or not runs else [runs.pop(0)]
     lead = "(?:[^/]*+/)*?"
@@ -53,7 +53,7 @@ def _path(segments: Sequence[str]) -> str:
 
 
 def _segment(tokens: Sequence[str]) -> str:
-    """One name within a path, up to the `/` behind it or the end."""
+    """The expression for one name in a path, up to the next `/` or the end."""
     chunks = ["".join(chunk) for chunk in _split([_STAR if token == _STARS else token for token in tokens], _STAR)]
     if len(chunks) == 1:
         return chunks[0] + _SEGMENT_END
@@ -73,7 +73,7 @@ def _split(tokens: Sequence[str], at: str) -> list[list[str]]:
 
 
 def _tokens(pattern: str) -> Iterator[str]:
-    """`/`, `*`, `**`, or the expression for one character; an empty one where the pattern is not well formed."""
+    """The tokens `/`, `*`, `**`, or the expression for one character; "" if the pattern is malformed."""
     position = 0
     while position < len(pattern):
         token = _TOKEN.match(pattern, position)
@@ -93,7 +93,7 @@ def _tokens(pattern: str) -> Iterator[str]:
 
 
 def _set(pattern: str, position: int) -> tuple[str, int]:
-    """The expression for `[…]` whose content begins at `position`, empty where it has no end; and where it ends."""
+    """The expression for a set `[…]` with content from `position` ("" if malformed), and the position after it."""
     negated = pattern[position : position + 1] in ("!", "^")
     start = position = position + negated
     members = []

@@ -1,4 +1,4 @@
-"""Read files in processes of their own: tree-sitter holds the interpreter's lock while it parses."""
+"""Worker processes that read files. Threads would not do: tree-sitter holds the interpreter's lock while it parses."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from codenav.blocks import CodeBlock, Packed
 from codenav.indexers.read import Reading, Task, read
 
 MANY_FILES = 200
-"""From here on processes are worth their start (0.15 s each, about the time that 60 files take)."""
+"""Number of files above which processes are worth their start (0.15 s each, about the time that 60 files take)."""
 
 _BATCH = 8
-"""Files per message. The paths of eight files fit the 64 KB that a pipe holds, so writing them never waits."""
+"""Files per message. The paths of eight files fit into the 64 KB that a pipe holds, so writing them never blocks."""
 _MEMORY = 2 << 30
-"""Bytes of address space of a process. Real files take under a tenth; a grammar at its worst took 17 GB for 1 MB."""
+"""Bytes of address space per process. Real files take under a tenth; a grammar at its worst took 17 GB for 1 MB."""
 _COLLECTED = 64
-"""Batches after which a process looks for cycles all the same."""
+"""Batches after which a process runs the garbage collector, which is otherwise off."""
 _PIPE_BYTES = 1 << 20
-"""Asked for the pipe of the answers, so that a process goes on while its last answer waits to be read."""
+"""Size of the pipe for answers, so that a process goes on while its last answer waits to be read."""
 _AHEAD = 2
-"""Messages that a process has before it: one in work, one waiting."""
+"""Messages that a process has at a time: one in work, one waiting."""
 
 Pack = Callable[[Sequence[CodeBlock]], Packed]
 """See `protocols.WritableIndex.pack`."""
@@ -43,10 +43,10 @@ _START = "import sys; sys.path[:] = sys.argv[1:]; from codenav.indexers.workers 
 def readings(
     tasks: Sequence[Task], *, pack: Pack | None = None, jobs: int | None = None
 ) -> Iterator[Iterator[Reading]]:
-    """The readings of all tasks, in their order, as a stream; when the context ends no process is left.
+    """The readings of all tasks, in order, as a stream; no process is left when the context ends.
 
-    `pack` is applied to the blocks where they are made. `jobs`: how many processes; None takes one per processor from
-    `MANY_FILES` on, 1 reads in this process.
+    `pack` is applied to the blocks in the process that makes them. `jobs`: the number of processes; None takes one
+    per processor for more than `MANY_FILES` tasks, else reads in this process, as 1 does.
     """
     if jobs is None:
         jobs = len(os.sched_getaffinity(0)) if len(tasks) > MANY_FILES else 1
@@ -63,7 +63,7 @@ def readings(
 
 
 def _in_turn(pool: Sequence[_Worker], tasks: Sequence[Task]) -> Iterator[Reading]:
-    """Batches go round the processes, and their answers are taken in the same order."""
+    """Send batches to the processes in turn, and yield their answers in the same order."""
     batches = deque(tasks[at : at + _BATCH] for at in range(0, len(tasks), _BATCH))
     waiting: deque[_Worker] = deque()
     for worker in list(pool) * _AHEAD:
@@ -80,7 +80,7 @@ def _in_turn(pool: Sequence[_Worker], tasks: Sequence[Task]) -> Iterator[Reading
 
 
 class _Worker:
-    """A process that reads batches of files. It ends when its standard input does, so none outlives us."""
+    """A process that reads batches of files. It ends when its standard input is closed, so none outlives this one."""
 
     def __init__(self, pack: Pack | None) -> None:
         self._pack = pack
@@ -88,15 +88,15 @@ class _Worker:
         self._start()
 
     def send(self, batch: Sequence[Task]) -> None:
-        """Ask for the readings of a batch; `receive` returns them."""
+        """Send a batch to be read; `receive` returns its readings."""
         self._sent.append(batch)
         self._write(batch)
 
     def receive(self) -> list[Reading]:
         """The answer to the oldest batch.
 
-        A process that died is replaced, and the file that kills it is left out; where none starts at all, the batch
-        is read in this process.
+        A process that died is replaced, and the file that kills it is left out; if the process does not start at all,
+        the batch is read in this one.
         """
         batch = self._sent.popleft()
         if not self._greeted():
@@ -105,13 +105,13 @@ class _Worker:
         return self._one_by_one(batch) if answer is None else answer
 
     def end(self) -> None:
-        """Kill the process: nobody waits for what it has not answered."""
+        """Kill the process: nobody waits for its remaining answers."""
         self._process.kill()
         self._process.communicate()
 
     def _start(self) -> None:
         # Not multiprocessing: its processes import the caller's main module again, or fork a process with threads.
-        # A process group of its own keeps Ctrl-C on the terminal away.
+        # In its own process group, it does not receive Ctrl-C from the terminal.
         self._greeting: bool | None = None
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", _START, *(entry for entry in sys.path if entry)],
@@ -123,7 +123,7 @@ class _Worker:
             fcntl.fcntl(self._process.stdout or -1, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def _greeted(self) -> bool:
-        """Whether the process has come up."""
+        """True if the process has started."""
         if self._greeting is None:
             self._greeting = self._read() is not None
         return self._greeting
@@ -148,7 +148,7 @@ class _Worker:
         return answers
 
     def _write(self, batch: Sequence[Task]) -> None:
-        """That a process is gone is noticed by `_read`."""
+        """Send a batch; `_read` notices if the process is gone."""
         pipe = self._process.stdin
         if pipe is not None:
             with suppress(BrokenPipeError):
@@ -156,7 +156,7 @@ class _Worker:
                 pipe.flush()
 
     def _read(self) -> list[Reading] | None:
-        """None when the process is gone."""
+        """The next answer; None if the process is gone."""
         pipe = self._process.stdout
         try:
             answer: list[Reading] | None = pickle.load(pipe) if pipe is not None else None
@@ -166,15 +166,15 @@ class _Worker:
 
 
 def serve() -> None:
-    """What a process of the pool runs: batches of tasks on standard input, their readings on standard output.
+    """Run as a process of the pool: batches of tasks on standard input, their readings on standard output.
 
-    An empty list first says that it is there.
+    The first answer is an empty list, sent on start.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     answer: list[Reading] = []
-    # What is read makes next to no cycles: the collector would look again and again at the blocks of a batch.
+    # Reading makes hardly any reference cycles: the collector would only scan the blocks of a batch again and again.
     gc.disable()
     for count in itertools.count(1):
         if count % _COLLECTED == 0:
@@ -184,7 +184,7 @@ def serve() -> None:
             answers.flush()
             request: tuple[list[Task], Pack | None] = pickle.load(requests)
         except (EOFError, BrokenPipeError):
-            # Whoever asked is gone; nothing that is left in a buffer matters.
+            # The parent is gone: nothing left in a buffer matters.
             os._exit(0)
         batch, pack = request
         answer = [_packed(read(task), pack) for task in batch]

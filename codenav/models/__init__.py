@@ -17,15 +17,17 @@ __all__ = ["ChatModel", "FunctionModel", "ScriptedModel", "load_script", "open_m
 def open_model(
     name: str, *, base_url: str = "", notice: Callable[[str], None] | None = None, heard: Hear | None = None
 ) -> Model:
-    """The model of that name: `scripted:FILE` plays a file of actions, anything else is asked for at `base_url`.
+    """The model with that name: `scripted:FILE` plays a file of actions, any other name is one on a server.
 
-    An empty `base_url` is OPENAI_BASE_URL, else OpenAI's own. `notice` is told of each retry and each parameter
-    that the server refused, in one line; `heard` of what arrives while a model writes. Nothing is sent yet.
+    An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each
+    retry and each parameter that the server refused; `heard` with the text that arrives while a model writes. Nothing
+    is sent yet.
 
     Raises:
         ModelNotConfigured: the name is empty.
         ModelRefused: OpenAI's own server without a key.
-        UsageError: `base_url` is no URL, or the file of a script cannot be read.
+        UsageError: `base_url` is not a URL, or the file of a script cannot be read.
+        NotFound: the file of a script does not exist.
     """
     if not name.strip():
         raise ModelNotConfigured("no model is configured")

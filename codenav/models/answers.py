@@ -1,4 +1,4 @@
-"""What a chat server's body says: the text that the agent reads, the reasoning beside it, why it ended, its cost."""
+"""Parsing of a chat server's body: the text for the agent, the reasoning, the finish reason, and the token counts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
 
 STOP = ("\n</content>", "</content>\n", "</action>")
-"""Where an action ends: what a model writes after it is not wanted, as it would be an observation of its own making.
+"""The stop sequences, at the end of an action: what a model wrote after it would be an observation of its own making.
 
-At the edge of a line only, so that code that handles a `</content>` of its own is not cut in the middle.
+They only match at the beginning or end of a line, so that code that contains `</content>` is not cut in the middle.
 """
 
 _OPENING = "<content>"
@@ -21,7 +21,7 @@ _CLOSING = "</content>"
 _END = re.compile(r"\n[ \t]*</content>|</content>(?=\s*(?:\n|</action>|\Z))")
 
 _COMPLETE = {"stop", "tool_calls", "function_call", "eos_token", "stop_sequence"}
-"""Finish reasons of an answer that the model ended itself: OpenAI's, and two of text-generation-inference."""
+"""Finish reasons of answers that the model ended itself: OpenAI's, and two of text-generation-inference."""
 
 _LEADING = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>")
@@ -32,39 +32,39 @@ _TYPES = {
     "python": Code.type,
     "final_answer": Done.type,
 }
-"""Names of tools that a model calls though it was asked for text, and the actions that they stand for."""
+"""The actions meant by names of tools, for models that call a tool although they were asked for text."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One body, read."""
+    """The parsed body of a response."""
 
     text: str
-    """What the agent reads: no reasoning, nothing after the first action."""
+    """The text for the agent, without reasoning and without anything after the first action."""
     reasoning: str
     finish: str
-    """As the server said it; empty where it did not."""
+    """The finish reason; empty if the server gave none."""
     input_tokens: int
-    """0 where the server did not say."""
+    """0 if the server did not report it."""
     output_tokens: int
     cached_tokens: int
-    """Of the input tokens, those that the server had ready."""
+    """The input tokens that the server had cached."""
     cut_by_stop: bool
-    """Nothing was answered, perhaps as the stop sequence fell into the reasoning, or the server trips over it."""
+    """True if the answer is empty, perhaps because a stop sequence was in the reasoning, or confuses the server."""
 
     @property
     def truncated(self) -> bool:
-        """Whether the model was stopped before it was done."""
+        """True if the model was stopped before it was done."""
         return self.finish not in _COMPLETE
 
     @property
     def spent_on_reasoning(self) -> bool:
-        """Whether the token limit was reached before the answer began."""
+        """True if the token limit was reached before the answer began."""
         return self.finish == "length" and not self.text.strip()
 
 
 def read_answer(body: Mapping[str, Any]) -> Answer:
-    """Read a body that has at least one choice; whatever else is missing or of a wrong type counts as not said."""
+    """Read a body that has at least one choice; any other field that is missing or of a wrong type counts as absent."""
     choice = _mapping(body["choices"][0])
     message = _mapping(choice.get("message"))
     finish = _string(choice.get("finish_reason"))
@@ -88,10 +88,10 @@ def read_answer(body: Mapping[str, Any]) -> Answer:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """The answer, and the reasoning that stood in tags before it.
+    """Split a text into the answer and the reasoning in tags before it.
 
-    Where its opening tag is part of the prompt only the closing one is in the answer: it counts
-    when an action follows it, so that code that mentions the tag stays whole.
+    If the opening tag is part of the prompt, only the closing one is in the text: it counts if an action follows, so
+    that code that mentions the tag stays whole.
     """
     thoughts: list[str] = []
     while match := _LEADING.match(text):
@@ -107,7 +107,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
 
 
 def _first_action(text: str, *, mend: bool) -> str:
-    """The text up to the end of its first action; `mend` puts back the tag that the stop sequence took."""
+    """The text up to the end of its first action; `mend` restores a closing tag removed by a stop sequence."""
     start = text.find(_OPENING)
     if start < 0:
         return text
@@ -126,7 +126,7 @@ def _first_action(text: str, *, mend: bool) -> str:
 
 
 def _from_calls(message: Mapping[str, Any], *, beside: str) -> str:
-    """The first native tool call as the text of an action; as it was written where it is cut or not one of ours."""
+    """The first native tool call as the text of an action; as written if it is cut off or of an unknown tool."""
     calls = message.get("tool_calls")
     call = _mapping(calls[0]) if isinstance(calls, list) and calls else {}
     function = _mapping(call.get("function") or message.get("function_call"))
@@ -141,7 +141,7 @@ def _from_calls(message: Mapping[str, Any], *, beside: str) -> str:
 
 
 def _arguments(arguments: object) -> object:
-    """The arguments of a call: JSON, or the text itself where it is not; None where it is JSON that was cut."""
+    """The arguments of a call: the parsed JSON, the text itself if it is not JSON, None if it is JSON cut off."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -167,7 +167,7 @@ def _joined(value: object) -> str:
 
 
 def parts(content: object) -> tuple[str, str]:
-    """Text and reasoning of a content, which some servers give as a list of parts."""
+    """The text and the reasoning of a message's content, which some servers send as a list of parts."""
     if not isinstance(content, list):
         return _string(content), ""
     parts = [_mapping(part) for part in content]
@@ -180,7 +180,7 @@ def parts(content: object) -> tuple[str, str]:
 
 
 def sound(text: str) -> str:
-    """The text without lone surrogates, which JSON can carry and no file can."""
+    """The text without lone surrogates, which are possible in JSON but not in a file."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -193,7 +193,7 @@ def _string(value: object) -> str:
 
 
 def _cached(usage: Mapping[str, Any]) -> int:
-    """OpenAI's field, or those of Anthropic, which proxies pass on."""
+    """The number of cached input tokens, from OpenAI's field or from those of Anthropic, which proxies pass on."""
     told = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
     return told or sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("read", "creation"))
 

@@ -30,16 +30,16 @@ from codenav.usage import estimate_tokens
 OPENAI = "https://api.openai.com/v1"
 
 MAX_TOKENS = 8192
-"""Of one answer, reasoning included. A step of code has under 2,000; the rest is for models that reason."""
+"""The most tokens of one answer, reasoning included. A step of code has under 2,000; the rest is for reasoning."""
 
 PATIENCE = 600.0
-"""Seconds for one answer where the caller sets no limit: the default of the `openai` package (DEFAULT_TIMEOUT)."""
+"""Seconds for one answer if the caller sets no limit: the default of the `openai` package (DEFAULT_TIMEOUT)."""
 
 TRIES = 6
-"""Requests before a fault that may pass counts as lasting: with the back-off below about 15 seconds."""
+"""Requests before a fault that may pass counts as permanent: about 15 seconds with the back-off below."""
 
 PATIENT_TRIES = 100
-"""The same where the server said when to come back, or that it is loading the model. The time limit comes first."""
+"""The same if the server told when to come back, or is loading the model. The time limit is usually reached first."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 """Seconds of the back-off, doubled each time: those of the `openai` package."""
@@ -49,7 +49,7 @@ LISTING = 5.0
 
 
 class ChatModel:
-    """One model on one server. Usable from several threads.
+    """A model on a server. Usable from several threads.
 
     >>> model = ChatModel("qwen3", base_url="http://localhost:8000/v1")
     """
@@ -64,9 +64,15 @@ class ChatModel:
         heard: Hear | None = None,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        """`base_url` is OPENAI_BASE_URL, else OpenAI's own; `api_key` is OPENAI_API_KEY, which a server of your own
-        may not need. `notice` is told of each retry and each refused parameter, in one line; `heard` of each request
-        and of what a server that streams sends, as it comes. `max_tokens` bounds one answer. Nothing is sent yet.
+        """Check the URL and the key; nothing is sent yet.
+
+        Args:
+            name: of the model, as the server calls it.
+            base_url: by default OPENAI_BASE_URL, or else OpenAI's own server.
+            api_key: by default OPENAI_API_KEY; a server of your own may not need one.
+            notice: called with one line for each retry and each refused parameter.
+            heard: called for each request, and with the text from a server that streams, as it arrives.
+            max_tokens: limit of one answer.
 
         Raises:
             UsageError: `base_url` is not an HTTP URL.
@@ -80,39 +86,39 @@ class ChatModel:
                 hint="export OPENAI_API_KEY=…, or name a server of your own with --base-url",
             )
         if not (key.isascii() and key.isprintable()):
-            raise ModelRefused("the key in OPENAI_API_KEY holds characters that no HTTP header can carry")
+            raise ModelRefused("the key in OPENAI_API_KEY contains characters that are not allowed in an HTTP header")
         self._name = name
         self._notice = notice or (lambda text: None)
         self._heard = heard or (lambda heard: None)
         self._profile = profile_of(url, name, max_tokens)
-        # The client wants a key; servers without one ignore it.
+        # The client insists on a key; servers that need none ignore it.
         self._transport = Transport(url, key or "none", secret=bool(key))
         self._last: tuple[Sequence[Message], int] = ((), 0)
 
     @property
     def name(self) -> str:
-        """As the server calls it."""
+        """The name of the model on the server."""
         return self._name
 
     @property
     def base_url(self) -> str:
-        """Of the server, without a password that stood in it."""
+        """The URL of the server, without user name and password."""
         return self._transport.url
 
     def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
         """The next answer in a conversation, up to the end of its first action.
 
-        `timeout` in seconds bounds all tries and waits; None is 600. An answer that ran out of tokens while the
-        model still reasoned is asked for again with twice the tokens, once; if that does not help it is empty and
-        `truncated`. Where the server says that it read fewer tokens than the prompt can have, `doubt` says so.
+        `timeout` in seconds bounds all tries and waits; None means 600. If the model uses up its tokens on reasoning,
+        it is asked again with twice the tokens, once; if that does not help, the answer is empty and `truncated`. If
+        the server reports fewer tokens than the prompt can have, `doubt` says so.
 
-        An error carries as `partial` what the requests cost and what the last one had written when it was cut off.
+        An error carries as `partial` the cost of the requests, and the text of the last one if it was cut off.
 
         Raises:
             ModelUnreachable: no connection, or no answer in time.
             ModelRefused: 401, 403, an exhausted quota, a model that the server does not have.
             ContextOverflow: the prompt is longer than the model's context.
-            ModelFailed: anything else: an error that lasts, something that is no chat server.
+            ModelFailed: anything else: a permanent error, or something that is not a chat server.
             Interrupted: Ctrl-C.
         """
         deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
@@ -125,7 +131,7 @@ class ChatModel:
             elif answer.cut_by_stop and self._profile.suspect_stop():
                 answer = self._answer(messages, deadline, ledger, stop=False)
                 if answer.text.strip() and self._profile.drop_stop():
-                    self._tell("answers nothing where stop is sent: left out, answers are cut here")
+                    self._tell("answers nothing if stop is sent: left out, answers are cut off here")
         except CodeNavError as error:
             error.partial = ledger.partial()
             raise
@@ -135,7 +141,7 @@ class ChatModel:
         return Completion(answer.text, ledger.usage(), answer.reasoning, answer.truncated, doubt)
 
     def listed(self, *, timeout: float = LISTING) -> list[str]:
-        """The names of the models that the server lists; empty where it lists none.
+        """The names of the models that the server lists; empty if it lists none.
 
         `timeout` in seconds.
 
@@ -157,7 +163,7 @@ class ChatModel:
         return f"ChatModel({self._name!r}, base_url={self.base_url!r})"
 
     def _answer(self, messages: Sequence[Message], deadline: float, ledger: Ledger, *, stop: bool = True) -> Answer:
-        """Ask until there is an answer, a fault that does not pass, or no time left."""
+        """Ask until there is an answer, a permanent fault, or no time left."""
         prompt = sum(estimate_tokens(message.content) for message in messages)
         tries = 0
         fitted, refitted = self._profile.room(prompt), False
@@ -200,21 +206,21 @@ class ChatModel:
             time.sleep(pause)
 
     def _pause(self, fault: Fault, tries: int, left: float) -> float | None:
-        """Seconds until the next try; None where there is none: the fault lasts, or `left` seconds are too few."""
+        """Seconds until the next try; None if the fault is permanent, or if `left` seconds are too few."""
         passing = fault.kind in (Kind.TRANSIENT, Kind.LOADING)
-        # A server that has never answered is more likely a mistyped URL than a server that is down for a moment.
+        # If a server has never answered, the URL is more likely mistyped than the server down for a moment.
         if not passing and not (fault.kind is Kind.UNREACHABLE and self._profile.answered):
             return None
         patient = bool(fault.wait) or fault.kind is Kind.LOADING
         if tries >= (PATIENT_TRIES if patient else TRIES):
             return None
-        # Jitter only adds to what the server said: coming back early would be refused again.
+        # Jitter only adds to the server's waiting time: an early request would be refused again.
         pause = fault.wait or min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(tries - 1, 10))
         pause *= 1 + random.random() / 4
         return pause if pause < left else None
 
     def _error(self, fault: Fault, tries: int, before: Fault | None, deadline: float) -> CodeNavError:
-        """What stops the run, for people."""
+        """The error that stops the run, with a message for people."""
         url, said = self.base_url, fault.message
         match fault.kind:
             case Kind.UNREACHABLE:
@@ -255,23 +261,23 @@ class ChatModel:
         return ModelRefused(message, hint=suggestion(self._name, names))
 
     def _doubt(self, messages: Sequence[Message], answer: Answer) -> str:
-        """Why the server may have read only a part of the prompt; told once, as some count otherwise.
+        """The reason to doubt that the server read the whole prompt, or ""; a notice is sent only once.
 
-        No tokenizer makes one token of two words, so a prompt has at least as many tokens as words, and one that
-        grew by n words has at least n tokens more. A tenth and a fifth are left for templates that drop a little.
+        No tokenizer makes one token of two words, so a prompt has at least as many tokens as words, and one that grew
+        by n words has at least n tokens more. A tolerance of a tenth and a fifth is for templates that drop a little.
         """
         if not answer.input_tokens:
             return ""
         earlier, tokens = self._last
         self._last = (tuple(messages), answer.input_tokens)
-        # Some servers do not count what they had cached.
+        # Some servers do not count cached tokens.
         read = answer.input_tokens + answer.cached_tokens
         words = _words(messages)
         grown = 0
         if earlier and tuple(messages[: len(earlier)]) == tuple(earlier):
             grown = _words(messages[len(earlier) :])
         about = sum(estimate_tokens(message.content) for message in messages)
-        # A proxy that reports a placeholder above our estimate has not told that it cut anything.
+        # Some proxies report a placeholder: if it is above our estimate, it is no sign of a cut prompt.
         stands_still = grown >= 50 and read < tokens + 0.8 * grown and read < about
         if not ((words >= 500 and read < 0.9 * words) or stands_still):
             return ""
@@ -285,7 +291,7 @@ class ChatModel:
 
 
 def suggestion(name: str, names: Sequence[str]) -> str:
-    """A hint that names the models of a server, the likely one first."""
+    """A hint with the models of a server, the likeliest first."""
     near = difflib.get_close_matches(name, names, n=1)
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return f"did you mean {near[0]!r}? It has: {shown}" if near else f"it has: {shown}"

@@ -1,4 +1,4 @@
-"""What can go wrong between us and a chat server, told apart by what the server says and never by its name."""
+"""Faults of requests to a chat server, classified by its responses and never by its name."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from enum import StrEnum
 from typing import Any
 
 SHOWN = 400
-"""Characters of a server's own words in a message."""
+"""The most characters of a server's own words in a message."""
 
 
 SYSTEM = "system"
-"""Stands among refused parameters for the message of that role."""
+"""The name of the system message among refused parameters."""
 
 
 class Kind(StrEnum):
-    """What to do about a fault; a closed list."""
+    """The kinds of faults, each with its own treatment; a closed list."""
 
     UNREACHABLE = "unreachable"
-    """No connection: refused, unknown host, TLS. Retried only where the server has answered before."""
+    """No connection: refused, unknown host, TLS. Retried only if the server has answered before."""
     SILENT = "silent"
-    """No answer in the time that there was."""
+    """No answer within the time limit."""
     NO_API = "no_api"
-    """Something answers, but it does not speak chat completions."""
+    """An answer from something that is not a chat-completions server."""
     REFUSED = "refused"
-    """The key or the account. Never retried."""
+    """Refused because of the key or the account. Never retried."""
     NO_MODEL = "no_model"
     OVERFLOW = "overflow"
-    """The prompt, or the prompt and what we want to have answered, is longer than the context."""
+    """The prompt, or the prompt together with the answer asked for, is longer than the context."""
     PARAMETER = "parameter"
-    """A parameter, its value, or a message of the role `system` is not for this model."""
+    """The model does not accept a parameter, its value, or a message with the role `system`."""
     TRANSIENT = "transient"
-    """Worth another try."""
+    """A fault that may pass: worth another try."""
     LOADING = "loading"
-    """The server is up and the model is not yet."""
+    """The server is up, but the model is not loaded yet."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One request that did not give an answer."""
+    """A request that was not answered."""
 
     kind: Kind
     message: str
     """One line, for people."""
     status: int | None = None
-    """Of HTTP, or what a body at status 200 says in its place."""
+    """HTTP status, or the one given in a body with status 200."""
     wait: float | None = None
-    """Seconds that the server asked us to wait."""
+    """Seconds that the server asks to wait."""
     parameter: str = ""
-    """Of `Kind.PARAMETER`: its name."""
+    """The name of the parameter, for `Kind.PARAMETER`."""
     limit: int | None = None
     """Tokens: the context length of an overflow, the largest value of a parameter."""
     prompt_tokens: int | None = None
-    """Of an overflow: the length of the prompt, where the server said it."""
+    """Tokens of the prompt of an overflow, if the server told."""
 
 
 _LOADING = re.compile(r"loading model|model is (?:currently )?loading|still loading|warming up", re.IGNORECASE)
@@ -68,7 +68,7 @@ _QUOTA = re.compile(
     r"|payment required|credit balance is too low",
     re.IGNORECASE,
 )
-"""OpenAI, DeepSeek, OpenRouter, Anthropic behind a proxy."""
+"""Words for an exhausted quota: OpenAI, DeepSeek, OpenRouter, Anthropic behind a proxy."""
 
 _OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|maximum context length|longer than the model'?s context length"
@@ -77,7 +77,7 @@ _OVERFLOW = re.compile(
     r"|exceeds? the (?:model'?s )?(?:available |maximum )?context|input token count .{0,40}exceeds",
     re.IGNORECASE,
 )
-"""OpenAI, vLLM (three wordings), Anthropic, Bedrock, llama.cpp, LM Studio, Gemini."""
+"""Words for an overflow: OpenAI, vLLM (three wordings), Anthropic, Bedrock, llama.cpp, LM Studio, Gemini."""
 
 _CONTEXT_LENGTHS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -114,14 +114,14 @@ _NO_STREAM = re.compile(
     r"|(?:not|n't|cannot) (?:support|allow|do )?[^.]{0,20}\bstream(?:ing)?\b",
     re.IGNORECASE,
 )
-"""Told with any status: 400, 422, 500, 501."""
+"""Words of servers that cannot stream, sent with various statuses: 400, 422, 500, 501."""
 
 _NO_SYSTEM = re.compile(
     r"system['`\"]? (?:role|message|prompt|instruction)s?\b.{0,40}(?:not|n't|un)[ -]?(?:supported|allowed|enabled)"
     r"|(?:not|n't) support[^.]{0,30}['`\"]?system\b|developer instruction is not enabled|roles must alternate",
     re.IGNORECASE,
 )
-"""Chat templates of Gemma and of Mistral's first models, Gemini for Gemma, OpenAI's o1-mini."""
+"""Refusals of a system message: chat templates of Gemma and Mistral's first models, Gemini for Gemma, o1-mini."""
 
 _NO_MODEL = re.compile(
     r"model_not_found|model[^.\n]{0,120}(?:not found|does not exist|not exist|is not available)|invalid model"
@@ -131,9 +131,9 @@ _NO_MODEL = re.compile(
 
 
 def classify(status: int, body: str, *, headers: Mapping[str, str] | None = None, sent: Collection[str] = ()) -> Fault:
-    """The fault that an HTTP error, or an error told at status 200, stands for.
+    """Classify an HTTP error, or an error reported with status 200.
 
-    `sent` names the optional parameters of the request: only one of those can be what was refused.
+    `sent` names the optional parameters of the request: only one of those can have been refused.
     """
     told = _told(body)
     text = f"{told['code']} {told['type']} {told['message']}"
@@ -179,7 +179,7 @@ def _kind(status: int, text: str, body: str) -> Kind:
 
 
 def classify_told(error: object, *, sent: Collection[str] = ()) -> Fault:
-    """The fault that an `error` in a body at status 200, or in a stream, stands for."""
+    """Classify an `error` in a body with status 200 or in a stream."""
     told = _told(json.dumps({"error": error}))
     code = told["code"]
     status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else 0
@@ -197,7 +197,7 @@ def classify_told(error: object, *, sent: Collection[str] = ()) -> Fault:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `Retry-After-Ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3) asks for."""
+    """The seconds to wait by `Retry-After-Ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3)."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -220,12 +220,12 @@ def _number(text: str | None) -> float | None:
 
 
 def spelled(seconds: float) -> str:
-    """`0.52 s`, `3,600 s`."""
+    """A duration as text: `0.52 s`, `3,600 s`."""
     return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 def _told(body: str) -> dict[str, Any]:
-    """Message, code, type and parameter of an error body, in any of the shapes that servers use."""
+    """The message, code, type and parameter in an error body, in any of the forms that servers use."""
     told: dict[str, Any] = {"message": "", "code": "", "type": "", "param": "", "n_ctx": None, "n_prompt_tokens": None}
     try:
         data = json.loads(body)
@@ -245,7 +245,7 @@ def _told(body: str) -> dict[str, Any]:
 
 
 def _plain(body: str) -> str:
-    """Text as it is; of a web page its title."""
+    """The body as text; for a web page, its title."""
     if not is_page(body):
         return body
     title = re.search(r"<title[^>]*>(.*?)</title>", body, re.IGNORECASE | re.DOTALL)
@@ -253,12 +253,12 @@ def _plain(body: str) -> str:
 
 
 def is_page(body: str) -> bool:
-    """Whether a body is HTML."""
+    """True if a body is HTML."""
     return body.lstrip("\ufeff \t\r\n")[:15].lower().startswith(("<!doctype html", "<html"))
 
 
 def _line(text: str) -> str:
-    """One line, bounded, with nothing in it that moves a terminal's cursor."""
+    """The text on one line of bounded length, without characters that move a terminal's cursor."""
     flat = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * SHOWN]).split())
     return flat if len(flat) <= SHOWN else flat[: SHOWN - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""What the requests of one model call cost, and what the last of them had written when it was cut off."""
+"""The cost of the requests of one model call, and the text of the last one if it was cut off."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from codenav.usage import Usage, estimate_tokens
 
 
 class Ledger:
-    """Of one call, retries and repeats included."""
+    """The ledger of one call, retries and repeats included."""
 
     def __init__(self, prompt: int) -> None:
-        """`prompt` is its estimated length in tokens."""
+        """`prompt`: the estimated length of the prompt in tokens."""
         self._prompt = prompt
         self._began = time.monotonic()
         self._usage = Usage()
         self._cut = ("", "")
-        """Text and reasoning of the last request that was cut off."""
+        """Text and reasoning from the last request that was cut off."""
         self._open: Stream | None = None
-        """Of the request that is under way."""
+        """The stream of the request in progress."""
 
     def begin(self) -> Stream:
-        """A request goes out; what comes back is to be read into the result."""
+        """Record that a request is sent; return the stream to read its response into."""
         self._usage += Usage(requests=1)
         self._open = Stream()
         return self._open
 
     def answered(self, answer: Answer) -> None:
-        """The request was answered."""
+        """Record that the request was answered."""
         self._open = None
         self._usage += Usage(
             input_tokens=answer.input_tokens or self._prompt,
@@ -39,17 +39,17 @@ class Ledger:
         )
 
     def failed(self, *, silent: bool = False) -> None:
-        """The request came to nothing: refused, cut off in the middle, or no answer in time (`silent`)."""
+        """Record that the request failed: refused, cut off in the middle, or not answered in time (`silent`)."""
         stream, self._open = self._open, None
         if stream and (stream.began or silent):
             self._lost(stream)
 
     def usage(self) -> Usage:
-        """All of it up to now, with the time that it took."""
+        """The usage of the call up to now, and its duration."""
         return self._usage + Usage(seconds=time.monotonic() - self._began)
 
     def partial(self) -> Completion:
-        """What there is where the call ends without an answer."""
+        """The partial completion of a call that ends without an answer."""
         self.failed(silent=True)
         text, reasoning = self._cut
         return Completion(text, self.usage(), reasoning, truncated=True)

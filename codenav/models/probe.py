@@ -1,4 +1,4 @@
-"""Whether a model can be used, for `codenav doctor`."""
+"""The check of a model for `codenav doctor`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from codenav.models.chat import ChatModel, suggestion
 from codenav.models.scripted import SCRIPTED, read_script
 
 SECONDS = 5.0
-"""For the whole probe, unless the caller says otherwise: a person waits for it."""
+"""Default time limit of the whole probe: a person waits for it."""
 
 LATEST = ":latest"
-"""Ollama lists its models with a tag that a request may leave out."""
+"""The tag that Ollama adds to the names of models in its list; a request may leave it out."""
 
 
 def probe(name: str, base_url: str, *, timeout: float = SECONDS) -> tuple[bool, str, str]:
-    """`(ok, detail, hint)` within `timeout` seconds; never raises.
+    """Check if a model can be used: `(ok, detail, hint)` within `timeout` seconds; never raises.
 
-    Asks the server for its models, and for one short answer where it lists none.
+    The server is asked for its models, and if it lists none, for one short answer.
     """
     try:
         if not name.strip():
@@ -50,5 +50,5 @@ def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
 
 
 def _stem(name: str) -> str:
-    """The name of a file of weights without its folder, for llama.cpp's server, which lists its path."""
+    """The name of a model without folder and suffix, since llama.cpp's server lists the path of a file of weights."""
     return PurePath(name).stem if name.endswith(".gguf") else name

@@ -1,4 +1,4 @@
-"""Models that need no server: one plays a script, one is a function."""
+"""Models that need no server: a script, or a function."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codenav.messages import Completion, Message
 from codenav.usage import Usage, estimate_tokens
 
 SCRIPTED = "scripted:"
-"""A model name that begins with it names a script file."""
+"""The prefix of a model name that names a script file."""
 
 _OPENING = re.compile(r"^[ \t]*<action>", re.MULTILINE)
 _ANSWER = re.compile(r"^[ \t]*<action>(.*?)</action>[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 class FunctionModel:
-    """A model whose answers a function gives.
+    """A model that answers by calling a function.
 
     >>> model = FunctionModel(lambda messages: Done("42"))
     """
@@ -27,17 +27,17 @@ class FunctionModel:
     def __init__(
         self, function: Callable[[Sequence[Message]], str | Action | Completion], *, name: str | None = None
     ) -> None:
-        """`function` gets the conversation; an `Action` that it returns is written as a model writes it."""
+        """`function` is called with the conversation; an `Action` that it returns is written as a model would."""
         self._function = function
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
 
     @property
     def name(self) -> str:
-        """As given, else the function's."""
+        """The name as given, else that of the function."""
         return self._name
 
     def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
-        """What the function returns. Tokens are estimated; `timeout` does not stop the function."""
+        """The function's answer. Tokens are estimated; `timeout` does not stop the function."""
         answer = self._function(messages)
         if isinstance(answer, Completion):
             return answer
@@ -45,14 +45,14 @@ class FunctionModel:
         return Completion(text, usage=estimated_usage(messages, text))
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: this model holds no resources."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r})"
 
 
 class ScriptedModel(FunctionModel):
-    """Plays answers in order, whatever it is asked.
+    """A model that gives scripted answers in order, whatever it is asked.
 
     >>> model = ScriptedModel([Search("betweenness"), Code("print(1)"), Done("1")])
     """
@@ -74,32 +74,32 @@ class ScriptedModel(FunctionModel):
 
 
 def estimated_usage(messages: Sequence[Message], text: str) -> Usage:
-    """One request, its tokens estimated."""
+    """The usage of one request, with estimated tokens."""
     asked = sum(estimate_tokens(message.content) for message in messages)
     return Usage(requests=1, input_tokens=asked, output_tokens=estimate_tokens(text), estimated=True)
 
 
 def load_script(path: str | Path) -> ScriptedModel:
-    """The script in a text file: each `<action>…</action>` element is one answer, what stands between is comment.
+    """Load a script from a text file: each `<action>…</action>` element is one answer, text between them is comment.
 
-    Both tags stand at the edge of a line. What an element holds is played as it is, so that a wrong answer can be
-    scripted too.
+    The opening tag begins a line, and the closing tag ends one. The content of an element is played unchanged, so
+    that a wrong answer can be scripted too.
 
     Raises:
         NotFound: there is no such file.
-        UsageError: it is not UTF-8 text, holds no answer, or an element is not closed.
+        UsageError: the file is not UTF-8 text, contains no answer, or an element is not closed.
     """
     return ScriptedModel(read_script(path), name=f"{SCRIPTED}{Path(path).name}")
 
 
 def read_script(path: str | Path) -> list[str]:
-    """The answers in a script file; raises as `load_script`."""
+    """Read the answers in a script file; raises as `load_script`."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotFound(f"no script {str(path)!r}", hint="name a file: --model scripted:FILE") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the script {str(path)!r}: {error}", hint="it is UTF-8 text") from error
+        raise UsageError(f"cannot read the script {str(path)!r}: {error}", hint="it must be UTF-8 text") from error
     answers = [match.group(1).strip() for match in _ANSWER.finditer(text)]
     left = _ANSWER.sub(lambda match: "\n" * match.group().count("\n"), text)
     unclosed = _OPENING.search(left)
@@ -108,7 +108,7 @@ def read_script(path: str | Path) -> list[str]:
         raise UsageError(f"{path}, line {line}: <action> is never closed", hint="end it with </action>")
     if not answers:
         raise UsageError(
-            f"the script {str(path)!r} holds no answer",
+            f"the script {str(path)!r} contains no answer",
             hint="write each as <action><type>code</type><content>…</content></action>",
         )
     return answers

@@ -1,4 +1,4 @@
-"""Streams of server-sent events: joined into one ordinary body, piece by piece as they arrive."""
+"""Streams of server-sent events, joined into one ordinary body as they arrive."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from codenav.messages import Heard
 from codenav.models.answers import parts
 
 SURE, BLANK = 6, 1024
-"""Characters after which it is clear whether a body is a stream: of its text, of white space before it."""
+"""Characters after which it is known if a body is a stream: of its text, and of white space before it."""
 
 
 class Stream:
-    """A body that arrives in pieces: events, where the server streams, or anything else."""
+    """A body that arrives in pieces: events if the server streams, or anything else."""
 
     def __init__(self) -> None:
         self.is_stream = False
-        """Whether what has come so far is a stream of events."""
+        """True if the data so far is a stream of events."""
         self.done = False
-        """Whether nothing of it follows."""
+        """True if no more data follows."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._decided = False
         self._pieces: list[str] = []
-        """Of a stream: of the line that is not complete yet."""
+        """The data so far; for a stream, only the pieces of the incomplete last line."""
         self._error: object = None
         self._message: dict[str, Any] = {}
         self._choice: dict[str, Any] = {"message": self._message, "finish_reason": None}
         self._body: dict[str, Any] = {"choices": []}
 
     def feed(self, data: bytes | None) -> Heard:
-        """Read what has come, None for the end; returns what it adds to the answer.
+        """Read data, None for the end; return the text that it adds to the answer.
 
         Raises:
             ValueError: an event is not JSON.
@@ -56,26 +56,26 @@ class Stream:
 
     @property
     def text(self) -> str:
-        """All that has come, as it came; of a stream what is not read yet."""
+        """All data so far, as received; for a stream, only the part that is not read yet."""
         return "".join(self._pieces)
 
     @property
     def began(self) -> bool:
-        """Whether something of an answer has come."""
+        """True if a part of an answer has arrived."""
         return any(self._message.values())
 
     @property
     def whole(self) -> dict[str, Any]:
-        """The body that the events add up to.
+        """The body that all events together make.
 
-        Without a finish reason in any event it has none: the stream was cut. An event that holds an error makes the
-        whole an error.
+        If no event has a finish reason the body has none, as the stream was cut off. An event with an error makes the
+        body an error.
         """
         return {"error": self._error} if self._error else self._body
 
     @property
     def so_far(self) -> dict[str, Any]:
-        """As `whole`, for what had come when it was cut off; an error at its end does not count."""
+        """The body as in `whole`, for a stream that was cut off; an error at its end does not count."""
         return {**self._body, "choices": [self._choice]}
 
     def _event(self, line: str) -> Heard:
@@ -107,7 +107,7 @@ def _add(message: dict[str, Any], delta: object) -> Heard:
             value, aside = parts(value)
             _append(message, "reasoning_content", aside)
             heard["reasoning"] += aside
-        # The first event of many servers has an empty content whatever follows: it says nothing.
+        # Many servers send a first event with empty content, whatever follows: it means nothing.
         if isinstance(value, str) and value and key != "role":
             _append(message, key, value)
             heard["text" if key == "content" else "reasoning"] += value if key in _READ else ""
@@ -126,7 +126,7 @@ def _append(message: dict[str, Any], key: str, text: str) -> None:
 
 
 def _add_first_call(function: dict[str, str], deltas: list[Any]) -> str:
-    """Calls arrive in pieces that say by `index` which call they belong to; one step has one action."""
+    """Add the pieces of the first call, told apart by `index`: a step has only one action. Return the text added."""
     heard = ""
     for delta in deltas:
         piece = delta.get("function") if isinstance(delta, dict) and not delta.get("index") else None

@@ -1,4 +1,4 @@
-"""One request to a chat server: a body of JSON or a `Fault`, within a number of seconds, whatever the server does."""
+"""Requests to a chat server: each gives a JSON body or a `Fault` within its time limit, whatever the server does."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ CONNECT = 10.0
 """Seconds to open a connection; a server that is up accepts within milliseconds."""
 
 LARGEST = 32 * 1024 * 1024
-"""Bytes of a response; an answer of 100,000 tokens has under 1 MB."""
+"""The most bytes of a response; an answer of 100,000 tokens has under 1 MB."""
 
 Body = dict[str, Any]
 
 
 class Transport:
-    """The connection to one server. Usable from several threads."""
+    """A connection to one server. Usable from several threads."""
 
     def __init__(self, base_url: str, key: str, *, secret: bool) -> None:
-        """`secret` says whether `key` is a real one, which no message may show."""
+        """`secret`: True if `key` is a real key, which no message may show."""
         self.url = shown_url(base_url)
         self._base_url, self._key, self._secret = base_url, key, secret
         self._client: OpenAI | None = None
@@ -44,7 +44,8 @@ class Transport:
     ) -> Body | Fault:
         """The answer to a chat-completions request; `sent` names its optional parameters.
 
-        What arrives is read `into` a stream as it comes, where it stays whatever happens, and `hear` is told of it.
+        The data is read `into` a stream as it arrives, and stays there whatever happens; `hear` is called with the
+        text.
         """
 
         def send(client: OpenAI, timeout: Any) -> Any:
@@ -86,10 +87,10 @@ class Transport:
     def _received(
         self, send: Callable[[OpenAI, Any], Any], sent: Collection[str], seconds: float, into: Stream, hear: Hear
     ) -> Fault | None:
-        """Send in a thread, and wait that long for all of the response; None where it has come.
+        """Send a request in a thread, and wait `seconds` for the whole response; None if it has arrived.
 
-        The client's own timeout is per read: name resolution, and a server that sends a byte now and then, would
-        outlast it. An abandoned thread ends with its next byte or its next timeout.
+        The client's own timeout is per read: name resolution, or a server that sends a byte now and then, would
+        outlast it. An abandoned thread ends at its next byte or its next timeout.
         """
         import openai
 
@@ -141,7 +142,7 @@ class Transport:
         return Fault(Kind.SILENT, f"{what} within {seconds:.3g} s")
 
     def _fault(self, error: BaseException, sent: Collection[str], seconds: float, into: Stream) -> Fault:
-        """What an exception of the client means; one that is not about the connection is raised again."""
+        """The fault for an exception of the client; one that is not about the connection is raised again."""
         import openai
 
         if isinstance(error, openai.APIStatusError):
@@ -155,7 +156,7 @@ class Transport:
             return self._silent(seconds, into)
         if "ConnectError" in names or "ProxyError" in names:
             return Fault(Kind.UNREACHABLE, f"cannot reach {self.url}: {_reason(error)}")
-        # openai 2 lets the errors of httpx through while a body is read, 3 wraps them.
+        # While a body is read, openai 2 lets the errors of httpx through and openai 3 wraps them.
         if isinstance(error, openai.APIConnectionError) or type(error).__module__.partition(".")[0] in (
             "httpx",
             "httpx2",
@@ -203,7 +204,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Why there is no connection, from the system's own error where there is one."""
+    """The reason why there is no connection, from the system's own error if there is one."""
     for item in _chain(error):
         if isinstance(item, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted ({item.verify_message})"

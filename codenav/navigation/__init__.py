@@ -1,1 +1,1 @@
-"""From one block to others: what a name stands for, who calls it, what it calls, and what is central."""
+"""Navigation between blocks: the definitions of a name, its callers and callees, and the most central code."""

@@ -1,4 +1,4 @@
-"""Who calls a definition, and what a definition calls."""
+"""The callers and the callees of a definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import MAX_TOKEN
 
 CANDIDATES = 5
-"""Blocks listed of a called name that several have."""
+"""The most blocks listed for a called name that several have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +28,29 @@ class Call:
     name: str
     """As written: `self.add_node`."""
     lines: Sequence[int]
-    """Where, 1-based; the first line of the block where its text does not show it."""
+    """Lines of the call, 1-based; the first line of the block if its text does not show them."""
     evidence: Evidence
-    """What tells that the definition is meant."""
+    """The evidence that the definition is meant."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The call as JSON types."""
         return {"name": self.name, "lines": list(self.lines), "evidence": self.evidence.value}
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A block with the calls in it that mean the definition asked for, or may mean it."""
+    """A block, and the calls in it that refer, or may refer, to the definition asked for."""
 
     block: CodeBlock
     calls: Sequence[Call]
 
     @property
     def certain(self) -> bool:
-        """Whether one of the calls is told by more than its last name."""
+        """True if there is more evidence for one of the calls than its last name."""
         return any(call.evidence.certain for call in self.calls)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The caller as JSON types."""
         return {
             "block": reference(self.block),
             "certain": self.certain,
@@ -63,20 +63,20 @@ class Callers(Sequence[Caller]):
     """The blocks that call a name: a sequence of `Caller`, the certain ones first, tests and vendored code last."""
 
     name: str
-    """As asked."""
+    """The name as asked."""
     targets: Sequence[CodeBlock] = ()
-    """What the name stands for; empty where it is outside the index (`numpy.mean`)."""
+    """The definitions of the name; empty if it is outside the index (`numpy.mean`)."""
     callers: Sequence[Caller] = ()
     certain: int = 0
-    """How many are certain, also beyond `callers`."""
+    """Number of certain callers, those beyond `callers` included."""
     by_name: int = 0
-    """How many have only the last name in common."""
+    """Number of callers that only have the last name in common, those beyond `callers` included."""
     others: int = 0
-    """Blocks left out: they call something else of that name."""
+    """Number of blocks left out because they call something else with that name."""
 
     @property
     def total(self) -> int:
-        """All of them, also those beyond `callers`."""
+        """Number of all callers, those beyond `callers` included."""
         return self.certain + self.by_name
 
     def __len__(self) -> int:
@@ -103,18 +103,18 @@ class Callers(Sequence[Caller]):
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A name that a block calls, with what it stands for."""
+    """A name that a block calls, and the definitions that it refers to."""
 
     call: Call
     blocks: Sequence[CodeBlock] = ()
-    """At most `CANDIDATES`; empty for what is not in the index."""
+    """The definitions, at most `CANDIDATES`; empty if they are not in the index."""
     candidates: int = 0
-    """All blocks that it could stand for."""
+    """Number of all blocks that it could refer to."""
     dotted: str = ""
-    """Full name of something outside the index, where the imports tell it: `numpy.mean`."""
+    """Full name of something outside the index, if the imports tell it: `numpy.mean`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The callee as JSON types."""
         return {
             **self.call.to_dict(),
             "blocks": [reference(block) for block in self.blocks],
@@ -125,15 +125,15 @@ class Callee:
 
 @dataclass(frozen=True)
 class Callees(Sequence[Callee]):
-    """What a block calls: a sequence of `Callee`, those in the index first, each group in order of the source."""
+    """The names that a block calls: a sequence of `Callee`, those in the index first, each group in source order."""
 
     name: str
-    """As asked."""
+    """The name as asked."""
     blocks: Sequence[CodeBlock]
-    """What the name stands for."""
+    """The blocks of the definition asked for."""
     callees: Sequence[Callee] = ()
     total: int = 0
-    """All names that are called, also those beyond `callees`."""
+    """Number of all names that are called, those beyond `callees` included."""
 
     def __len__(self) -> int:
         return len(self.callees)
@@ -155,7 +155,7 @@ class Callees(Sequence[Callee]):
 
 
 def reference(block: CodeBlock) -> dict[str, Any]:
-    """A block without its text, as documents of navigation name it."""
+    """The JSON object of a block without its text."""
     return {
         "id": block.id,
         "kind": block.kind.value,
@@ -169,10 +169,10 @@ def reference(block: CodeBlock) -> dict[str, Any]:
 
 
 def callers(index: Index, asked: str, *, limit: int) -> Callers:
-    """The blocks that call what `asked` names; see `lookup.definitions` for how. Several of one name are all meant.
+    """The blocks that call the definition named `asked`, or any of several (see `lookup.definitions`).
 
     Raises:
-        NotFound: nothing of that name is defined or called in the index.
+        NotFound: nothing with that name is defined or called in the index.
     """
     meant = definitions(index, asked)
     targets = [blocks[0] for blocks in meant]
@@ -201,11 +201,11 @@ def callers(index: Index, asked: str, *, limit: int) -> Callers:
 
 
 def callees(index: Index, asked: str, *, limit: int) -> Callees:
-    """What the block that `asked` names calls, each name resolved as far as names can tell.
+    """The names that the block called `asked` calls, each resolved as far as names can tell.
 
     Raises:
-        Ambiguous: the name stands for several definitions.
-        NotFound: it stands for none.
+        Ambiguous: `asked` names several definitions.
+        NotFound: `asked` names none.
     """
     blocks: Definition = definition(index, asked)
     resolver = Resolver(index)
@@ -229,7 +229,7 @@ _RANK = {evidence: 0 for evidence in Evidence if evidence.certain} | {
 
 
 def _calling(index: Index, last: str) -> Iterator[CodeBlock]:
-    """The blocks that call something whose last name is `last`, in capitals and small letters as given."""
+    """The blocks that call something whose last name is `last`, case-sensitive."""
     if not 0 < len(last) <= MAX_TOKEN:
         return
     found = index.search(tree.render(tree.Value("calls", last)), limit=MATCHES)
@@ -244,7 +244,7 @@ def _written(block: CodeBlock, last: str) -> list[str]:
 
 
 def _outermost_only_where_needed(blocks: Iterable[CodeBlock], last: str) -> list[CodeBlock]:
-    """Without functions whose every call of the name stands inside a function of theirs that is listed too."""
+    """The blocks, except functions that call the name only inside nested functions that are listed too."""
     found = list(blocks)
     places = {(block.source, block.path, block.qualname): block for block in found}
     covered: dict[str, list[CodeBlock]] = {}
@@ -266,15 +266,15 @@ def _outermost_only_where_needed(blocks: Iterable[CodeBlock], last: str) -> list
 
 
 def _means(found: Resolution, ids: set[str]) -> Evidence | None:
-    """The evidence that one of the targets is called; None where something else is."""
+    """The evidence that one of the targets is called; None if something else is."""
     if not any(block.id in ids for block in found.blocks):
         return None
-    # One candidate of the right name says no more for the target than several do.
+    # Being the only candidate with the right name is no better evidence than being one of several.
     return found.evidence if found.evidence.certain else Evidence.NAME
 
 
 def _means_outside(found: Resolution, name: str, asked: str) -> Evidence | None:
-    """The same where the target is no block: `numpy.mean`, `mean`, or a call as written: `np.mean`, `nx.Graph`."""
+    """The same for a target that is not a block: `numpy.mean`, `mean`, or a call as written: `np.mean`, `nx.Graph`."""
     if found.blocks:
         certain = found.evidence if found.evidence.certain else Evidence.NAME
         return certain if name == asked else None

@@ -1,4 +1,4 @@
-"""How central files and definitions are: PageRank over who refers to whom."""
+"""The centrality of files and definitions: PageRank over the references between files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from codenav.navigation.references import File, references
 
 DAMPING = 0.85
-"""Page et al., "The PageRank Citation Ranking", 1999; aider and networkx take the same."""
+"""Page et al., "The PageRank Citation Ranking", 1999; aider and networkx use the same value."""
 CLOSE = 1e-4
-"""The iteration ends where the ranks, which sum to 1, change by less in all."""
+"""The iteration ends when the ranks, which sum to 1, change by less in total."""
 ITERATIONS = 50
 OWN = 0.05
-"""Share of a file's rank that its definitions get without being referred to from another file."""
+"""Share of a file's rank that its definitions get without references from another file."""
 
 
 def rank(files: Sequence[File]) -> None:
-    """Set `rank` of every file and of its entries: of all files together 1, of entries a share of it."""
+    """Set `rank` of every file and of its entries: the ranks of all files sum to 1, entries get a share of them."""
     if not files:
         return
     edges: list[dict[int, float]] = [defaultdict(float) for _ in files]
@@ -47,8 +47,8 @@ def rank(files: Sequence[File]) -> None:
 def pagerank(edges: Sequence[Mapping[int, float]], start: Sequence[float]) -> list[float]:
     """PageRank by power iteration.
 
-    `edges[a][b]` is the weight of the edge from a to b; `start` says where a walk begins and begins anew, in any unit.
-    Nodes without an edge hand their rank to `start`.
+    `edges[a][b]` is the weight of the edge from a to b. `start` gives the weight of each node as the start of a walk,
+    in any unit. Nodes without an edge hand their rank back to `start`.
     """
     whole = sum(start)
     base = [value / whole for value in start]

@@ -1,6 +1,6 @@
-"""What a code base is for, how it is laid out and where to begin: made by rule, without a model.
+"""Descriptions of code bases, made by rules and without a model: purpose, layout and entry points.
 
-The three parts are what the library descriptions of the CodeNav paper (arXiv 2406.12276, section 3 and appendix) tell.
+The library descriptions of the CodeNav paper (arXiv 2406.12276, section 3 and appendix) have the same three parts.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from codenav.protocols import Index
 from codenav.text import neutral
 
 CHARACTERS = 2_000
-"""Of a description, at most."""
+"""Size limit of a description."""
 PURPOSE_CHARACTERS, LAYOUT_CHARACTERS = 500, 700
-"""Of its first two parts; the entry points take the rest."""
+"""Size limits of its first two parts; the entry points take the rest."""
 SENTENCE_CHARACTERS = 110
 SIGNATURE_CHARACTERS = 90
 EXPORTED_FACTOR = 5.0
-"""What the code base offers at its top is an entry point before what is only used much inside it."""
+"""Factor for names that the code base exports at its top: they go before names that are only much used inside it."""
 ERROR_FACTOR = 0.05
-"""Of exceptions: they are raised everywhere, and nobody begins with them."""
+"""Factor for exceptions: they are raised everywhere, and nobody begins with them."""
 EXAMPLE_WEIGHT = 3.0
-"""Of a use in an example of a docstring or a document, against a call inside: examples show what users call."""
+"""Weight of a use in an example (docstring or document) relative to a call in code: examples show what users call."""
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
 
 
 def describe(index: Index, source: Source) -> str:
-    """The description of a source, of at most `CHARACTERS`, from its index, its metadata and its README.
+    """Describe a source in at most `CHARACTERS`, from its index, its metadata and its README.
 
-    Of several sources under one name each has its own, and of the room an equal share.
+    Each of several sources under one name has its own description and an equal share of the room.
     """
     if not source.parts:
         return _described(index, source, "", CHARACTERS)
@@ -70,7 +70,7 @@ def _seen(blocks: Iterable[CodeBlock], exports: Exports, examples: Examples) -> 
 
 
 class Examples:
-    """How often names are called in the examples of docstrings and documents."""
+    """Counts of the names called in examples of docstrings and documents."""
 
     _CALL = re.compile(r"(?:\b\w+\.|[>@=(\s])([A-Za-z]\w*)\(")
 
@@ -78,7 +78,7 @@ class Examples:
         self.uses: Counter[str] = Counter()
 
     def take(self, block: CodeBlock) -> None:
-        """One block; each name counts once for it."""
+        """Add a block; each name counts once for it."""
         text = block.text if block.kind is BlockKind.DOCUMENT else block.docstring
         if "(" in text:
             self.uses.update(set(self._CALL.findall(text)))
@@ -94,7 +94,7 @@ def _purpose(source: Source, room: int) -> str:
 
 
 def _modules(index: Index, files: Sequence[File]) -> list[str]:
-    """The modules nearest to the top with the first line of their docstrings, packages before what lies in them."""
+    """The modules nearest to the top with the first sentence of their docstrings, packages before their modules."""
     python = (file for file in files if file.path.endswith((".py", ".pyi")))
     modules = sorted(python, key=lambda file: (file.module.count("."), file.module))
     lines: list[str] = []
@@ -108,7 +108,7 @@ def _modules(index: Index, files: Sequence[File]) -> list[str]:
 
 
 def _folders(files: Sequence[File], under: str) -> list[str]:
-    """What stands at the top of a code base without Python modules, with the number of files in each folder."""
+    """The top-level files and folders of a code base without Python modules, with the file count of each folder."""
     counted = Counter(file.path.removeprefix(under).partition("/")[0] for file in files)
     folders = {
         file.path.removeprefix(under).partition("/")[0] for file in files if "/" in file.path.removeprefix(under)
@@ -127,7 +127,7 @@ def _module_docs(index: Index, file: File) -> Iterator[CodeBlock]:
 
 
 def _points(files: Sequence[File], exports: Exports, examples: Examples) -> list[tuple[str, Sequence[Entry]]]:
-    """Public functions and classes under their shortest names, most used first; of each all definitions."""
+    """Public functions and classes by their shortest names, most used first, each with all its definitions."""
     homes = shortest_names(exports, exports.tops())
     most = max((entry.rank for file in files for entry in file.entries), default=0.0) or 1.0
     often = max(examples.uses.values(), default=0) or 1
@@ -152,7 +152,7 @@ def _entry_lines(index: Index, found: Iterable[tuple[str, Sequence[Entry]]]) -> 
     for name, entries in found:
         blocks = [block for entry in entries if (block := index.get(entry.id))]
         if blocks and (blocks[0].import_line or blocks[0].language != "python"):
-            # Of overloads, the definition itself: it is the one that is described, or the last.
+            # Of overloads, take the definition itself: the one with a docstring, or the last.
             block = next((block for block in blocks if block.docstring), blocks[-1])
             called = _cut(name + _parameters(block), SIGNATURE_CHARACTERS)
             said = _sentence(block.docstring)
@@ -160,7 +160,7 @@ def _entry_lines(index: Index, found: Iterable[tuple[str, Sequence[Entry]]]) -> 
 
 
 def _parameters(block: CodeBlock) -> str:
-    """What a function takes, without types; nothing for a class."""
+    """The parameters of a function, without types; "" for a class."""
     if block.kind is BlockKind.CLASS:
         return ""
     try:
@@ -181,7 +181,7 @@ def _is_private(dotted: str) -> bool:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence of the first paragraph of several words, else the first word: a title says little."""
+    """The first sentence of several words that begins a paragraph, since a title says little; else the first word."""
     title = ""
     for paragraph in re.split(r"\n[ \t]*\n|\n[-=~]{3,}[ \t]*\n", text.strip()):
         plain = " ".join(paragraph.split()).strip("#=-*`\"' ")
@@ -198,7 +198,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _within(title: str, lines: Iterable[str], room: int) -> str:
-    """A title and as many lines as fit; nothing where none does."""
+    """A title and as many lines as fit; "" if none fits."""
     text = title
     for line in lines:
         if len(text) + len(line) + 1 > room:

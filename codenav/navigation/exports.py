@@ -1,4 +1,4 @@
-"""What the modules of a code base offer by name: their own definitions, what they import, what a star brings."""
+"""The public names of the modules of a code base: own definitions, imports, and names from star imports."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class _Module:
     bound: dict[str, Import] = field(default_factory=dict)
     stars: list[Import] = field(default_factory=list)
     all: set[str] | None = None
-    """The strings of `__all__`; None where it has none."""
+    """The strings in `__all__`; None if the module has none."""
 
 
 class Exports:
-    """Filled with the blocks of a code base; then asked for what a module offers."""
+    """The exports of the modules of a code base: first `take` all of its blocks, then ask."""
 
     def __init__(self) -> None:
         self._modules: dict[str, _Module] = {}
         self._named: dict[str, str] = {}
-        """Path → module, as the import lines of its blocks say."""
+        """Module name by path, from the import lines of the blocks."""
         self._known: dict[str, dict[str, str]] = {}
 
     def take(self, block: CodeBlock) -> None:
-        """One block, in any order; tests and vendored code offer nothing."""
+        """Add a block, in any order; tests and vendored code export nothing."""
         if block.language != "python" or is_aside(block):
             return
         name = self._named.get(block.path) or module_of(block)
@@ -50,12 +50,12 @@ class Exports:
             module.own.add(block.name)
 
     def tops(self) -> list[str]:
-        """The packages and modules that lie in no other one."""
+        """The top-level packages and modules."""
         names = self._by_name()
         return sorted(name for name in names if name and names.keys().isdisjoint(_above(name)))
 
     def of(self, module: str) -> Mapping[str, str]:
-        """Public names that `module` offers, each with the module that defines it."""
+        """The public names that `module` exports, each with the module that defines it."""
         return self._offered(module, self._by_name(), frozenset())
 
     def _by_name(self) -> dict[str, _Module]:
@@ -86,13 +86,13 @@ class Exports:
 
 
 def _above(module: str) -> list[str]:
-    """The packages that a module lies in."""
+    """The packages that contain a module."""
     parts = module.split(".")
     return [".".join(parts[:length]) for length in range(1, len(parts))]
 
 
 def shortest_names(exports: Exports, wanted: Iterable[str]) -> dict[tuple[str, str], str]:
-    """Name and defining module → the shortest of the `wanted` modules that offers it."""
+    """The shortest of the `wanted` modules that exports each (name, defining module)."""
     found: dict[tuple[str, str], str] = {}
     for module in sorted(wanted, key=lambda name: (name.count("."), name)):
         for name, home in exports.of(module).items():

@@ -1,4 +1,4 @@
-"""The import statements in a text: which names they bind, and to what."""
+"""The import statements in a text, and the names that they bind."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _ITEM = re.compile(r"(?P<name>\*|\w[\w.]*)(?:\s+as\s+(?P<alias>\w+))?")
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What a bound name comes from."""
+    """The origin of a name that an import binds."""
 
     module: str
     """As written, without the leading dots."""
     level: int = 0
     """Leading dots: 0 is an absolute import."""
     name: str = ""
-    """What is taken from the module: a name, `*`, or "" for the module itself."""
+    """The name imported from the module, `*`, or "" for the module itself."""
 
     def absolute(self, module: str, *, is_package: bool) -> str:
-        """The dotted name of what is imported from, for an import in `module`; empty where the dots lead outside."""
+        """The dotted name of the module imported from, for an import in `module`; empty if the dots lead outside."""
         if not self.level:
             return self.module
         parts = module.split(".") if module else []
@@ -40,7 +40,7 @@ class Import:
 def imports_in(text: str) -> tuple[dict[str, Import], list[Import]]:
     """The names that import statements anywhere in Python source bind, and the star imports.
 
-    Read by lines, as the text of a block need not be a whole statement.
+    Read with a regular expression, as the text of a block need not be a whole statement.
     """
     bound: dict[str, Import] = {}
     stars: list[Import] = []

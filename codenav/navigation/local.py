@@ -1,4 +1,4 @@
-"""What the text of one block says about its own names: parameters, assigned classes, imports, where calls are."""
+"""The names local to one block, read from its text: parameters, classes of variables, imports, lines of calls."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*
 
 @dataclass(slots=True)
 class LocalNames:
-    """The names of a function or method that are its own."""
+    """The local names of a function or method."""
 
     bound: set[str] = field(default_factory=set)
-    """Parameters and everything that the body binds."""
+    """Parameters and all names that the body binds."""
     classes: dict[str, str] = field(default_factory=dict)
-    """Name → dotted name of its class: from an annotation, or where every assignment calls that one."""
+    """Dotted name of the class of a name: from its annotation, or because every assignment to it calls that class."""
     annotated: set[str] = field(default_factory=set)
-    """Those of `classes` that an annotation tells."""
+    """The names in `classes` whose class comes from an annotation."""
     imports: dict[str, Import] = field(default_factory=dict)
 
 
 def local_names(block: CodeBlock) -> LocalNames:
-    """Of a Python function or method; of other blocks nothing, as their names are the module's."""
+    """The local names of a Python function or method; none for other blocks, whose names are the module's."""
     names = LocalNames()
     if block.kind not in (BlockKind.FUNCTION, BlockKind.METHOD) or block.language != "python":
         return names
@@ -55,10 +55,10 @@ def local_names(block: CodeBlock) -> LocalNames:
 
 
 def call_lines(block: CodeBlock, call: str) -> list[int]:
-    """The lines on which a block calls that name; its own first line where its text does not show them."""
+    """The lines on which a block calls a name; its first line if its text does not show them."""
     first = block.lines.start
     if block.text.rstrip("\n").count("\n") != block.lines.end - first:
-        # Bodies that are blocks of their own are left out of the text: its lines are not those of the file.
+        # Bodies that are separate blocks are left out of the text, so its lines are not those of the file.
         return [first]
     name = r"\s*\.\s*".join(map(re.escape, call.strip(".").split(".")))
     before = r"(?<=[)\]}\"'])\s*\.\s*" if call.startswith(".") else r"(?<![\w.])(?<!def )(?<!class )"
@@ -77,7 +77,7 @@ def _parsed(text: str) -> Sequence[ast.stmt]:
 
 
 def _bindings(function: ast.AST, names: LocalNames) -> None:
-    """Everything that the body binds; a class for what is only ever assigned from calls of one name."""
+    """Add all names that the body binds; a name that is only assigned calls of one other name has that as its class."""
     assigned: dict[str, set[str]] = {}
     for node in _inside(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -86,7 +86,7 @@ def _bindings(function: ast.AST, names: LocalNames) -> None:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             assigned.setdefault(node.target.id, set()).add(_class_name(node.annotation))
         elif isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
-            # What a class enters is itself as a rule, and need not be.
+            # `__enter__` usually returns the object itself, but need not.
             assigned.setdefault(node.optional_vars.id, set()).add("")
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.bound.add(node.id)
@@ -97,7 +97,7 @@ def _bindings(function: ast.AST, names: LocalNames) -> None:
     for name, makers in assigned.items():
         only = makers.pop() if len(makers) == 1 else ""
         if name in names.classes and only != names.classes[name]:
-            # A parameter that is bound anew: its annotation no longer tells.
+            # A parameter that is bound again: its annotation may no longer hold.
             names.classes.pop(name)
             names.annotated.discard(name)
         elif only and name not in names.bound:
@@ -106,7 +106,7 @@ def _bindings(function: ast.AST, names: LocalNames) -> None:
 
 
 def _inside(function: ast.AST) -> Iterator[ast.AST]:
-    """All nodes; the targets of plain assignments are told by the assignment alone."""
+    """All nodes below a function, except names that are targets of simple assignments or `with`, and annotations."""
     stack = list(ast.iter_child_nodes(function))
     while stack:
         node = stack.pop()
@@ -122,7 +122,7 @@ def _inside(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """`a.b.c` of a name or a chain of attributes; empty for anything else."""
+    """The dotted form of a name or a chain of attributes, `a.b.c`; empty for anything else."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -131,7 +131,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _class_name(annotation: ast.expr) -> str:
-    """The one class that an annotation names: `Graph`, `"Graph"`, `nx.Graph | None`, `Optional[Graph]`."""
+    """The single class that an annotation names: `Graph`, `"Graph"`, `nx.Graph | None`, `Optional[Graph]`."""
     text = annotation.value if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
     if not isinstance(text, str):
         return ""

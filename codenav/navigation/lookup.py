@@ -1,4 +1,4 @@
-"""What a person means by the name of a block: its id, a dotted name, or a line of a file."""
+"""Lookup of blocks by the names that people use for them: an id, a dotted name, or a line of a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
 
 LISTED = 20
-"""Candidates that an error message lists."""
+"""The most candidates that an error message lists."""
 
 _LONGEST = 5_000
 """Characters of the longest name that a block may have: a path has 4,096 at most."""
@@ -29,11 +29,11 @@ Definition = Sequence[CodeBlock]
 
 
 def definition(index: Index, asked: str) -> Definition:
-    """The one definition that is meant.
+    """The definition that `asked` names, see `definitions`.
 
     Raises:
-        Ambiguous: several could be.
-        NotFound: none is; the hint names near ones.
+        Ambiguous: it names several definitions.
+        NotFound: it names none; the hint has similar names.
     """
     found = definitions(index, asked)
     if not found:
@@ -44,13 +44,13 @@ def definition(index: Index, asked: str) -> Definition:
 
 
 def definitions(index: Index, asked: str) -> list[Definition]:
-    """All definitions that could be meant: public ones first, those in tests and vendored code last.
+    """All definitions that `asked` could name: public ones first, those in tests and vendored code last.
 
     `asked` is the id of a block, `path:line`, or a dotted name: `shortest_path`, `Graph.add_node`,
     `networkx.classes.graph.Graph.add_node`, `networkx.Graph`.
 
     Raises:
-        NotFound: a line in which no block is.
+        NotFound: no block contains the line.
     """
     asked = asked.strip()
     if len(asked) > _LONGEST:
@@ -65,7 +65,7 @@ def definitions(index: Index, asked: str) -> list[Definition]:
 
 
 def _named(index: Index, asked: str) -> list[CodeBlock]:
-    """The blocks of the best of four readings that any block fits."""
+    """The blocks that fit the name, by the strictest of four readings that any block fits."""
     dotted = re.sub(r"::|#", ".", asked).removesuffix("()").strip(".")
     # A section of a document: `Guide > Installing it`.
     last = dotted.rpartition(" > ")[2] if " " in dotted else dotted.rpartition(".")[2]
@@ -75,7 +75,7 @@ def _named(index: Index, asked: str) -> list[CodeBlock]:
     wanted = [tree.Words("name", (word,)) for word in words[:20]]
     owner = dotted.rpartition(".")[0].rpartition(".")[2] if " " not in dotted else ""
     if owner.isidentifier():
-        # A qualified name stands in the text: of a name that thousands have only few blocks are looked at.
+        # The text contains the owner's name: even if thousands of blocks share the last name, few are looked at.
         exact = [
             block for block in search_all(index, *wanted, tree.Words("text", (owner,))) if block.qualname == dotted
         ]
@@ -90,9 +90,9 @@ def _named(index: Index, asked: str) -> list[CodeBlock]:
 
 
 def _exported_first(modules: Modules, asked: str, found: list[Definition]) -> list[Definition]:
-    """Where one package exports just one of several under the name that was asked for, that one alone is meant.
+    """Sort the definitions that their top-level package exports before the others.
 
-    Else those that their top-level package exports come first.
+    If the package in `asked` exports just one of them under that name, it is the only one kept.
     """
     if not 1 < len(found) <= LISTED:
         return found
@@ -111,7 +111,7 @@ def _exported_first(modules: Modules, asked: str, found: list[Definition]) -> li
 
 
 def _exports(modules: Modules, package: str, name: str, block: CodeBlock) -> bool:
-    """Whether a name of a package stands for the block, or for what holds it."""
+    """True if a name in a package stands for the block, or for the definition that contains it."""
     module = modules.find(package, modules.of(block))
     thing = modules.look_up(module, name) if module else None
     if not isinstance(thing, Sequence):
@@ -129,13 +129,13 @@ def _is_named_case_blind(block: CodeBlock, dotted: str) -> bool:
 
 
 def _ends(block: CodeBlock, dotted: str) -> bool:
-    """The dotted name of its file and its own end in what was asked, or the name that is imported."""
+    """True if the dotted path and name of the block end in `dotted`, or if it is imported by that name."""
     whole = f"{dotted_path(block.path)}.{block.qualname}"
     return f".{whole}".endswith(f".{dotted}") or dotted == _imported_as(block)
 
 
 def _is_below(block: CodeBlock, dotted: str) -> bool:
-    """`networkx.shortest_path` for what a module of networkx defines and the package exports."""
+    """True for a block below the package in `dotted`: `networkx.shortest_path` for one defined in a module of it."""
     package = dotted.removesuffix(f".{block.qualname}")
     if package == dotted:
         return False
@@ -148,7 +148,11 @@ def _imported_as(block: CodeBlock) -> str:
 
 
 def _at(index: Index, path: str, first: int, last: int) -> list[Definition]:
-    """The innermost block that holds the lines, in each file that could be meant."""
+    """The innermost block that contains the lines, in each file that `path` could name.
+
+    Raises:
+        NotFound: the file has no block there.
+    """
     name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
     in_file = tree.Value("file_path", name)
     found = [block for block in search_all(index, in_file, tree.Lines(first, last)) if _fits_path(block, path)]
@@ -167,13 +171,13 @@ def _at(index: Index, path: str, first: int, last: int) -> list[Definition]:
 
 
 def _fits_path(block: CodeBlock, path: str) -> bool:
-    """One is the end of the other: `io.py` or `/home/me/repo/lib/io.py` for `lib/io.py`."""
+    """True if one path is the end of the other: `io.py` or `/home/me/repo/lib/io.py` for `lib/io.py`."""
     typed, own = _rooted(path), _rooted(block.path)
     return typed.endswith(own) or own.endswith(typed)
 
 
 def _best_paths(blocks: list[CodeBlock], path: str) -> list[CodeBlock]:
-    """Those of the path as typed; else of the longest path that the typed one ends in; else all."""
+    """The blocks with exactly that path; else those with the longest path that it ends in; else all."""
     exact = [block for block in blocks if _rooted(block.path) == _rooted(path)]
     if exact:
         return exact
@@ -216,7 +220,7 @@ def _ambiguity(asked: str, found: Sequence[Definition]) -> str:
 
 
 def _meant(index: Index, asked: str) -> str:
-    """Near names, or the command that finds some."""
+    """A hint: similar names, or a command that finds some."""
     if len(asked) > _LONGEST:
         return "codenav search WORDS --on SOURCE"
     if _PLACE.fullmatch(asked.strip()):

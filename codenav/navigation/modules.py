@@ -1,4 +1,4 @@
-"""The files of an index as modules: what each defines and imports, read when it is asked for."""
+"""The files of an index as modules, with their definitions and imports; each is read on first use."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ DEFINED = frozenset({BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, Bloc
 """Kinds of blocks that a name can stand for."""
 _WITH_IMPORTS = (BlockKind.IMPORT, BlockKind.CONDITIONAL)
 HOPS = 12
-"""Imports that are followed from one name to its definition; the longest chain of networkx has four."""
+"""The most imports followed from a name to its definition; the longest chain in networkx has four."""
 
 
 @dataclass(slots=True)
 class Module:
-    """One file."""
+    """A file as a module."""
 
     source: str
     path: str
     name: str = ""
-    """Dotted name; empty where it is not known."""
+    """Dotted name; empty if unknown."""
     definitions: dict[str, list[CodeBlock]] = field(default_factory=dict)
-    """By qualified name, in order of the file."""
+    """Definitions by qualified name, in order of the file."""
     bound: dict[str, Import] = field(default_factory=dict)
-    """What its imports bind at module level."""
+    """Module-level names that its imports bind."""
     stars: list[Import] = field(default_factory=list)
 
     @property
     def is_package(self) -> bool:
-        """Whether it is an `__init__.py`."""
+        """True for an `__init__.py`."""
         return self.path.rpartition("/")[2].startswith("__init__.")
 
     def take(self, block: CodeBlock) -> None:
@@ -50,13 +50,13 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A module or a name in one that the index does not hold, by its dotted name."""
+    """A module, or a name in a module, that is not in the index, by its dotted name."""
 
     name: str
 
 
 Thing = Sequence[CodeBlock] | Module | Outside
-"""What a name stands for: a definition, a module of the index, or something outside of it."""
+"""The meaning of a name: a definition, a module of the index, or something outside of it."""
 
 
 class Modules:
@@ -69,7 +69,7 @@ class Modules:
         self._named: dict[str, list[CodeBlock]] = {}
 
     def of(self, block: CodeBlock) -> Module:
-        """The module that a block is in."""
+        """The module that contains a block."""
         return self._file(block.source, block.path) or Module(block.source, block.path)
 
     def named(self, name: str) -> list[CodeBlock]:
@@ -80,14 +80,14 @@ class Modules:
         return self._named[name]
 
     def find(self, name: str, near: Module) -> Module | None:
-        """The module with that dotted name, of the source of `near` if there is one."""
+        """The module with that dotted name, preferably in the source of `near`."""
         key = (name, near.source)
         if key not in self._by_name:
             self._by_name[key] = self._find(name, near) if name else None
         return self._by_name[key]
 
     def look_up(self, module: Module, name: str, hops: int = HOPS) -> Thing | None:
-        """What a name of a module stands for: defined there, imported, or a module inside; None where unknown."""
+        """The meaning of a name in a module: defined there, imported, or a submodule; None if unknown."""
         if name in module.definitions:
             return module.definitions[name]
         if hops and name in module.bound:
@@ -98,20 +98,20 @@ class Modules:
         return found
 
     def imported(self, what: Import, module: Module, hops: int = HOPS) -> Thing | None:
-        """What an import in a module stands for."""
+        """The meaning of an import in a module."""
         dotted = what.absolute(module.name or dotted_path(module.path), is_package=module.is_package)
         target = self.find(dotted, module)
         if not what.name:
             return target or self._package(dotted, module) or Outside(dotted)
         if target:
             found = self.look_up(target, what.name, hops)
-            # A name that the package makes at run time: told by nobody but its one definition below the package.
+            # The package may make the name at run time: then the only clue is a single definition below the package.
             return found if found is not None else self.lazy(dotted, what.name)
         inner = self.find(f"{dotted}.{what.name}", module)
         return inner or self.lazy(dotted, what.name) or Outside(f"{dotted}.{what.name}")
 
     def _package(self, dotted: str, near: Module) -> Module | None:
-        """A package without an `__init__.py` that is parsed: the empty one, or a namespace."""
+        """A package without blocks of its own: with an empty `__init__.py`, or a namespace package."""
         path = dotted.replace(".", "/")
         inside = self._index.search(tree.render(tree.Value("file_path", path)), limit=1) if dotted else ()
         for hit in inside:
@@ -120,7 +120,7 @@ class Modules:
         return None
 
     def lazy(self, package: str, name: str) -> Thing | None:
-        """The one definition of that name at the top of a module below a package: what it may export at run time."""
+        """The only top-level definition of that name below a package, which it may export at run time."""
         below = [
             block
             for block in self.named(name)
@@ -139,14 +139,14 @@ class Modules:
         ]
         if not targets:
             return None
-        # Only stars that lead towards a definition of the name are followed: a package may have hundreds.
+        # Only star imports that lead towards a definition of the name are followed: a package may have hundreds.
         homes = [block for block in self.named(name) if block.qualname == name]
         for target in reversed(targets):
             if any(block.source == target.source and _leads(target, block) for block in homes):
                 found = self.look_up(target, name, hops - 1)
                 if found is not None:
                     return found
-        # A star brings the modules inside a package too.
+        # A star import also binds the modules inside a package.
         inner = (self.find(f"{target.name}.{name}", target) for target in targets if target.is_package)
         return next(filter(None, inner), None)
 
@@ -170,7 +170,7 @@ class Modules:
 
     @staticmethod
     def _fronts(name: str, near: Module) -> Iterator[tuple[str, tuple[str, str]]]:
-        """How dotted names become paths in the source of `near`: what to take from the one and put before the other."""
+        """The source of `near`, and the prefixes that turn dotted names into paths there: one to drop, one to add."""
         dotted, path = near.name.split("."), dotted_path(near.path).split(".")
         if near.is_package and path[-1:] == ["__init__"]:
             path.pop()
@@ -191,7 +191,7 @@ class Modules:
 
 
 def read_module(source: str, path: str, blocks: Iterable[CodeBlock]) -> Module | None:
-    """A module from its blocks; None where there are none."""
+    """Make a module from its blocks; None if there are none."""
     module = Module(source, path)
     some = False
     for block in sorted(blocks, key=lambda block: block.lines.start):
@@ -202,7 +202,7 @@ def read_module(source: str, path: str, blocks: Iterable[CodeBlock]) -> Module |
 
 
 def _leads(target: Module, block: CodeBlock) -> bool:
-    """Whether a block may be had through a module: it is there, or below its package, or imported from elsewhere."""
+    """True if a module may lead to a block: it contains it, or its package does, or it imports that name."""
     if target.path == block.path or block.name in target.bound:
         return True
     folder = target.path.rpartition("/")[0]

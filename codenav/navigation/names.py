@@ -1,4 +1,4 @@
-"""Blocks by query, and the names that follow from where a block is."""
+"""Search for blocks by query, and the names that follow from the place of a block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codenav.retrieval import query_tree as tree
 from codenav.retrieval.documents import KIND_WORTH, worth
 
 MATCHES = 10_000
-"""Blocks of one name that are looked through. The commonest name of transformers (`forward`) has 8,600."""
+"""The most blocks looked at for one name. The commonest name in transformers (`forward`) has 8,600."""
 
 
 def search_all(index: Index, *parts: tree.Node) -> Iterable[CodeBlock]:
@@ -20,22 +20,22 @@ def search_all(index: Index, *parts: tree.Node) -> Iterable[CodeBlock]:
 
 
 def dotted_path(path: str) -> str:
-    """`a/b/__init__.py` and `a/b.py` as `a.b`."""
+    """The dotted form of a path: `a.b` for `a/b/__init__.py` and `a/b.py`."""
     stem = re.sub(r"\.\w+$", "", path)
     return stem.removesuffix("/__init__").replace("/", ".")
 
 
 def module_of(block: CodeBlock) -> str:
-    """The dotted name of the module that the block's import line names; empty where it has none."""
+    """The dotted name of the module in the block's import line; empty if it has none."""
     match = re.match(r"(?:from|import)\s+([\w.]+)", block.import_line)
     return match[1] if match else ""
 
 
 def is_aside(block: CodeBlock) -> bool:
-    """Whether it is a test or vendored code."""
+    """True if the block is in a test or in vendored code."""
     return worth(block) < KIND_WORTH.get(block.kind, 1.0)
 
 
 def place_of(block: CodeBlock) -> str:
-    """`path:first-last`, as `codenav show` takes it."""
+    """The place of a block as `codenav show` takes it: `path:first-last`."""
     return f"{block.path}:{block.lines.start}-{block.lines.end}"

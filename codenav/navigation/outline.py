@@ -20,11 +20,11 @@ from codenav.usage import estimate_tokens
 TOKENS = 1_024
 """Default budget; that of aider's repository map (`--map-tokens`)."""
 MIN_TOKENS = 32
-"""The line that counts what is left out fits into it."""
+"""Least budget: the line that counts the files left out fits into it."""
 WIDTH = 100
-"""Characters of a signature that are shown, as in aider's map."""
+"""Characters shown of a signature, as in aider's map."""
 _REST_BYTES = 80
-"""Kept free for the line that counts the files left out."""
+"""Bytes kept free for the line that counts the files left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OutlinedFile:
     """Definitions of the file that are not shown."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The file as JSON types."""
         return {
             "path": self.file.path,
             "source": self.file.source,
@@ -57,9 +57,9 @@ class Outline:
     """The most central first, tests and vendored code last."""
     files_left_out: int = 0
     definitions_left_out: int = 0
-    """In all files, those that are shown included."""
+    """Definitions left out in all files, those that are shown included."""
     path: str = ""
-    """The folder or file that it was confined to."""
+    """The folder or file that the map is limited to."""
     text: str = field(default="", repr=False)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Outline:
 
 
 def outline(index: Index, *, tokens: int = TOKENS, path: str = "") -> Outline:
-    """The map of an index, or of a folder or file in it; how central something is, the whole index decides.
+    """Make the map of an index, or of a folder or file in it; centrality is always computed over the whole index.
 
     Raises:
         NotFound: nothing in the index lies at `path`.
@@ -89,7 +89,7 @@ def outline(index: Index, *, tokens: int = TOKENS, path: str = "") -> Outline:
     kept = [file for file in files if not path or _lies_at(file, path)]
     if path and not kept:
         raise NotFound(f"nothing in the index lies at {path[:200]!r}", hint=_near_paths(files, path))
-    # What defines nothing, such as a file of constants, has no place on a map.
+    # A file without definitions, such as one of constants, has no place on a map.
     shown = [file for file in kept if file.entries or file.sections]
     return _Plan(shown, tokens, several=len({file.source for file in shown}) > 1).outline(path)
 
@@ -109,7 +109,7 @@ def _near_paths(files: Sequence[File], path: str) -> str:
 
 
 class _Plan:
-    """Adds definitions, the most central first, while their lines fit."""
+    """A map in the making: definitions are added, the most central first, while their lines fit."""
 
     def __init__(self, files: Sequence[File], tokens: int, *, several: bool) -> None:
         self.files = sorted(files, key=lambda file: (file.aside, -file.rank, file.path))
@@ -117,7 +117,7 @@ class _Plan:
         self.several = several
         self.entries = [file.entries or file.sections for file in self.files]
         self.shown: dict[int, set[int]] = defaultdict(set)
-        """Number of the file → numbers of its entries."""
+        """Numbers of the entries shown, by number of the file."""
         self.classes = [
             {entry.qualname: at for at, entry in enumerate(entries) if entry.kind is BlockKind.CLASS}
             for entries in self.entries
@@ -132,7 +132,7 @@ class _Plan:
                 self.left -= cost
                 self._add(number, at)
             elif self.left < 40:
-                # No line is shorter than that.
+                # The rest of the budget is not worth filling.
                 break
         text = self._text()
         while estimate_tokens(text) > self.tokens and self.shown:
@@ -156,9 +156,9 @@ class _Plan:
         )
 
     def _by_worth(self) -> Iterator[tuple[int, int]]:
-        """File and entry: by rank, where the second of a file counts half, the third a third, and so on.
+        """Numbers of file and entry, by rank; the second entry of a file counts half, the third a third, and so on.
 
-        Otherwise one central file would take the whole map.
+        Otherwise one central file would take up the whole map.
         """
         heap = []
         orders = []
@@ -177,14 +177,14 @@ class _Plan:
                 heapq.heappush(heap, (aside, -value, number, place))
 
     def _missing(self, number: int, at: int) -> list[int]:
-        """The entry and the classes around it, as far as they are not shown yet."""
+        """The entry and its enclosing classes, if they are not shown yet."""
         parts = self.entries[number][at].qualname.split(".")
         around = [".".join(parts[:length]) for length in range(1, len(parts))]
         wanted = [*(self.classes[number][name] for name in around if name in self.classes[number]), at]
         return [item for item in wanted if item not in self.shown.get(number, ())]
 
     def _cost(self, number: int, at: int) -> int:
-        """Bytes of the lines that the entry adds, a count of what is left out included."""
+        """Bytes of the lines that the entry adds, including lines that count entries left out."""
         cost = 0
         if number not in self.shown:
             cost += len(self._heading(number).encode()) + 1 + len(f"  … {len(self.entries[number])} more\n".encode())
@@ -224,11 +224,11 @@ class _Plan:
         return "\n".join(lines)
 
     def _body(self, number: int) -> Iterator[str]:
-        """The entries shown of a file; below each class and at the end how many are left out there."""
+        """The lines of a file's entries; below each class and at the end, the number left out there."""
         entries, shown = self.entries[number], self.shown[number]
         owners = [self._owner(number, entry) for entry in entries]
         hidden = Counter(owner for at, owner in enumerate(owners) if at not in shown)
-        # What is hidden in a class that is itself hidden counts where the class does.
+        # Entries of a hidden class count where the class itself does.
         for at in sorted(self.classes[number].values(), reverse=True):
             if at not in shown:
                 hidden[owners[at]] += hidden.pop(at, 0)
@@ -250,7 +250,7 @@ class _Plan:
             yield f"  … {hidden[-1]} more"
 
     def _owner(self, number: int, entry: Entry) -> int:
-        """The number of the class around an entry; -1 at the top."""
+        """The number of the class that contains an entry; -1 at the top."""
         if entry.kind is BlockKind.DOCUMENT:
             return -1
         return self.classes[number].get(entry.qualname.rpartition(".")[0], -1)

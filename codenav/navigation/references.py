@@ -1,4 +1,4 @@
-"""Which file of an index refers to which: names only, no texts are held."""
+"""References between the files of an index, by names only: no texts are kept."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from codenav.navigation.names import dotted_path, is_aside, module_of
 from codenav.navigation.resolve import COMMON_METHODS, SELF, base_names
 
 WIDE = 100
-"""Files that define a name, beyond which a call of it tells nothing (`forward` in a library of models)."""
+"""A call of a name that more files than this define tells nothing (`forward` in a library of models)."""
 LONG, LONG_FACTOR = 8, 10.0
 PRIVATE_FACTOR = 0.1
 COMMON, COMMON_FACTOR = 5, 0.1
-"""What a name is worth as a reference, as in aider's repository map (`get_ranked_tags` in aider/repomap.py): names of
+"""Weights of names in references, as in aider's repository map (`get_ranked_tags` in aider/repomap.py): names of
 several words and at least 8 characters count ten times, private ones a tenth, those with over 5 definers a tenth."""
 ASIDE_FACTOR = 0.1
-"""Of a reference from a test or vendored code: what is tested most need not be what carries the code base."""
+"""Factor for references from tests and vendored code: the most tested code need not be the most important."""
 
 RECEIVER_FACTOR = 0.3
-"""Of a method that is called on something of unknown class: it may be another one of that name."""
+"""Factor for a method called on an object of unknown class: another method with that name may be meant."""
 
 _SHOWN = (BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.TOOL)
 
@@ -44,29 +44,29 @@ class Entry:
 
 @dataclass(slots=True)
 class File:
-    """A file with what it defines, and what it refers to."""
+    """A file with its definitions and the names that it refers to."""
 
     source: str
     path: str
     aside: bool = False
-    """A test or vendored code."""
+    """True for a test or vendored code."""
     module: str = ""
     entries: list[Entry] = field(default_factory=list)
     sections: list[Entry] = field(default_factory=list)
-    """Of a document; of code its docstring."""
+    """The sections of a document; for code its docstring."""
     calls: Counter[str] = field(default_factory=Counter)
-    """Dotted names as written, bases of classes among them, with the number of blocks that have them."""
+    """Dotted names as written, base classes included, with the number of blocks that have them."""
     bound: dict[str, Import] = field(default_factory=dict)
     rank: float = 0.0
 
     @property
     def is_package(self) -> bool:
-        """Whether it is an `__init__.py`."""
+        """True for an `__init__.py`."""
         return self.path.rpartition("/")[2].startswith("__init__.")
 
 
 def read_files(blocks: Iterable[CodeBlock]) -> list[File]:
-    """The files of a stream of blocks, in its order."""
+    """The files of a stream of blocks, in order of the stream."""
     files: dict[tuple[str, str], File] = {}
     for block in blocks:
         key = (block.source, block.path)
@@ -96,17 +96,17 @@ def _take(file: File, block: CodeBlock) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A file calls a name that others define."""
+    """A name that a file calls and other files define."""
 
     file: int
     name: str
     definers: tuple[int, ...]
     weight: float
-    """For each of the definers."""
+    """The weight for each definer."""
 
 
 def references(files: list[File]) -> Iterator[Reference]:
-    """All references between files, by names and imports; a name that the file has itself is its own."""
+    """All references between files, by names and imports; a name that the file defines itself is not a reference."""
     definers: dict[str, list[int]] = defaultdict(list)
     members: dict[str, list[int]] = defaultdict(list)
     for number, file in enumerate(files):
@@ -121,7 +121,7 @@ def references(files: list[File]) -> Iterator[Reference]:
 
 
 def worth(name: str, definers: int) -> float:
-    """What a reference by that name counts."""
+    """The weight of a reference by that name."""
     words = "_" in name.strip("_") or (not name.islower() and not name.isupper())
     factor = LONG_FACTOR if words and len(name) >= LONG else 1.0
     factor *= PRIVATE_FACTOR if name.startswith("_") else 1.0
@@ -131,7 +131,7 @@ def worth(name: str, definers: int) -> float:
 def _by_name(
     file: File, number: int, files: list[File], definers: dict[str, list[int]], members: dict[str, list[int]]
 ) -> dict[tuple[str, tuple[int, ...]], float]:
-    """How often the file refers to a name that these files define."""
+    """The weighted count of the file's references, by name and the files that define it."""
     found: dict[tuple[str, tuple[int, ...]], float] = defaultdict(float)
     for call, count in file.calls.items():
         head, *rest = re.split(r"\.|::|->", call)
@@ -160,7 +160,7 @@ def _imported(
     what: Import, file: File, name: str, files: list[File],
     definers: dict[str, list[int]], members: dict[str, list[int]],
 ) -> list[int]:  # fmt: skip
-    """The files that define a name, as far as they are or are below the module that it is imported from."""
+    """The files that define a name and are the module that it is imported from, or below it."""
     module = what.absolute(file.module, is_package=file.is_package)
     for homes in (definers.get(name, ()), members.get(name, ())):
         if what.name and what.name != "*":

@@ -1,4 +1,4 @@
-"""Which definitions a called name stands for, as far as names alone can tell."""
+"""Resolution of called names to definitions, as far as names alone can tell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codenav.protocols import Index
 
 
 class Evidence(StrEnum):
-    """What tells which definition a call means; the first seven are certain as far as a name can be."""
+    """The evidence for the definition that a call refers to; the first seven are as certain as a name can be."""
 
     FUNCTION = "same function"
     CLASS = "same class"
@@ -24,7 +24,7 @@ class Evidence(StrEnum):
     IMPORT = "import"
     ANNOTATION = "annotation"
     ASSIGNMENT = "assignment"
-    """Of the receiver, to a call of the class."""
+    """The receiver was assigned a call of the class."""
     UNIQUE = "only one of that name"
     NAME = "name only"
     EXTERNAL = "external"
@@ -32,42 +32,42 @@ class Evidence(StrEnum):
 
     @property
     def certain(self) -> bool:
-        """Whether more than the last name speaks for it."""
+        """True if there is more evidence than the last name."""
         return self not in (Evidence.UNIQUE, Evidence.NAME, Evidence.EXTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a call stands for."""
+    """The definitions that a call refers to, and the evidence."""
 
     evidence: Evidence
     blocks: Sequence[CodeBlock] = ()
-    """Of `NAME` all that it could be; of `EXTERNAL` none."""
+    """The definitions: for `NAME` all candidates, for `EXTERNAL` none."""
     dotted: str = ""
-    """Of `EXTERNAL`: its full name where imports tell it (`numpy.mean` for `np.mean`)."""
+    """For `EXTERNAL`, the full name if imports tell it (`numpy.mean` for `np.mean`)."""
 
 
 SELF = ("self", "cls", "this")
 _FAMILY = {"tsx": "javascript", "typescript": "javascript", "jsx": "javascript", "cpp": "c"}
-"""Languages that call each other by name; all others keep to themselves."""
+"""Languages that call each other by name; all others only call their own."""
 _NESTED = (BlockKind.FUNCTION, BlockKind.METHOD)
 COMMON_METHODS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
-"""Methods of built-in types: a unique method of such a name is not what an unknown receiver means."""
+"""Methods of built-in types: even if only one definition has such a name, an unknown receiver need not mean it."""
 _REMEMBERED = 1_000
-"""Functions whose local names are kept."""
+"""The number of functions whose local names are cached."""
 _BASES = 30
-"""Classes that are looked through for an inherited method."""
+"""The most base classes searched for an inherited method."""
 
 
 class Resolver:
-    """Resolves calls; remembers the modules that it has read."""
+    """Resolver of calls, which caches the modules that it has read."""
 
     def __init__(self, index: Index) -> None:
         self.modules = Modules(index)
         self._local: dict[str, LocalNames] = {}
 
     def resolve(self, caller: CodeBlock, call: str) -> Resolution:
-        """What `call`, a dotted name as written inside `caller`, stands for."""
+        """Resolve `call`, a dotted name as written inside `caller`."""
         head, *rest = re.split(r"\.|::|->", call)
         module = self.modules.of(caller)
         if rest and head in (*SELF, "super", "super()") and (owner := self._class_around(caller, module)):
@@ -91,7 +91,7 @@ class Resolver:
             evidence = Evidence.MODULE if head in module.definitions else Evidence.IMPORT
             return self._walk(caller, thing, rest, evidence)
         if not rest and caller.language != "python":
-            # A bare name may be a method of the class around, or of any file of the same package.
+            # A bare name may be a method of the enclosing class, or be defined in another file of the package.
             owner = self._class_around(caller, module)
             member = self._member(owner, head) if owner else None
             return Resolution(Evidence.CLASS, member) if member else self._by_name(caller, head, methods=False)
@@ -113,7 +113,7 @@ class Resolver:
         return Resolution(Evidence.BASE, inherited) if inherited else None
 
     def _on_expression(self, caller: CodeBlock, rest: Sequence[str], module: Module) -> Resolution:
-        """`.name`: called on what is no name, such as `f().name()`, or `super().name()`, which the text tells."""
+        """Resolve `.name`, called on an expression such as `f().name()`; the text tells if it is `super().name()`."""
         owner = self._class_around(caller, module)
         if owner and len(rest) == 1 and re.search(rf"\bsuper\([^()]*\)\s*\.\s*{re.escape(rest[0])}\s*\(", caller.text):
             inherited = self._inherited(owner, rest[0])
@@ -141,7 +141,7 @@ class Resolver:
         return self._by_name(caller, rest[-1], methods=True)
 
     def _walk(self, caller: CodeBlock, thing: Thing | None, rest: Sequence[str], evidence: Evidence) -> Resolution:
-        """Follow the attributes of what the first name stands for."""
+        """Follow the attributes `rest` from a resolved first name."""
         for number, name in enumerate(rest):
             if isinstance(thing, Outside):
                 return Resolution(Evidence.EXTERNAL, dotted=".".join([thing.name, *rest[number:]]))
@@ -166,7 +166,7 @@ class Resolver:
         return Resolution(evidence, thing)
 
     def _by_name(self, caller: CodeBlock, name: str, *, methods: bool) -> Resolution:
-        """All that the last name alone could mean; with `methods`, only what stands inside classes."""
+        """Resolve by the last name alone; with `methods`, only to definitions inside classes."""
         family = _FAMILY.get(caller.language, caller.language)
         named = [block for block in self.modules.named(name) if _FAMILY.get(block.language, block.language) == family]
         found = [block for block in named if block.kind is BlockKind.METHOD]
@@ -188,7 +188,7 @@ class Resolver:
 
     @staticmethod
     def _scopes(caller: CodeBlock, module: Module) -> Iterator[CodeBlock]:
-        """The caller and the functions around it, from the inside out."""
+        """The caller and its enclosing functions, from the inside out."""
         yield caller
         parts = caller.qualname.split(".") if caller.kind in _NESTED else []
         for length in range(len(parts) - 1, 0, -1):
@@ -197,7 +197,7 @@ class Resolver:
 
     @staticmethod
     def _class_around(block: CodeBlock, module: Module) -> CodeBlock | None:
-        """The class in which a method, or a function inside one, stands; of a class itself."""
+        """The innermost class that contains a block; for a class, the class itself."""
         parts = block.qualname.split(".")
         for length in range(len(parts), 0, -1):
             for owner in module.definitions.get(".".join(parts[:length]), ()):
@@ -206,7 +206,7 @@ class Resolver:
         return None
 
     def _member(self, owner: CodeBlock, name: str) -> Sequence[CodeBlock] | None:
-        """What a class, or the nearest of its bases that has it, defines under a name."""
+        """The definition of a name in a class, or in its nearest base that has one."""
         own = self.modules.of(owner).definitions.get(f"{owner.qualname}.{name}")
         return own or self._inherited(owner, name)
 
@@ -237,7 +237,7 @@ class Resolver:
 
 
 def base_names(block: CodeBlock) -> list[str]:
-    """The classes that the header of a class names, generics without their parameters."""
+    """The base classes named in the header of a class, generics without their parameters."""
     match = re.match(r"class\s+\w+\s*(?:\[[^\]]*\])?\s*\((.*)\)", block.signature, re.DOTALL)
     if not match:
         return []

@@ -32,13 +32,13 @@ def show(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> list[CodeBlock]:
-    """The block that is named: by its id, a dotted name (`Graph.add_node`), or `path:line`.
+    """Return the block with a given id, dotted name (`Graph.add_node`), or `path:line`.
 
-    Several blocks where one name is defined in parts: a property's getter and setter, overloads.
+    Several blocks are returned if one name is defined in parts: a property's getter and setter, overloads.
 
     Raises:
-        Ambiguous: the name stands for several definitions; `candidates` has them, the likeliest first.
-        NotFound: it stands for none; the hint names near ones. Also as `codenav.index`.
+        Ambiguous: the name has several definitions; `candidates` holds them, the likeliest first.
+        NotFound: the name has none; the hint has similar names. Also as `codenav.index`.
         Unavailable, StorageFull: as `codenav.index`.
     """
     with opened(on, python, refresh, progress, notice, store) as indexes:
@@ -57,13 +57,13 @@ def callers(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> Callers:
-    """The blocks that call a definition, named as for `show`, or something outside the index (`numpy.mean`).
+    """Return the blocks that call a definition, named as for `show`, or something outside the index (`numpy.mean`).
 
-    Where the name stands for several definitions, the callers of all.
+    If the name has several definitions, the callers of all are returned.
 
     Raises:
         UsageError: a negative limit.
-        NotFound: nothing of that name is defined or called. Also as `codenav.index`.
+        NotFound: nothing with that name is defined or called. Also as `codenav.index`.
         Unavailable, StorageFull: as `codenav.index`.
     """
     _check(limit)
@@ -83,7 +83,7 @@ def callees(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> Callees:
-    """What a definition, named as for `show`, calls: each name with the blocks that it stands for.
+    """Return the names that a definition, named as for `show`, calls, each with the blocks that it refers to.
 
     Raises:
         UsageError: a negative limit.
@@ -106,9 +106,9 @@ def outline(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> Outline:
-    """A map of one or several sources in at most `tokens` tokens: `print(codenav.outline("pkg:networkx"))`.
+    """Make a map of one or several sources in at most `tokens` tokens: `print(codenav.outline("pkg:networkx"))`.
 
-    `path` confines it to a folder or file; how central something is, the whole source decides all the same.
+    `path` limits it to a folder or file; centrality is still computed over the whole source.
 
     Raises:
         UsageError: fewer than 32 tokens.
@@ -123,7 +123,7 @@ def outline(
 
 
 def _inside(index: Index, path: str) -> str:
-    """A path relative to the root of the source that holds it, where it is given from the root of the disk."""
+    """The path relative to the root of the source, if it is absolute and inside that root; else unchanged."""
     roots = [index.source.root] if isinstance(index, SourceIndex) else []
     for root in roots:
         if Path(path).is_absolute() and Path(path).is_relative_to(root):
@@ -145,7 +145,7 @@ def opened(
     notice: Notice | None,
     store: StoreKeywords,
 ) -> Iterator[list[SourceIndex]]:
-    """The indexes of code bases; what this opens is closed at the end, an index that came in stays open."""
+    """The indexes of code bases; indexes opened here are closed at the end, those passed in stay open."""
     named = listed(on)
     ready = [item for item in named if isinstance(item, SourceIndex)]
     if len(ready) == len(named):

@@ -1,6 +1,6 @@
-"""Text analysis, the same for every store: lower-cased tokens joined by white space.
+"""Text analysis, the same for every store: lower-case tokens joined by white space.
 
-A store indexes the result with a plain white space tokenizer, so no engine's own analysis can differ.
+Stores index the result with a plain white space tokenizer, so engines cannot differ in their analysis.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import re
 import unicodedata
 
 MAX_TOKEN = 255
-"""Characters of a token that are kept: Lucene's white space analyzer splits longer ones."""
+"""The most characters kept of a token: Lucene's white space analyzer splits longer ones."""
 SENTINEL = "\u2205"
-"""The token of an empty field: Lucene's average length counts only documents that have the field, tantivy's all.
-No text gives this token (it is no letter), so no query finds it by chance."""
+"""The token of an empty field: Lucene's average length counts only documents that have the field, tantivy's all. No
+text gives this token (it is not a letter), so no query finds it by chance."""
 SPACE = "\u2423"
-"""Stands for white space inside a path."""
+"""The replacement for white space inside a path."""
 MIN_PREFIX, MAX_PREFIX = 3, 32
-"""Lengths of the beginnings of a name that are tokens of their own, in characters."""
+"""Lengths, in characters, of the prefixes of a name that are indexed as tokens."""
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fa1f"
 _WORD = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
@@ -26,7 +26,7 @@ _PART = re.compile(r"A+(?!a)|A?a+|0+")
 
 
 class _Cache(dict[str, tuple[str, str]]):
-    """Identifier → (whole, parts joined by blanks). Code repeats its identifiers: 9 of 10 look-ups are answered."""
+    """A cache from identifier to (whole, parts joined by blanks). Code repeats identifiers: 9 of 10 look-ups hit."""
 
     def __missing__(self, word: str) -> tuple[str, str]:
         if len(self) > 200_000:
@@ -41,10 +41,10 @@ _cache = _Cache()
 
 
 class _AsciiParts(dict[bytes, bytes]):
-    """ASCII identifier → its parts in lower case, joined by blanks."""
+    """A cache from ASCII identifier to its parts in lower case, joined by blanks."""
 
     met_long = False
-    """Whether an identifier was too long for a token."""
+    """True once an identifier was too long for a token."""
 
     def __missing__(self, word: bytes) -> bytes:
         if len(self) > 200_000:
@@ -56,7 +56,7 @@ class _AsciiParts(dict[bytes, bytes]):
 
 
 class _AsciiCompounds(dict[bytes, bytes]):
-    """ASCII identifier → itself in lower case, or nothing where it is its own only part."""
+    """A cache from ASCII identifier to itself in lower case, or to "" if it is its own only part."""
 
     def __missing__(self, word: bytes) -> bytes:
         if len(self) > 200_000:
@@ -71,30 +71,30 @@ _ascii_parts = _AsciiParts()
 _ascii_compounds = _AsciiCompounds()
 _ASCII_PART = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BLANKED = bytes(code if code < 128 and (chr(code).isalnum() or code == 95) else 32 for code in range(256))
-"""Keeps what `\\w` matches in ASCII."""
+"""A translation table that keeps the characters that `\\w` matches in ASCII and blanks the rest."""
 
 
 def words(text: str) -> list[str]:
-    """The identifiers of a text as written: runs of letters, digits and `_`; runs of Chinese, Japanese, Korean."""
+    """The identifiers in a text as written: runs of letters, digits and `_`, or of Chinese, Japanese or Korean."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
 def whole_tokens(word: str) -> list[str]:
-    """One identifier as tokens: itself in lower case, or the bigrams of a Chinese, Japanese or Korean run."""
+    """The tokens of one whole identifier: itself in lower case, or the bigrams of a Chinese, Japanese or Korean run."""
     return _cache[word][0].split()
 
 
 def part_tokens(word: str) -> list[str]:
-    """The parts of one identifier: `loadHTTPModel_v2` → load, http, model, v, 2."""
+    """The parts of one identifier: load, http, model, v, 2 for `loadHTTPModel_v2`."""
     return _cache[word][1].split()
 
 
 def analysed(text: str) -> tuple[str, str]:
-    """Two fields of a text: its compound identifiers, each once; and the parts of all, in order. Neither is ever empty.
+    """Two fields of a text, never empty: its compound identifiers, each once, and the parts of all, in order.
 
-    An identifier that is its own only part, as most words are, stands among the parts alone.
+    An identifier that is its own only part, as most words are, is only among the parts.
     """
     if not text:
         return SENTINEL, SENTINEL
@@ -102,7 +102,7 @@ def analysed(text: str) -> tuple[str, str]:
         identifiers = text.encode().translate(_BLANKED).split()
         parts = b" ".join(map(_ascii_parts.__getitem__, identifiers)).decode()
         if not _ascii_parts.met_long or max(map(len, identifiers), default=0) <= MAX_TOKEN:
-            # Twice: `getName` and `getname` are one token.
+            # Duplicates are removed twice: `getName` and `getname` are one token.
             compounds = dict.fromkeys(map(_ascii_compounds.__getitem__, dict.fromkeys(identifiers)))
             compounds.pop(b"", None)
             return b" ".join(compounds).decode() or SENTINEL, parts if parts.strip() else SENTINEL
@@ -113,48 +113,48 @@ def analysed(text: str) -> tuple[str, str]:
 
 
 def named(name: str) -> tuple[str, str]:
-    """Two fields of a name: its whole identifiers, each once; and their parts, in order. Neither is ever empty."""
+    """Two fields of a name, never empty: its whole identifiers, each once, and their parts, in order."""
     pairs = [_cache[word] for word in words(name)]
     wholes = " ".join(dict.fromkeys(token for whole, _ in pairs for token in whole.split()))
     return wholes or SENTINEL, " ".join([part for _, part in pairs if part]) or SENTINEL
 
 
 def prefixes(text: str) -> str:
-    """The beginnings of each identifier of a name, the whole one included; never empty."""
+    """The field of prefixes of the identifiers in a name, whole ones included; never empty."""
     tokens = [
         token[:length]
         for word in words(text)
         for token in whole_tokens(word)
         for length in range(min(MIN_PREFIX, len(token)), min(len(token), MAX_PREFIX) + 1)
     ]
-    # Each once: where frequencies are not kept, Lucene's average length counts a token once and tantivy's each time.
+    # Each only once: without frequencies, Lucene's average length counts a token once, tantivy's each occurrence.
     return " ".join(dict.fromkeys(tokens)) or SENTINEL
 
 
 def path_token(path: str) -> str:
-    """A path as one lower-cased token without white space."""
+    """A path as one lower-case token without white space."""
     return re.sub(r"\s", SPACE, unicodedata.normalize("NFKC", encodable(path))).lower() or SENTINEL
 
 
 def path_parts(path: str) -> str:
-    """The components of a path as tokens, and last its file name without the suffix."""
+    """The components of a path as tokens, followed by its file name without the suffix."""
     parts = [part[:MAX_TOKEN] for part in path_token(path).split("/") if part]
     stem = parts[-1].rpartition(".")[0] if parts else ""
     return " ".join([*parts, stem] if stem else parts) or SENTINEL
 
 
 def keyword(value: str) -> str:
-    """A literal value as one lower-cased token."""
+    """A literal value as one lower-case token."""
     return path_token(value)[:MAX_TOKEN]
 
 
 def is_cjk(char: str) -> bool:
-    """Whether a character is indexed as part of bigrams."""
+    """True if a character is indexed as part of bigrams."""
     return bool(_IS_CJK.match(char))
 
 
 def encodable(text: str) -> str:
-    """A text without lone surrogates, which no engine stores."""
+    """The text with lone surrogates escaped, which no engine can store."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""All embedded indexes of a user: a folder each in one folder."""
+"""The store of a user's embedded indexes: one folder with a folder for each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codenav.retrieval import generations
 from codenav.retrieval.embedded import EmbeddedIndex
 
 _GOING = ".removed-"
-"""Beginning of the name of a folder that is being removed; it is out of sight at once."""
+"""Prefix of the name of a folder that is being removed, which hides it at once."""
 
 
 class EmbeddedStore:
-    """The indexes in one folder. Satisfies `protocols.Store`."""
+    """The embedded indexes in one folder. Implements `protocols.Store`."""
 
     name = "embedded"
 
@@ -31,7 +31,7 @@ class EmbeddedStore:
         return EmbeddedIndex(self.folder / key, source=source)
 
     def build_lock(self, key: str, *, wait: bool) -> AbstractContextManager[bool]:
-        """Hold the right to build an index. See `generations.build_lock`."""
+        """Lock an index for a build. See `generations.build_lock`."""
         return generations.build_lock(self.folder / key, wait=wait)
 
     def list(self) -> Sequence[StoredIndex]:
@@ -43,11 +43,11 @@ class EmbeddedStore:
         remove_index(self.folder, key)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: this store holds no resources."""
 
 
 def list_indexes(folder: Path) -> list[StoredIndex]:
-    """Every index in the folder, by source. Whatever else lies there is passed over.
+    """Every index in the folder, by source; anything else there is skipped.
 
     Raises:
         IndexUnavailable: the folder cannot be read.
@@ -76,10 +76,10 @@ def _stored(place: Path) -> StoredIndex | None:
 
 
 def remove_index(folder: Path, key: str) -> None:
-    """Remove an index. A reader that has it open keeps what it has.
+    """Remove an index. A reader that has it open can still use it.
 
     Raises:
-        NotFound: there is none of that key.
+        NotFound: there is no index with that key.
         IndexUnavailable: another process is building it.
         StorageFull: no permission to remove it.
     """

@@ -1,4 +1,4 @@
-"""Several indexes as one."""
+"""Several indexes combined into one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from codenav.retrieval.query import parse
 
 
 class CombinedIndex:
-    """The contract of `protocols.Index` over several indexes; each hit keeps the source of its block."""
+    """An implementation of `protocols.Index` over several indexes; each hit keeps the source of its block."""
 
     def __init__(self, indexes: Sequence[Index]) -> None:
         self.indexes = tuple(indexes)
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """The hits of all indexes by score; equal scores by path, then by the order of the indexes, then as there.
+        """The hits of all indexes by score; equal scores by path, then by index, then in the order of that index.
 
         Raises:
             QueryTooLarge: the query has over 64 KB.
@@ -48,7 +48,7 @@ class CombinedIndex:
             yield from index.blocks()
 
     def stats(self) -> IndexStats:
-        """The sums; `built` is the latest."""
+        """The summed statistics of all indexes; `built` is the latest."""
         each = [index.stats() for index in self.indexes]
         return IndexStats(
             source=", ".join(item.source for item in each),
@@ -65,7 +65,7 @@ class CombinedIndex:
         )
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all indexes."""
         for index in self.indexes:
             index.close()
 

@@ -1,4 +1,4 @@
-"""Two stores side by side: on the same blocks, with the same history, every query gives the same hits in one order."""
+"""Comparison of two stores with the same blocks and history: each query must give the same hits in the same order."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from codenav.retrieval import query_tree
 from codenav.retrieval.self_check import CheckRow
 
 SAME_SCORE = 1e-4
-"""Relative difference of two scores that count as one: engines add the same numbers in another order."""
+"""Relative difference up to which two scores count as equal: engines add the same numbers in different orders."""
 ROUNDING = 5e-7
-"""Relative difference of the scores of two hits that rounding may turn round. Scores that are equal in both stores
-have no such freedom: they are ordered by path, first line and id."""
+"""Relative difference of two scores up to which rounding may reverse two hits. Hits whose scores are equal in both
+stores must not be reversed: they are ordered by path, first line and id."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _PART = re.compile(r"[A-Z]?[a-z]{2,}")
 
 
 def compare(one: Index, other: Index, queries: Mapping[str, Sequence[str]], *, limit: int = 100) -> Iterator[CheckRow]:
-    """A row per kind of query: whether both give the same hits in the same order, the same totals and readings."""
+    """Compare two stores; one row per kind of query, ok if hits, their order, totals and readings are the same."""
     for kind, texts in queries.items():
         differences = [found for text in texts if (found := difference(one, other, text, limit=limit))]
         detail = f"{len(differences)} of {len(texts)}, the first: {differences[0]}" if differences else ""
@@ -29,7 +29,7 @@ def compare(one: Index, other: Index, queries: Mapping[str, Sequence[str]], *, l
 
 
 def difference(one: Index, other: Index, query: str, *, limit: int = 100) -> str:
-    """How two stores differ in one query; empty where they agree."""
+    """The first difference between two stores for one query; empty if they agree."""
     left, right = one.search(query, limit=limit), other.search(query, limit=limit)
     for what in ("read_as", "repairs", "total"):
         if getattr(left, what) != getattr(right, what):
@@ -51,19 +51,19 @@ def _hits_differ(query: str, left: SearchResult, right: SearchResult) -> str:
         known = {hit.id: (*scores[hit.id], hit.score) for hit in theirs if hit.id in scores}
         if len(known) < len(ours) and (end < len(left) or left.total == len(left)):
             return (
-                f"{query!r}: hits {begin} to {end} are others: {[hit.id for hit in ours]}, {[hit.id for hit in theirs]}"
+                f"{query!r}: hits {begin} to {end} differ: {[hit.id for hit in ours]} and {[hit.id for hit in theirs]}"
             )
         for tie in set(known.values()):
             one, other = ([hit.id for hit in hits if known.get(hit.id) == tie] for hits in (ours, theirs))
             if one != other:
-                return f"{query!r}: equal scores from hit {begin} on are ordered {one} and {other}"
+                return f"{query!r}: equal scores from hit {begin} on are in different orders: {one} and {other}"
     if left and left[0].block != right.hits[0].block and left[0].id == right[0].id:
         return f"{query!r}: the first block was not stored as it was"
     return ""
 
 
 def _runs(result: SearchResult) -> Iterator[tuple[int, int]]:
-    """Neighbours whose scores differ by no more than rounding: from, to."""
+    """Start and end of each run of neighbours whose scores differ by no more than rounding."""
     begin = 0
     for at in range(1, len(result) + 1):
         if at == len(result) or result[at - 1].score - result[at].score > ROUNDING * abs(result[at].score):
@@ -72,20 +72,20 @@ def _runs(result: SearchResult) -> Iterator[tuple[int, int]]:
 
 
 def queries_of(blocks: Sequence[CodeBlock], *, each: int, seed: int = 0) -> dict[str, list[str]]:
-    """`each` queries of every kind, about words that stand in these blocks."""
+    """Make `each` queries of every kind, from words in these blocks."""
     words = _Words(blocks, random.Random(seed))
     return {kind: [make(words) for _ in range(each)] for kind, make in KINDS.items()}
 
 
 class _Words:
-    """Draws words from blocks."""
+    """A source of random words from blocks."""
 
     def __init__(self, blocks: Sequence[CodeBlock], rng: random.Random) -> None:
         self.rng = rng
         self._blocks = [block for block in blocks if _PART.search(block.name) and len(_WORD.findall(block.text)) > 8]
 
     def block(self) -> CodeBlock:
-        """Any block with a name and a text of some words."""
+        """A random block with a name and a text of several words."""
         return self.rng.choice(self._blocks)
 
     def name(self) -> str:
@@ -103,13 +103,13 @@ class _Words:
         return self.rng.choice(found)
 
     def phrase(self, count: int) -> str:
-        """Neighbours in a text."""
+        """A quoted phrase of neighbouring words in a text."""
         words = re.findall(r"\w+", self.block().text)
         at = self.rng.randrange(len(words) - count)
         return f'"{" ".join(words[at : at + count])}"'
 
     def typo(self) -> str:
-        """A part of a name with a letter too few."""
+        """Two parts of names, joined, with a letter missing."""
         part = self.part() + self.part()
         at = self.rng.randrange(1, len(part))
         return part[:at] + part[at + 1 :]
@@ -177,4 +177,4 @@ KINDS: dict[str, Callable[[_Words], str]] = {
     "messy": _messy,
     "everything": lambda words: query_tree.render(query_tree.Everything()),
 }  # fmt: skip
-"""The kinds of queries, and how to make one."""
+"""Functions that make a query, by kind."""

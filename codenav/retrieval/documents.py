@@ -1,4 +1,4 @@
-"""A block as the fields that every store indexes, and what a block is worth before any query."""
+"""The fields of a block that every store indexes, and the factor that its score is multiplied by in every query."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ KIND_WORTH = {
     BlockKind.ASSIGNMENT: 0.7,
     BlockKind.IMPORT: 0.5,
 }
-"""Factor of the score; 1 for the other kinds. The order is that of the CodeNav paper, section 3.4; the factors are
-mild, so that a name that was asked for comes first whatever its kind."""
+"""Factors of the score by kind; 1 for the others. The order is that of the CodeNav paper, section 3.4; the factors are
+mild, so that a name that was asked for comes first, of whatever kind."""
 TEST_WORTH = 0.6
-"""Factor of the score of blocks in tests and in vendored code."""
+"""Factor of the score for blocks in tests and in vendored code."""
 _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|testing|_?vendor(?:ed)?|third_party|node_modules)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$"
 )
@@ -35,28 +35,28 @@ def _worth(kind: BlockKind, path: str) -> float:
 
 
 WEIGHT_SCALE = 4.0
-"""log2(2 + weight) is the worth times this. tantivy multiplies scores by that (Elasticsearch: `ln2p`) and takes a
-negative weight for 0, so the smallest worth is 1/4."""
+"""log2(2 + weight) is the worth times this. tantivy multiplies scores by it (Elasticsearch: `ln2p`) and treats a
+negative weight as 0, so the smallest worth is 1/4."""
 
 
 def weight(block: CodeBlock) -> float:
-    """`worth` in the form that engines multiply by."""
+    """The worth of a block in the form that engines multiply by."""
     return max(0.0, math.exp2(WEIGHT_SCALE * worth(block)) - 2.0)
 
 
 PHRASES = frozenset({"name_parts", "signature_parts", "text_parts", "doc_parts", "path_parts"})
-"""The scored fields whose tokens stand in order, with positions and frequencies.
+"""The scored fields that keep the order of tokens, with positions and frequencies.
 
-The other ones only say which tokens are there: a phrase is looked for among the parts of identifiers, and positions of
-whole ones as well would cost a fifth of a build."""
+The others only tell which tokens are there: phrases are matched against the parts of identifiers, and positions of
+whole identifiers as well would cost a fifth of a build."""
 
 COMPOUNDS = frozenset({"signature", "text"})
-"""The fields of whole identifiers that leave out those which are their own only part, as the field of parts has them:
-two in three identifiers of code."""
+"""The fields of whole identifiers without those that are their own only part (two in three in code), which the fields
+of parts contain."""
 
 
 def text_fields(block: CodeBlock) -> dict[str, str]:
-    """The scored fields, each as tokens joined by white space, none empty."""
+    """The scored fields of a block, each as tokens joined by white space, none empty."""
     name, name_parts, name_prefixes = _name_fields(block.name)
     signature, signature_parts = analysis.analysed(block.signature)
     text, text_parts = analysis.analysed(f"{block.qualname}\n{block.text}")
@@ -77,7 +77,7 @@ def text_fields(block: CodeBlock) -> dict[str, str]:
 
 
 def keyword_fields(block: CodeBlock) -> dict[str, str]:
-    """The fields that hold one token each, never scored."""
+    """The fields of a block that hold one token each and are never scored."""
     return {
         "id": analysis.encodable(block.id),
         "path": analysis.encodable(block.path),
@@ -93,7 +93,7 @@ _keyword = lru_cache(maxsize=64)(analysis.keyword)
 
 
 def _calls(names: Iterable[str]) -> str:
-    """Each called name as written, without the dot of a call on an expression, and its last part."""
+    """The field of called names: each as written, without the dot of a call on an expression, and its last part."""
     tokens: dict[str, None] = {}
     for name in names:
         tokens.update(_call(name))
@@ -101,7 +101,7 @@ def _calls(names: Iterable[str]) -> str:
 
 
 _JOINT = re.compile(r"\.|::|->")
-"""What stands between the parts of a called name, in one language or another."""
+"""The separators between the parts of a called name in the various languages."""
 
 
 @lru_cache(maxsize=10_000)
@@ -117,7 +117,7 @@ def _name_fields(name: str) -> tuple[str, str, str]:
 
 @lru_cache(maxsize=64)
 def _source(source: str) -> str:
-    """A source can be named whole, without its version, or by its bare name."""
+    """The field of the source: its full name, the name without its version, and the bare name."""
     whole = analysis.keyword(source)
     versionless = whole.rpartition("@")[0] or whole
     bare = versionless.rpartition("/")[2].rpartition(":")[2] or versionless

@@ -1,4 +1,4 @@
-"""The index that needs no server: tantivy files in a folder."""
+"""The embedded index, which needs no server: tantivy files in a folder."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from codenav.retrieval.plan import plan
 from codenav.retrieval.query import parse
 
 MAX_DELETED = 0.1
-"""Share of deleted documents beyond which an index is written anew: they count in BM25 until then, and at 30 % of
-them every tenth query ordered its first ten hits differently."""
+"""The share of deleted documents beyond which an index is rewritten: until then they count in BM25, and at 30 % every
+tenth query ordered its first ten hits differently."""
 
 
 class EmbeddedIndex:
-    """Blocks of one source in a folder. It shows the state that was current when it was opened, or its own last one.
+    """The index of one source in a folder. It shows the state that was current when it was opened, or its own last one.
 
-    An index that is damaged or of another format counts as absent, and `notice` says so: a build writes it anew.
+    An index that is damaged or in another format counts as absent, and `notice` says so: a build rewrites it.
     """
 
     def __init__(self, folder: Path, *, source: str) -> None:
         self.folder = folder
         self.source = source
         self.notice = ""
-        """What a user should know of this index; empty where there is nothing."""
+        """A notice for the user about this index, or ""."""
         self._lock = threading.Lock()
         self._reader: engine.Reader | None = None
         self._closed = False
@@ -56,7 +56,7 @@ class EmbeddedIndex:
 
     @property
     def exists(self) -> bool:
-        """Whether a state is there to be searched."""
+        """True if the index has a state to search."""
         return self._state is not None
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
@@ -98,11 +98,11 @@ class EmbeddedIndex:
             yield from reader.blocks() if reader else ()
 
     def stats(self) -> IndexStats:
-        """What the index holds; all zero where it does not exist."""
+        """The statistics of the index; all zero if it does not exist."""
         return self._state[1].stats() if self._state else IndexStats(self.source, "embedded")
 
     def files(self) -> Mapping[str, FileState]:
-        """What the index remembers of each file."""
+        """The state of each file, as saved in the index."""
         return {path: entry.state for path, entry in self._state[1].files.items()} if self._state else {}
 
     def close(self) -> None:
@@ -113,10 +113,10 @@ class EmbeddedIndex:
     def apply(
         self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
     ) -> None:
-        """Write a new generation beside the current one and make it the one that answers.
+        """Write a new generation beside the current one, and make it the current one.
 
-        If `changes` raises or the process dies, the old state stays; what was written is removed, by the next call
-        at the latest. Where nothing changes, nothing is written; `stats` tells of this build all the same.
+        If `changes` raises or the process dies, the old state stays; files already written are removed, by the next
+        call at the latest. If nothing changes, nothing is written; `stats` still describes this build.
 
         `started`: see `protocols.WritableIndex.apply`.
 
@@ -166,7 +166,7 @@ class EmbeddedIndex:
             return self._reader
 
     def _read(self) -> engine.Reader | None:
-        """Open the current generation, or its successor where two newer ones have replaced it meanwhile."""
+        """Open the current generation, or its successor if two newer ones have replaced it meanwhile."""
         while self._state:
             place, manifest = self._state
             try:
@@ -179,7 +179,7 @@ class EmbeddedIndex:
 
 
 class _Build:
-    """One call of `apply`: nothing is copied before the first block changes."""
+    """The work of one call of `apply`; nothing is copied before the first block changes."""
 
     def __init__(self, folder: Path, source: str, state: tuple[Path, Manifest] | None) -> None:
         self.folder = folder
@@ -194,14 +194,14 @@ class _Build:
 
     @property
     def place(self) -> Path:
-        """Where the result lies."""
+        """The folder of the resulting generation."""
         place = self.fresh or self.old
         if place is None:
             raise IndexUnavailable("nothing was written")
         return place
 
     def take(self, change: Change) -> None:
-        """Carry out one change."""
+        """Apply one change."""
         if isinstance(change, FileSkip):
             self.skipped.append(change)
             return
@@ -237,7 +237,7 @@ class _Build:
         return self.writer
 
     def finish(self, *, versions: Mapping[str, str] | None, started: float) -> None:
-        """Commit and publish, or do nothing where nothing changed."""
+        """Commit and publish, or do nothing if nothing changed."""
         manifest = self.manifest
         manifest.skipped = self.skipped
         manifest.versions = dict(versions) if versions is not None else manifest.versions
@@ -261,7 +261,7 @@ class _Build:
             generations.save(self.place, manifest)
 
     def _write_anew(self) -> None:
-        """The same blocks without the deleted ones."""
+        """Rewrite the index without the deleted documents."""
         numbers = {path: entry.number for path, entry in self.manifest.files.items()}
         crowded = self.place
         reader = engine.Reader(crowded, {number: path for path, number in numbers.items()})
@@ -272,7 +272,7 @@ class _Build:
         writer.commit()
 
     def abandon(self) -> None:
-        """Leave the old state; what was written goes."""
+        """Remove everything written; the old state stays."""
         self.writer = None
         with contextlib.suppress(OSError):
             generations.sweep(self.folder, self.old)
@@ -287,10 +287,10 @@ def damaged(folder: Path, error: BaseException) -> IndexUnavailable:
 
 @contextlib.contextmanager
 def damage_told(folder: Path) -> Iterator[None]:
-    """Reading: whatever the engine says means that its files are damaged.
+    """Raise IndexUnavailable for any error of the engine while reading: its files are damaged.
 
     Raises:
-        IndexUnavailable: they are.
+        IndexUnavailable: the engine cannot read its files.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Plans and blocks in tantivy's terms: the only module that knows the engine."""
+"""The embedded engine, tantivy: translation of plans and blocks, in the only module that knows it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from codenav.retrieval.rows import Row
 from codenav.retrieval.terms import MAX_TERMS, Terms
 
 WRITER_BYTES = 64_000_000
-"""Memory of the writer before it starts a new segment; 128 MB index no faster and take twice the memory."""
+"""Memory of the writer before it starts a new segment; 128 MB are no faster and take twice the memory."""
 
 
 _FILES_AT_ONCE = 64
-"""Whose blocks `Reader.blocks` orders together."""
+"""Number of files whose blocks `Reader.blocks` reads and sorts together."""
 _BEGINNING = re.compile(r"[^*?\\]+\*")
-"""A pattern that is a beginning and nothing else."""
+"""A pattern that is just a prefix."""
 TIES = 400
-"""Hits that are fetched beyond the limit at first, as many share the last score."""
+"""Hits fetched beyond the limit at first, since many may share the last score."""
 
 
 def version() -> str:
-    """The engine and its index format; an index of another format cannot be opened."""
+    """The engine's index format; an index in another format cannot be opened."""
     import tantivy
 
     named: str = vars(tantivy)["__version__"]
@@ -59,7 +59,7 @@ def schema() -> Any:
 
 
 class Writer:
-    """Changes the index in a folder; nothing is seen before `commit`."""
+    """A writer to the index in a folder; its changes are invisible before `commit`."""
 
     def __init__(self, place: Path, *, fresh: bool) -> None:
         import tantivy
@@ -81,13 +81,13 @@ class Writer:
                 for row in block_rows:
                     self._writer.add_document(_document(row, file, mark))
         except ValueError:
-            # The engine's own thread has died, of a full disk perhaps: only a commit tells the reason.
+            # The engine's own thread has died, perhaps because the disk is full: only a commit tells the reason.
             with translated():
                 self._writer.commit()
             raise
 
     def commit(self) -> None:
-        """Write, and wait until the engine's own threads have ended: then no file changes any more."""
+        """Write, and wait until the engine's own threads have ended, after which no file changes any more."""
         with translated():
             self._writer.commit()
             self._writer.wait_merging_threads()
@@ -114,20 +114,20 @@ def _document(row: Row, file: int, mark: str) -> Any:
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a search found."""
+    """The result of a search."""
 
     found: Sequence[tuple[float, Any]]
-    """Score and the engine's address, best first."""
+    """Score and the engine's address of each hit, best first."""
     total: int
     refused: Sequence[str]
-    """Regular expressions that were too big."""
+    """Regular expressions that were too large for the engine."""
 
 
 class Reader:
-    """One state of an index; safe to use from several threads."""
+    """A reader of one state of an index; safe to use from several threads."""
 
     def __init__(self, place: Path, paths: Mapping[int, str]) -> None:
-        """`paths` by file number."""
+        """`paths`: paths by file number."""
         import tantivy
 
         with translated(), _lockable(place) as folder:
@@ -143,9 +143,9 @@ class Reader:
         self._rank = {number: rank for rank, (number, _) in enumerate(sorted(paths.items(), key=lambda item: item[1]))}
 
     def search(self, what: Plan, limit: int) -> Ranking:
-        """The best `limit`, and how many match.
+        """Find the best `limit` hits and the total number.
 
-        Equal scores are ordered by path, first line and id: all blocks that share the last score are fetched.
+        Equal scores are ordered by path, first line and id; for that, all blocks that share the last score are fetched.
         """
         translation = _Translation(self._schema, self._matching)
         with translated():
@@ -162,9 +162,9 @@ class Reader:
         return Ranking([hits[at] for at in best], found.count, tuple(translation.refused))
 
     def _matching(self, field: str, wildcard: str) -> list[str] | None:
-        """The terms of a field that match a wildcard; None where the engine is to find them itself.
+        """The terms of a field that match a wildcard; None if the engine shall find them itself.
 
-        The first pattern is, as one walk takes less than to fetch the dictionary.
+        It does so for the first pattern, since one walk takes less time than fetching the dictionary.
         """
         with self._lock:
             if field not in self._walked:
@@ -180,7 +180,7 @@ class Reader:
         return terms.matching(wildcard) if terms else None
 
     def _ordered(self, hits: list[tuple[float, Any]], limit: int) -> list[int]:
-        """Places of the first `limit` hits by score, path, first line and id."""
+        """Indices of the first `limit` hits by score, path, first line and id."""
         if limit < 1 or not hits:
             return []
         scores = [score for score, _ in hits]
@@ -195,7 +195,7 @@ class Reader:
         return order[:limit]
 
     def _keys(self, addresses: list[Any]) -> list[tuple[Any, ...]]:
-        """What orders equal scores: path, first line, id."""
+        """The sort keys for equal scores: path, first line, id."""
         ranks = [self._rank.get(file, 0) for file in self._numbers("file", addresses)]
         lines, ids = self._numbers("first_line", addresses), self._numbers("id_number", addresses)
         if None in ids:
@@ -209,7 +209,7 @@ class Reader:
             return list(self._searcher.fast_field_values(field, addresses))
 
     def ids(self, addresses: list[Any]) -> list[str]:
-        """The blocks' ids, without loading blocks whose id is that of `block_id`."""
+        """The ids of blocks; a block is only loaded if its id is not one made by `block_id`."""
         numbers = self._numbers("id_number", addresses)
         return [
             self.block(address).id if number is None else f"{number:016x}"
@@ -217,7 +217,7 @@ class Reader:
         ]
 
     def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Hit]:
-        """Hits that load their block on first access."""
+        """The hits of a ranking, which load their block on first access."""
         addresses = [address for _, address in found]
         ids, kinds, files = self.ids(addresses), self._numbers("kind", addresses), self._numbers("file", addresses)
         return [
@@ -259,19 +259,19 @@ class Reader:
 
 
 def _place(field: str) -> tuple[str, str]:
-    """The engine's field for one of a plan, and what its tokens begin with there."""
+    """The engine's field for a field of a plan, and the prefix of its tokens there."""
     mark = rows.MARKS.get(field, "")
     return (rows.FACTS if mark else field), mark
 
 
 class _Translation:
-    """A plan in the engine's terms."""
+    """A translation of a plan into the engine's queries."""
 
     def __init__(self, schema: Any, matching: Callable[[str, str], list[str] | None]) -> None:
         self._schema = schema
         self._matching = matching
         self.refused: list[str] = []
-        """Regular expressions that the engine finds too big; they match nothing."""
+        """Regular expressions that are too large for the engine; they match nothing."""
 
     def query(self, what: Plan) -> Any:
         """The engine's query for a plan."""
@@ -291,7 +291,7 @@ class _Translation:
                 if terms is not None:
                     return Query.term_set_query(schema, stands, [mark + term for term in terms])
                 if _BEGINNING.fullmatch(wildcard):
-                    # The same walk as with a regular expression, which takes a quarter of a millisecond to compile.
+                    # The same walk as with a regular expression, without the 0.25 ms that one takes to compile.
                     return Query.fuzzy_term_query(schema, stands, mark + wildcard[:-1], 0, prefix=True)
                 return self._pattern(stands, f"{mark}({regex})" if mark else regex)
             case plan.Near(field, token, distance):
@@ -323,7 +323,7 @@ class _Translation:
 
 
 def deleted_share(place: Path) -> float:
-    """Share of the documents in the index that are deleted and still count in BM25, 0 to 1."""
+    """The share of documents in the index that are deleted but still count in BM25, from 0 to 1."""
     segments = json.loads((place / "meta.json").read_text(encoding="utf-8"))["segments"]
     total = sum(segment["max_doc"] for segment in segments)
     deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
@@ -332,7 +332,7 @@ def deleted_share(place: Path) -> float:
 
 @contextlib.contextmanager
 def _lockable(place: Path) -> Iterator[Path]:
-    """The folder; where nobody may write in it, one of links to its files, because the engine locks what it opens."""
+    """A folder that the engine can lock: `place`, or one of links to its files if `place` is read-only."""
     if os.access(place, os.W_OK):
         yield place
         return
@@ -345,7 +345,7 @@ def _lockable(place: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """What the engine raises, as OSError, ValueError (its text) or IndexUnavailable; a Rust panic is one of them.
+    """Turn a Rust panic into IndexUnavailable; the engine's other errors, OSError and ValueError, pass unchanged.
 
     Raises:
         IndexUnavailable: the index is damaged.

@@ -1,10 +1,10 @@
-"""What an embedded index is on disk: generations, a manifest in each, and a pointer to the current one.
+"""Files of an embedded index: generations with a manifest each, and a pointer to the current one.
 
 FOLDER/current            the name of a generation; replaced by rename
 FOLDER/gen-7/             the engine's files and manifest.json; never changed once `current` names it,
-                          but for the manifest, which is replaced by rename
+                          except for the manifest, which is replaced by rename
 FOLDER/.write.lock        held while a generation is written
-FOLDER/.build.lock        held by whoever decides what to write (`build_lock`)
+FOLDER/.build.lock        held by the process that decides what to write (`build_lock`)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from codenav.errors import IndexUnavailable, StorageFull
 from codenav.system.atomic_files import write_whole
 
 FORMAT = 7
-"""Version of manifest and schema; an index of another one counts as absent."""
+"""Version of manifest and schema; an index with another version counts as absent."""
 POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")
 _NOT_LINKED = ("meta.json", ".managed.json")
@@ -41,10 +41,10 @@ _FULL = {
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A file of the index."""
+    """A file in the index."""
 
     number: int
-    """Stands for the path in the engine; never used again for another path."""
+    """The number of the path in the engine; never reused for another path."""
     state: FileState
     kinds: Mapping[str, int]
     languages: Mapping[str, int]
@@ -52,7 +52,7 @@ class FileEntry:
 
 @dataclass
 class Manifest:
-    """What a generation holds, apart from the blocks themselves."""
+    """The content of a generation, apart from the blocks themselves."""
 
     source: str
     engine: str
@@ -64,10 +64,10 @@ class Manifest:
     files: dict[str, FileEntry] = field(default_factory=dict)
     skipped: list[FileSkip] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
-    """Bytes of each of the engine's files, to notice one that is cut or gone."""
+    """Bytes of each of the engine's files, to detect one that is truncated or gone."""
 
     def stats(self) -> IndexStats:
-        """As told to a user."""
+        """The statistics shown to users."""
         kinds: Counter[str] = Counter()
         languages: Counter[str] = Counter()
         for entry in self.files.values():
@@ -105,10 +105,10 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """The inverse of `to_json`.
+        """Read the content of `manifest.json`.
 
         Raises:
-            Unusable: another format, or no manifest at all.
+            Unusable: it has another format, or is not a manifest.
         """
         try:
             data: dict[str, Any] = json.loads(text)
@@ -125,15 +125,15 @@ class Manifest:
 
 
 class Unusable(Exception):
-    """A state that is there and cannot be used; the text says why. Never leaves this package."""
+    """An index that exists and cannot be used; the text says why. Never raised out of this package."""
 
 
 def current(folder: Path) -> tuple[Path, Manifest] | None:
-    """The generation that answers and its manifest; None where there is none.
+    """The current generation and its manifest; None if there is none.
 
     Raises:
-        Unusable: it is of another format or damaged.
-        IndexUnavailable: it may not be read.
+        Unusable: it has another format, or is damaged.
+        IndexUnavailable: it cannot be read.
     """
     for _ in range(5):
         name = _pointer(folder)
@@ -151,8 +151,8 @@ def current(folder: Path) -> tuple[Path, Manifest] | None:
                 raise Unusable("its manifest is damaged") from error
             raise IndexUnavailable(f"the index in {folder} cannot be read: {error.strerror}") from error
         if _pointer(folder) == name:
-            raise Unusable("files of it are damaged or gone")
-        # Another process has published two generations since the pointer was read: read it again.
+            raise Unusable("some of its files are damaged or gone")
+        # Another process has published two generations since the pointer was read, so read it again.
     raise Unusable("it changes faster than it can be read")
 
 
@@ -169,7 +169,7 @@ def _pointer(folder: Path) -> str | None:
 
 
 def sizes(place: Path) -> dict[str, int]:
-    """Bytes of the engine's files in a generation."""
+    """The size in bytes of each of the engine's files in a generation."""
     found = {}
     with os.scandir(place) as entries:
         for entry in entries:
@@ -179,7 +179,7 @@ def sizes(place: Path) -> dict[str, int]:
 
 
 def clone(old: Path | None, folder: Path) -> Path:
-    """A new generation that shares the files of an old one; `current` does not name it yet."""
+    """Create a generation that shares the files of an old one; `current` does not name it yet."""
     place = folder / f"gen-{max([number for number, _ in generations(folder)], default=0) + 1}"
     place.mkdir()
     for item in sorted(old.iterdir()) if old else ():
@@ -191,13 +191,13 @@ def clone(old: Path | None, folder: Path) -> Path:
         try:
             os.link(item, place / item.name)
         except OSError:
-            # A file system without hard links.
+            # The file system has no hard links.
             shutil.copyfile(item, place / item.name)
     return place
 
 
 def publish(folder: Path, place: Path, manifest: Manifest) -> None:
-    """Make a written generation the one that answers, durably."""
+    """Make a written generation the current one, durably."""
     save(place, manifest)
     write_whole(folder / POINTER, place.name, durable=True)
 
@@ -215,38 +215,38 @@ def generations(folder: Path) -> list[tuple[int, Path]]:
 
 
 def sweep(folder: Path, *keep: Path | None) -> None:
-    """Remove all generations but those to keep: leftovers of builds that were killed, and old states."""
+    """Remove all generations except those to keep: leftovers of killed builds, and old states."""
     for _, place in generations(folder):
         if place not in keep:
             shutil.rmtree(place, ignore_errors=True)
 
 
 def build_lock(folder: Path, *, wait: bool) -> AbstractContextManager[bool]:
-    """Hold the right to build the index in a folder; the context's value is whether it was got.
+    """Lock the index in a folder for a build; the context's value is True if the lock was acquired.
 
-    Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
+    Without `wait` it is False if another process or thread has the lock. A lock is released when its owner dies.
 
     Raises:
-        StorageFull: the lock file cannot be made.
+        StorageFull: the lock file cannot be created.
     """
     return locked(folder, ".build.lock", wait=wait)
 
 
 def locked(folder: Path, name: str, *, wait: bool) -> AbstractContextManager[bool]:
-    """An exclusive lock on a file of an index: `locks.locked`.
+    """An exclusive lock on a file of an index; see `locks.locked`.
 
     Raises:
-        StorageFull: it cannot be made.
+        StorageFull: the lock file cannot be created.
     """
     return locks.locked(folder, name, wait=wait, making=storing)
 
 
 @contextlib.contextmanager
 def storing() -> Iterator[None]:
-    """Tell a disk that is full or read-only from other failures, also where only the engine's text says so.
+    """Raise StorageFull for errors of a disk that is full or read-only, even if only the engine's text tells.
 
     Raises:
-        StorageFull: no space, no quota, no permission.
+        StorageFull: no space, no quota, or no permission.
     """
     try:
         yield

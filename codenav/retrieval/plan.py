@@ -1,7 +1,7 @@
-"""From the parse tree to what a store does: which fields are matched, and what each match is worth.
+"""Search plans, made from the parse tree: the fields to match, and the score of each match.
 
-A plan holds only what every engine can do in the same way, so a store is a one-to-one translation of it and ranking
-is decided here. All scores are BM25 with k1 = 1.2 and b = 0.75 (tantivy has no other), or constants.
+A plan contains only operations that every engine does in the same way, so a store translates it one to one, and
+ranking is decided here. All scores are BM25 with k1 = 1.2 and b = 0.75 (the only values in tantivy), or constants.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codenav.retrieval.query_values import wildcard_regex
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The token stands in the field. Scored."""
+    """Blocks whose field contains the token. Scored."""
 
     field: str
     token: str
@@ -26,7 +26,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """At least two tokens stand side by side, `slop` positions apart in all. Scored."""
+    """Blocks whose field contains at least two tokens side by side, `slop` positions apart in total. Scored."""
 
     field: str
     tokens: tuple[str, ...]
@@ -35,17 +35,17 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A token of the field matches the whole regular expression. Scores 1."""
+    """Blocks whose field contains a token that the regular expression matches as a whole. Scores 1."""
 
     field: str
     regex: str
     wildcard: str = ""
-    """The same as a pattern of `*`, `?` and literals; empty where it is none."""
+    """The same as a pattern of `*`, `?` and literals; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A token of the field is within `distance` edits, a swap of neighbours being one. Scores 1."""
+    """Blocks whose field contains a token within `distance` edits; a swap of neighbours is one edit. Scores 1."""
 
     field: str
     token: str
@@ -54,7 +54,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A number of the block lies in a range, both ends included; None is open. Scores 1."""
+    """Blocks with a number in a range, both ends included; None for an open end. Scores 1."""
 
     field: str
     low: int | None
@@ -68,9 +68,9 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """All that is required, none that is excluded; optional parts add to the score.
+    """Blocks that match all required and no excluded parts; optional parts add to the score.
 
-    Without `required` at least one of `optional` must match; with neither nothing does.
+    Without `required` at least one of `optional` must match; with neither, no block matches.
     """
 
     required: tuple[Plan, ...] = ()
@@ -80,7 +80,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """The score of a part times a factor."""
+    """A part with its score multiplied by a factor."""
 
     part: Plan
     factor: float
@@ -88,7 +88,7 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A part that scores the same wherever it matches."""
+    """A part with the same score for every match."""
 
     part: Plan
     score: float
@@ -98,14 +98,14 @@ Plan = Match | Sequence | Pattern | Near | Between | Everything | Join | Weighte
 
 NAME, NAME_PARTS, NAME_PREFIX = 6.0, 4.0, 2.0
 TEXT, TEXT_PARTS = 1.0, 2.0
-"""What a match is worth per field. A name must outweigh everything else; the values come from known-item search
-for 450 names of networkx 3.6 (tests/retrieval/test_retrieval_ranking.py)."""
+"""Factors of a match by field. A name must outweigh everything else; the values come from known-item search for
+450 names of networkx 3.6 (tests/retrieval/test_retrieval_ranking.py)."""
 JOINED, ALL_JOINED, ALL_PARTS = 10.0, 10.0, 7.0
-"""Bonus where words are a name together: neighbours joined to an identifier, all joined, all among its parts."""
+"""Bonuses for words that form a name: neighbours joined to an identifier, all joined, all among its parts."""
 MAX_JOINED = 8
-"""Words that are tried as one name; longer names are not found by typing all of their words."""
+"""The most words tried as one name; longer names get no bonus for typing all of their words."""
 FILTER = 0.1
-"""Score of a field that only narrows (`type:`, `file_path:`, `lines:`)."""
+"""The score of a field that only narrows (`type:`, `file_path:`, `lines:`)."""
 
 _WORTH: dict[str, tuple[tuple[str, float], ...]] = {
     "text": (
@@ -118,7 +118,7 @@ _WORTH: dict[str, tuple[tuple[str, float], ...]] = {
 
 
 def plan(node: tree.Node, *, kinds: Collection[BlockKind] | None = None) -> Plan:
-    """What a store is to look for; with `kinds`, only among those."""
+    """Make the plan for a parse tree; with `kinds`, only for blocks of those kinds."""
     whole = _plan(node)
     if kinds is None:
         return whole
@@ -197,7 +197,7 @@ def _phrase(field: str, words: tuple[str, ...], slop: int) -> Plan:
 
 
 def _phrase_parts(field: str, words: tuple[str, ...], slop: int) -> list[Plan]:
-    """One clause per field; one of parts is left out where the words have none, another where order counts."""
+    """One clause per field; fields that cannot contain these tokens, or not in order, are left out."""
     wholes: list[str] = []
     parts: list[str] = []
     for identifier in _identifiers(words):
@@ -215,7 +215,7 @@ def _phrase_parts(field: str, words: tuple[str, ...], slop: int) -> list[Plan]:
 
 def _weighted(part: Plan, factor: float) -> Plan:
     if isinstance(part, Pattern | Join) or (isinstance(part, Sequence) and part.slop):
-        # Lucene weighs a loose phrase by its distance and tantivy does not: constant in both.
+        # Lucene weights a loose phrase by its distance and tantivy does not, so the score is a constant in both.
         return Constant(part, factor)
     return part if factor == 1 else Weighted(part, factor)
 
@@ -224,7 +224,7 @@ def _tokens(field: str, tokens: list[str], slop: int = 0) -> Plan:
     if slop:
         tokens = [token for token, _ in itertools.groupby(tokens)]
     if slop and len(tokens) > 2:
-        # Engines differ in how far apart three words or a word and itself are; of two they say the same.
+        # Engines differ in the distance of three words, and of a word from itself; for two words they agree.
         return Join(required=tuple(Sequence(field, pair, slop) for pair in itertools.pairwise(tokens)))
     if len(tokens) > 1:
         return Sequence(field, tuple(tokens), slop)
@@ -258,7 +258,11 @@ def _wildcard(field: str, pattern: str) -> Plan:
 
 
 def _patterns(field: str, regex: str, *, parts: bool = True, wildcard: str = "") -> Plan:
-    """`parts` False where a part that matches stands in a whole that matches too, if wholes are all in a field."""
+    """Clauses of a pattern per field; without `parts`, the parts of names are left out.
+
+    That is for patterns that match a whole name whenever they match a part of it; `name` is the only field with all
+    whole identifiers.
+    """
     fields = _WORTH[field]
     if not parts:
         fields = tuple(pair for pair in fields if pair[0] != "name_parts")
@@ -275,7 +279,7 @@ def _value(field: str, value: str) -> Plan:
 
 
 def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
-    """The bonus for words that are one name together: `shortest path` for `shortest_path`."""
+    """The bonus clauses for words that form one name: `shortest path` for `shortest_path`."""
     words = [
         word for child in children if isinstance(child, tree.Words) and child.field in ("text", "name")
         for word in child.words
@@ -294,5 +298,5 @@ def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
 
 
 def _as_name(run: list[str]) -> list[Plan]:
-    """Words as one identifier: `load_model` and `LoadModel`, both in lower case."""
+    """The clauses for words as one identifier, `load_model` or `LoadModel`, both in lower case."""
     return [Match("name", joint.join(run)[: analysis.MAX_TOKEN]) for joint in ("_", "")]

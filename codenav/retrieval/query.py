@@ -1,9 +1,9 @@
-"""The query language: a tolerant parser. It never refuses a text, it says how it read it.
+"""The query language: a tolerant parser that never refuses a text, and reports how it read it.
 
-The Lucene query-string subset that models know, with four readings of its own. `NOT` binds closest, then words
-side by side (any of them), then `AND`, then `OR`: so `type:FUNCTION AND shortest path` wants a function with either
-word. Fields that narrow (`type:`, `file_path:`, `language:`, `source:`, `calls:`, `lines:`) narrow the words beside
-them. A colon makes a field only after a known name. Brackets and operators inside code (`f(x, -y)`) are text.
+The language is the Lucene query-string subset that models know, with four differences. `NOT` binds most tightly, then
+words side by side (any of them), then `AND`, then `OR`: so `type:FUNCTION AND shortest path` asks for a function with
+either word. Fields that narrow (`type:`, `file_path:`, `language:`, `source:`, `calls:`, `lines:`) narrow the words
+next to them. A colon makes a field only after a known name. Brackets and operators inside code (`f(x, -y)`) are text.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from codenav.retrieval.query_text import cleaned
 from codenav.retrieval.query_tree import Node, all_of, any_of, negated
 
 MAX_BYTES = 64 * 1024
-"""Of a query in UTF-8."""
+"""Size limit of a query, in UTF-8."""
 MAX_HEIGHT = 12
-"""Levels of operators that are kept. Elasticsearch refuses trees of over 30, and a level can become two of them."""
+"""The most levels of operators kept. Elasticsearch refuses trees of over 30, and one level can become two there."""
 MAX_PARENTHESES = 50
-"""Levels of parentheses that are read, redundant ones included."""
+"""The most levels of parentheses read, redundant ones included."""
 MAX_STEPS = 8 * MAX_CLAUSES
-"""Words and punctuation marks that are looked at: 64 KB of brackets would take a second."""
+"""The most words and punctuation marks looked at: 64 KB of brackets would take a second."""
 NEAR_SLOP = 10
-"""Positions that `NEAR` without a number may bridge."""
+"""The slop, in positions, of `NEAR` without a number."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query as it was understood."""
+    """A parsed query."""
 
     tree: Node
     read_as: str
     """The tree in the query language; parsing it gives the same tree."""
     repairs: tuple[str, ...] = ()
-    """What was mended, one sentence each."""
+    """The repairs, one sentence each."""
 
 
 def parse(text: str) -> Query:
-    """Read a query. Any text is one.
+    """Parse a query. Any text is valid.
 
     Raises:
-        QueryTooLarge: it has over 64 KB.
+        QueryTooLarge: the text has over 64 KB.
     """
     size = len(text) if text.isascii() or len(text) > MAX_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
@@ -98,7 +98,7 @@ class _Run:
 
     @property
     def mixed(self) -> bool:
-        """Whether some clauses narrow others."""
+        """True if some clauses narrow others."""
         return (
             not self.must
             and bool({_narrows(child) for child in self.may} - {""})
@@ -107,7 +107,7 @@ class _Run:
 
 
 def _narrows(node: Node) -> str:
-    """The field of a clause that only narrows, else nothing."""
+    """The field of a clause that only narrows, else ""."""
     fields = {getattr(leaf, "field", "lines" if isinstance(leaf, tree.Lines) else "") for leaf in tree.leaves(node)}
     if isinstance(node, tree.Prefer | tree.Not) and not fields <= {*tree.KEYWORD_FIELDS, "lines"}:
         fields = {getattr(leaf, "field", "") for leaf in tree.leaves(getattr(node, "required", node))}
@@ -119,11 +119,11 @@ class _Parser(Clauses):
         super().__init__(text)
         self.steps = MAX_STEPS
         self.required = False
-        """Whether the clause just read must be there beside others: `class: Loader fast`."""
+        """True if the clause just read is required next to others: `class: Loader fast`."""
 
     @cached_property
     def has_member(self) -> bool:
-        """Whether the query asks for a function or a method."""
+        """True if the query asks for a function or a method."""
         return bool(_MEMBER.search(self.text))
 
     def whole(self) -> Node:
@@ -137,12 +137,12 @@ class _Parser(Clauses):
             some = " ".join(item[:20] for item in list(self.junk)[:5])
             self.tell(f"punctuation was left out: {some}")
         if isinstance(node, tree.Nothing) and self.spare:
-            self.tell("as nothing else was asked for, its words were looked for")
+            self.tell("nothing else was asked for, so its words were searched for")
             return any_of(self.spare)
         return node
 
     def expression(self, name: str, depth: int) -> Node:
-        """Up to the end or to the parenthesis that closes this group."""
+        """Read an expression, up to the end or to the parenthesis that closes this group."""
         ors: list[Node] = []
         ands: list[Node] = []
         run = _Run()
@@ -192,7 +192,7 @@ class _Parser(Clauses):
         self.tell(f"{operator} without a word beside it was left out")
 
     def operator(self, running: bool) -> str:
-        """`AND`, `OR`, or nothing, eaten."""
+        """Read an operator: `AND`, `OR`, or "" if there is none here."""
         match = self.eat(_BINARY)
         if match:
             return {"&&": "AND", "||": "OR"}.get(match.group(), match.group())
@@ -234,7 +234,7 @@ class _Parser(Clauses):
             (run.never if never else run.must if must else run.may).append(node)
 
     def near(self, between: re.Match[str], left: Node, right: Node) -> Node:
-        """Two clauses with `NEAR`, `ADJ` or `XOR` between them."""
+        """Combine two clauses with `NEAR`, `ADJ` or `XOR` between them."""
         word = between.group()
         phrases = (tree.Words, tree.Phrase)
         if word == "XOR" or not (
@@ -273,7 +273,7 @@ class _Parser(Clauses):
         return self.value(name)
 
     def field(self) -> str:
-        """The field that is named here, eaten with its colon."""
+        """Read a field's name with its colon, and return the name; "" if there is none here."""
         match = self.eat(FIELD)
         if match:
             return ALIASES.get(match[1].lower(), match[1].lower())

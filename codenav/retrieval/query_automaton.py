@@ -1,4 +1,4 @@
-"""How large the automaton of a regular expression is: engines build it before they search, and refuse big ones."""
+"""Size estimates for the automata of regular expressions, which engines build before they search, or refuse."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ import re
 from codenav.retrieval.query_values import wildcard_regex
 
 MAX_STATES = 700
-"""States of the deterministic automaton over bytes, as estimated. tantivy 0.27 stops at 1,000 (of 3,000 random
-patterns within this it refused a few dozen, which the store tells); Lucene counts characters, and takes more."""
+"""The most states of the deterministic automaton over bytes, as estimated. tantivy 0.27 stops at 1,000 (of 3,000
+random patterns within this limit it refused a few dozen, which the store reports); Lucene counts characters, and
+accepts more."""
 BEYOND_ASCII = 18
-"""States for the bytes of a character that is not ASCII, as `.` takes any: `.{52}` is the longest that tantivy takes,
-`a{980}` too."""
+"""States for the bytes of a non-ASCII character, which `.` matches too: the longest patterns that tantivy accepts are
+`.{52}` and `a{980}`."""
 MAX_POSITIONS = 600
-"""Characters of a pattern, repetition written out."""
+"""The most characters of a pattern, with repetition written out."""
 _MAX_DEPTH = 12
 
 _TOKEN = re.compile(r"\[\^?[^\]]*\]|\\.|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 
 
 class _TooLarge(Exception):
-    pass
+    """Raised for a pattern with too many positions or groups nested too deep."""
 
 
 class _Glushkov:
-    """The positions of a pattern: which characters each takes, and which can follow it, as bit masks."""
+    """A Glushkov automaton: for each position of a pattern its characters, and a bit mask of the positions after it."""
 
     def __init__(self, pattern: str) -> None:
         self.tokens = _TOKEN.findall(pattern)
@@ -34,7 +35,10 @@ class _Glushkov:
         self.follow: list[int] = []
 
     def alternatives(self, depth: int) -> tuple[bool, int, int]:
-        """Whether it can be empty, its first and its last positions; up to the end or a closing parenthesis."""
+        """Read alternatives; return True if they can be empty, and the masks of their first and last positions.
+
+        They extend to the end or to a closing parenthesis.
+        """
         if depth > _MAX_DEPTH:
             raise _TooLarge
         empty, first, last = self.sequence(depth)
@@ -106,7 +110,7 @@ class _Glushkov:
 
 
 def too_large(pattern: str) -> bool:
-    """Whether an engine may refuse a pattern of the common dialect, or spend long on it."""
+    """True if an engine may refuse a pattern of the common dialect, or take long for it."""
     automaton = _Glushkov(pattern)
     try:
         _, first, last = automaton.alternatives(0)
@@ -116,15 +120,15 @@ def too_large(pattern: str) -> bool:
 
 
 def wildcards_too_large(pattern: str) -> bool:
-    """The same for a pattern of `*`, `?`, `\\` and literals."""
+    """True if an engine may refuse a pattern of `*`, `?`, `\\` and literals, or take long for it."""
     return not _few_states(pattern) and too_large(wildcard_regex(pattern))
 
 
 def _few_states(pattern: str) -> bool:
-    """Whether an upper bound tells that a pattern is small enough: what nearly every pattern is.
+    """True if an upper bound shows that a pattern is small enough, as nearly every pattern is.
 
-    Behind a `*` a literal is looked for as Knuth, Morris and Pratt do, one state per character, independently of the
-    literals before it; a state says in addition whether the last character completed a match.
+    After a `*` a literal is searched for as by Knuth, Morris and Pratt, with one state per character, independently
+    of the literals before it; a state tells in addition if the last character completed a match.
     """
     if not pattern.isascii() or "?" in pattern or "\\" in pattern:
         return False
@@ -134,7 +138,7 @@ def _few_states(pattern: str) -> bool:
 
 
 def _states(automaton: _Glushkov, first: int, last: int) -> int:
-    """States of the subset construction over bytes, counted up to the limit."""
+    """The number of states of the subset construction over bytes, counted up to the limit."""
     matching = _by_character(automaton.takes)
     beyond = _mask(automaton.takes, "\uffff")
     seen = {(first, False)}
@@ -158,7 +162,7 @@ def _states(automaton: _Glushkov, first: int, last: int) -> int:
 
 
 def _by_character(takes: list[str]) -> list[int]:
-    """For each character that makes a difference, the positions that take it."""
+    """The masks of the positions that match a character, for each character that makes a difference."""
     letters = {char for token in dict.fromkeys(takes) for char in _letters(token)} | {"\uffff"}
     return sorted({_mask(takes, letter) for letter in letters})
 

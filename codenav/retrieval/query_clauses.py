@@ -1,4 +1,4 @@
-"""The clauses of a query about words: identifiers, calls, phrases, patterns, read from a position in its text."""
+"""Parsing of the clauses of a query that are words: identifiers, calls, phrases, patterns."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _QUALIFIED = re.compile(r"(?!(?:self|cls|this|super)\b)[^\W\d]\w*(?:(?:\.|::)[^\
 
 
 class Clauses(Literals):
-    """Each method reads one clause from the position and always moves on. The field `""` is the default one."""
+    """A parser of clauses: each method reads one from the position and always advances. The field "" is the default."""
 
     strict = False
-    """Under a `NOT`: what only raises the score is left out."""
+    """True under a `NOT`, where parts that only raise the score are left out."""
 
     def value(self, name: str) -> Node:
-        """What follows, as a value of a field."""
+        """Read the following text as a value of a field."""
         char = self.text[self.at]
         if name == "lines":
             return self.lines()
@@ -67,7 +67,7 @@ class Clauses(Literals):
         return self.word(name)
 
     def place(self) -> Node | None:
-        """A file with its line, as tracebacks and compilers print it; None where none begins here."""
+        """Read a file with its line, as tracebacks and compilers print it; None if there is none here."""
         found = place_at(self.text, self.at)
         if found is None:
             return None
@@ -83,7 +83,7 @@ class Clauses(Literals):
         return path if self.strict else tree.preferring(path, any_of([lines, name]))
 
     def imported(self) -> Node | None:
-        """An import statement by the names in it; the module only helps."""
+        """Read an import statement as its names, the module only raising the score; None if there is none here."""
         match = self.eat(_FROM)
         if match:
             self.tell("an import statement was read as its names")
@@ -99,7 +99,7 @@ class Clauses(Literals):
         return None
 
     def quoted(self, name: str) -> Node:
-        """A phrase, and those of the same field that follow it: `name: "a" OR "b"`."""
+        """Read a phrase, and those of the same field that follow it: `name: "a" OR "b"`."""
         found = [self.phrase(name, self.between_quotes())]
         while self.alone and name != "text" and (match := self.eat(self.MORE_QUOTED)):
             self.tell(f'{name}: "…" OR "…" was read as {name}: of both')
@@ -107,7 +107,7 @@ class Clauses(Literals):
         return any_of(found)
 
     def phrase(self, name: str, content: str) -> Node:
-        """What stood in quotes, with the `~slop` that follows."""
+        """Make a phrase of the content of quotes and the `~slop` that follows."""
         near = self.eat(self.NEAR)
         if re.fullmatch(r"\w*[*?][\w*?]*", content) and re.search(r"\w", content) and "**" not in content:
             self.tell("a wildcard inside quotes was read as one")
@@ -122,7 +122,7 @@ class Clauses(Literals):
         return tree.Phrase(name or "text", words[: self.take(len(words))], slop)
 
     def regex(self, name: str, content: str) -> Node:
-        """Alternatives of patterns beside each other; its words where it cannot be said."""
+        """Make alternatives of patterns side by side, or of the words in it if no store could match the expression."""
         if self.patterns <= 0:
             return self.scanned(tree.Nothing(), leading=False)
         content = content.replace("\\/", "/")
@@ -136,7 +136,7 @@ class Clauses(Literals):
         return any_of(self.beside(name, pieces) for pieces in alternatives)
 
     def beside(self, name: str, pieces: list[str]) -> Node:
-        """Identifiers and patterns beside each other."""
+        """Make a node of identifiers and patterns side by side."""
         kept = pieces[: self.take(len(pieces))]
         if len(kept) > 1 and all(map(query_regex.literal, kept)):
             return tree.Phrase(name or "text", tuple(word[:MAX_TOKEN] for word in kept))
@@ -151,12 +151,12 @@ class Clauses(Literals):
         return all_of(found)
 
     def spelled(self, name: str, words: list[str]) -> Node:
-        """One word of the query by its identifiers."""
+        """Make one word of the query, given its identifiers."""
         kept = tuple(word[:MAX_TOKEN] for word in words[: self.take(len(words))])
         return tree.Words(name or "text", kept) if kept else tree.Nothing()
 
     def word(self, name: str, head: str = "") -> Node:
-        """Text up to white space or a separator. With `head`, a definition: its name is looked for in that field."""
+        """Read text up to white space or a separator; with `head`, as a definition with its name in that field."""
         begin = self.at
         spelled, arguments = self.characters()
         if head and (returns := self.eat(_RETURNS)):
@@ -177,7 +177,7 @@ class Clauses(Literals):
         return tree.preferring(node, any_of(self.spelled(name, words) for words in kept))
 
     def pieces(self, name: str, spelled: str, shown: str, near: re.Match[str] | None) -> Node:
-        """A word as written: patterns, a number, names joined by dots, or plain words with what follows `~`."""
+        """Make a node of a word as written: patterns, names joined by dots, or plain words, perhaps with a `~`."""
         if "://" in spelled or re.search(r"\*{2}\w", spelled):
             spelled = re.sub(r"[*?]", " ", spelled)
         if re.search(r"\.[*+]", spelled) and re.search(r"\w", spelled):
@@ -201,7 +201,7 @@ class Clauses(Literals):
         return all_of(found)
 
     def qualified(self, name: str, words: list[str]) -> Node:
-        """`a.b.name`: the modules before a name rarely stand in its block, so they only help to rank."""
+        """Make a node of `a.b.name`: the modules are rarely in the text of the block, so they only help to rank."""
         if name == "name":
             return all_of([self.spelled("name", words[-1:]), self.spelled("text", words)])
         whole = self.spelled(name, words)
@@ -210,7 +210,7 @@ class Clauses(Literals):
         return tree.preferring(self.spelled("text", words[-1:]), whole)
 
     def characters(self) -> tuple[str, list[str]]:
-        """The characters of one word without escapes, and the arguments of the calls in it.
+        """Read the characters of one word without escapes, and the arguments of the calls in it.
 
         An escaped wildcard is punctuation, and so is a backslash before a letter.
         """
@@ -250,7 +250,7 @@ class Clauses(Literals):
         return "".join(kept), arguments
 
     def arguments(self) -> list[str]:
-        """From an opening parenthesis to the one that closes it, or to the next operator."""
+        """Read the arguments of a call, up to the closing parenthesis or the next operator."""
         found = [""]
         depth = 0
         while self.at < len(self.text):
@@ -271,14 +271,14 @@ class Clauses(Literals):
         return [item for item in found if item]
 
     def pattern(self, node: Node, *, large: bool, leading: bool) -> Node:
-        """A node that scans a dictionary, while there may be more of them."""
+        """Return a node that scans a dictionary, or `Nothing` if it is too large or there are too many."""
         if large:
             self.tell(f"the pattern {tree.render(node)[:60]} is too large for a search engine and was left out")
             return tree.Nothing()
         return self.scanned(node, leading=leading)
 
     def wildcard(self, name: str, pattern: str) -> Node:
-        """A pattern of `*` and `?` over the tokens of a text field."""
+        """Make a pattern of `*` and `?` over the tokens of a text field."""
         pattern = re.sub(r"\*[*?]*\*", lambda run: "*" + "?" * run.group().count("?"), pattern)
         if pattern == "*" and name in ("", "text", "name"):
             return tree.Everything()
@@ -286,7 +286,7 @@ class Clauses(Literals):
         return self.pattern(tree.Wildcard(name or "text", pattern), large=large, leading=pattern.startswith(("*", "?")))
 
     def fuzzy(self, name: str, words: list[str], written: str) -> Node:
-        """Words within the `written` number of edits, as many as their length allows."""
+        """Make a fuzzy search for words within the `written` number of edits, or fewer if a word is short."""
         found: list[Node] = []
         for word in words[: self.take(len(words))]:
             most = 0 if len(word) < 3 else 1 if len(word) < 5 else 2

@@ -1,4 +1,4 @@
-"""The fields of the query language, and what people write in their place."""
+"""The fields of the query language, and other spellings of them that people write."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import re
 TEXT_FIELDS = ("text", "name", "doc", "signature")
 """Fields whose values are analysed into identifiers (`codenav.retrieval.analysis`)."""
 KEYWORD_FIELDS = ("type", "file_path", "language", "source", "calls")
-"""Fields whose values are taken literally. Beside words they narrow: `type:CLASS loader` is read with AND."""
+"""Fields whose values are taken literally. Next to words they narrow: `type:CLASS loader` is read with AND."""
 ALIASES = {
     "kind": "type", "kinds": "type", "path": "file_path", "file": "file_path", "filename": "file_path",
     "filepath": "file_path", "lang": "language", "line": "lines", "docstring": "doc", "prototype": "signature",
     "content": "text", "symbol": "name", "call": "calls", "callers": "calls",
 }  # fmt: skip
-"""Other names of the fields, read without a word."""
+"""Other names of the fields, read without reporting a repair."""
 DEFINING = {
     "class": ("CLASS",), "struct": ("CLASS",), "interface": ("CLASS",), "method": ("METHOD",),
     "function": ("FUNCTION", "METHOD"), "func": ("FUNCTION", "METHOD"), "def": ("FUNCTION", "METHOD"),
 }  # fmt: skip
-"""Names of kinds that are written like fields: `class: Loader` wants a class of that name."""
+"""Names of kinds that are written like fields: `class: Loader` asks for a class with that name."""
 
 _KNOWN = (*TEXT_FIELDS, *KEYWORD_FIELDS, "lines")
 FIELD = re.compile(rf"({'|'.join((*_KNOWN, *ALIASES))})[ \t]*:(?!:)", re.IGNORECASE | re.ASCII)
-"""A field's name and its colon, as they begin a clause."""
+"""The name of a field and its colon, at the beginning of a clause."""
 EQUALS = re.compile(
     rf"({'|'.join(_KNOWN)})(?:=(?=[\w*\u0080-\U0010ffff]|\"[^\"]*\"|'[^']*')"
     r"|[ \t]*=[ \t]*(?=\"[^\"\n]{1,200}\"(?:[\s),]|\Z)))",
     re.I | re.ASCII,
 )
-"""`name=x`, `name = "x"`."""
+"""A field with an equals sign: `name=x`, `name = "x"`."""
 DEFINES = re.compile(rf"({'|'.join(DEFINING)})[ \t]*:(?!:)[ \t]*(?=[\"']?[\w*\u0080-\U0010ffff])", re.I | re.ASCII)
 _NEAR = re.compile(r"([A-Za-z][A-Za-z_-]{2,11}|file path)[ \t]*:(?!:)[ \t]*(?=[\w*\"'(./\[])")
 
 
 def near_field(text: str, at: int) -> tuple[str, int] | None:
-    """A misspelled field at that position, as (what was meant, where its value begins): `nmae:`, `file-path:`."""
+    """A misspelled field at that position (`nmae:`, `file-path:`), as (correct name, position of its value)."""
     match = _NEAR.match(text, at)
     if match is None:
         return None

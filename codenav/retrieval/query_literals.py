@@ -1,4 +1,4 @@
-"""The position in a query's text, what may still be used, and the values of fields that are taken literally."""
+"""Parsing of literal field values in a query, with the position in its text and limits on its size."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from codenav.retrieval.query_tree import Node, all_of, any_of
 from codenav.retrieval.query_values import LANGUAGES, block_kinds, language, names_kind, regex_wildcards
 
 MAX_CLAUSES = 1024
-"""Words, phrases and patterns of a query that are used: the limit of Lucene's `indices.query.bool.max_clause_count`."""
+"""The most words, phrases and patterns used: Lucene's limit, `indices.query.bool.max_clause_count`."""
 MAX_PATTERNS = 16
-"""Wildcards, regular expressions and fuzzy words that are used: each can scan a whole dictionary."""
+"""The most wildcards, regular expressions and fuzzy words used: each can scan a whole dictionary."""
 MAX_LEADING = 4
-"""Of those, the ones that begin with a wildcard: each takes 15 to 25 ms on 88,000 blocks, others under 1 ms."""
+"""The most patterns used that begin with a wildcard: each takes 15 to 25 ms on 88,000 blocks, others under 1 ms."""
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _OPEN_END = re.compile(r"\s(?:AND|OR|NOT)\s|\Z")
@@ -39,7 +39,7 @@ _MORE_CALLS = re.compile(r"\s*,\s*([^\W\d][\w.:]*)(?=[\s),(]|\Z)(?!\s*:)")
 
 
 class Literals:
-    """A text and a position in it; each method reads one value from there and always moves on."""
+    """A parser of literal values: each method reads one from the position in the text and always advances."""
 
     BOOST = re.compile(r"\^(-?\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?=[\s)]|\Z)")
     NEAR = re.compile(r"~(\d{0,9}(?:\.\d{1,9})?)(?=[\s)^]|\Z)")
@@ -51,41 +51,41 @@ class Literals:
         self.at = 0
         self.repairs: dict[str, None] = {}
         self.clauses = MAX_CLAUSES
-        """How many may still be used."""
+        """Number of clauses that may still be used."""
         self.patterns = MAX_PATTERNS
         self.leading = MAX_LEADING
         self.junk: dict[str, None] = {}
-        """What holds nothing to look for."""
+        """Punctuation that was left out, as it contains nothing to search for."""
         self.alone = False
-        """Whether the value stands right behind its field, not in a group of values."""
+        """True if the value follows its field directly, not in a group of values."""
         self.spare: list[Node] = []
-        """Words of values that mean nothing; used where nothing else is left."""
+        """Words of invalid values, searched for if nothing else is left."""
 
     def tell(self, sentence: str) -> None:
-        """Note what was mended."""
+        """Record a repair."""
         self.repairs[sentence] = None
 
     def rest(self) -> bool:
-        """Whether anything but white space is left."""
+        """Skip white space; True if any text is left."""
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
         return self.at < len(self.text)
 
     def take(self, count: int) -> int:
-        """How many of `count` clauses may still be used."""
+        """Use up `count` clauses, and return the number of them that may still be used."""
         taken = max(0, min(count, self.clauses))
         self.clauses -= count
         return taken
 
     def eat(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Move over what matches here."""
+        """Match a pattern at the position, and move past the match."""
         match = pattern.match(self.text, self.at)
         if match:
             self.at = match.end()
         return match
 
     def scanned(self, node: Node, *, leading: bool) -> Node:
-        """A node that costs a scan, while there may be more of them."""
+        """Return a node that costs a scan, or `Nothing` if there are too many."""
         if leading:
             self.leading -= 1
         self.patterns -= 1
@@ -98,7 +98,7 @@ class Literals:
         return node
 
     def boost(self, node: Node) -> Node:
-        """A node with the `^factor` that follows it."""
+        """Apply the `^factor` that follows to a node."""
         match = self.eat(self.BOOST)
         if match and match[1].startswith("-"):
             self.tell(f"{match.group()} was left out: NOT excludes")
@@ -108,7 +108,7 @@ class Literals:
         return tree.boosted(node, float(match[1])) if match else node
 
     def between_quotes(self) -> str:
-        """The text in quotes here; without a closing quote up to the next operator."""
+        """Read the text in quotes, up to the next operator if there is no closing quote."""
         match = self.eat(_QUOTED)
         if match:
             return match[1]
@@ -120,7 +120,7 @@ class Literals:
         return content
 
     def lines_in_group(self) -> Node | None:
-        """`(10 TO 80)`, which is no group."""
+        """Read a range of lines in parentheses, `(10 TO 80)`, which is not a group; None if there is none here."""
         if not _LINES_GROUP.match(self.text, self.at):
             return None
         self.at += 1
@@ -129,11 +129,11 @@ class Literals:
         return node
 
     def lines(self) -> Node:
-        """The value of `lines:`: a range, a number or a comparison."""
+        """Read the value of `lines:`: a range, a number or a comparison."""
         match = self.eat(_LINES)
         if not match or not self.take(1):
             bad = self.eat(_BAD_LINES)
-            self.tell(f"lines: wants a range such as [10 TO 80]; {bad.group()[:40] if bad else 'this'} was left out")
+            self.tell(f"lines: needs a range such as [10 TO 80]; {bad.group()[:40] if bad else 'this'} was left out")
             words = [word for word in re.findall(r"\w+", bad.group() if bad else "") if word.upper() != "TO"]
             self.spare += [tree.Words("text", (word[:40],)) for word in words[:8]]
             return tree.Nothing()
@@ -149,7 +149,7 @@ class Literals:
         if opening == "{" and start is not None:
             start += 1
         if closing == "}" and end is not None:
-            # Lines are counted from 1: before line 0 there is none either.
+            # Lines are counted from 1, so an end of 0 matches nothing.
             end = max(end - 1, 0)
         if start is not None and end is not None and start > end:
             self.tell(f"lines:[{start} TO {end}] was read backwards")
@@ -157,7 +157,7 @@ class Literals:
         return tree.Lines(start, end)
 
     def keyword_value(self, name: str) -> Node:
-        """A value of a keyword field, and those that follow it as a list."""
+        """Read a value of a keyword field, and those that follow it in a list."""
         if self.text[self.at] == "[" and (match := self.eat(_LIST)):
             items = re.findall(r"[^\s,\"']+", match[1])
             return any_of(self.valued(name, [(char, False) for char in item]) for item in items[:50])
@@ -172,7 +172,7 @@ class Literals:
         return any_of([self.literal(name), *self.more(name)])
 
     def more(self, name: str) -> Iterable[Node]:
-        """Further values of the same field: `type: FUNCTION OR METHOD`, `file_path: a.py, b.py`."""
+        """Read further values of the same field: `type: FUNCTION OR METHOD`, `file_path: a.py, b.py`."""
         while self.alone:
             begin = self.at
             if name == "file_path" and self.eat(_MORE_PATHS):
@@ -192,7 +192,7 @@ class Literals:
                 self.tell(f"{what[:60]} was read as another value of {name}:")
 
     def keyword_regex(self, name: str) -> Node | None:
-        """A regular expression for a literal value, as wildcards."""
+        """Read a regular expression for a literal value as wildcards; None if there is none here."""
         match = _PATTERN.match(self.text, self.at)
         if match is None or (name == "file_path" and not re.search(r"[*+|()\[\]^$]|\\[.wd]", match[1])):
             return None
@@ -206,7 +206,7 @@ class Literals:
         return any_of(self.valued(name, [(char, False) for char in pattern]) for pattern in patterns[:20])
 
     def literal(self, name: str) -> Node:
-        """A value without quotes: up to white space or the parenthesis that closes the group."""
+        """Read a value without quotes: up to white space or the parenthesis that closes the group."""
         kept: list[tuple[str, bool]] = []
         opened = 0
         while self.at < len(self.text):
@@ -236,7 +236,7 @@ class Literals:
         return self.valued(name, kept)
 
     def valued(self, name: str, content: list[tuple[str, bool]]) -> Node:
-        """A value of a keyword field: characters, each with whether it was escaped."""
+        """Make a value of a keyword field from its characters, each with True if it was escaped."""
         plain = "".join(char for char, _ in content).strip()
         if not plain or not self.take(1):
             return tree.Nothing()
@@ -257,7 +257,7 @@ class Literals:
         return self.path(plain) if name == "file_path" else tree.Value(name, plain)
 
     def literal_pattern(self, name: str, pattern: str) -> Node:
-        """A pattern over the whole values of a keyword field."""
+        """Make a pattern that is matched against whole values of a keyword field."""
         if pattern == "*" and name != "calls":
             return tree.Everything()
         node = tree.Wildcard(name, pattern)
@@ -267,7 +267,7 @@ class Literals:
         return self.scanned(node, leading=False)
 
     def path(self, written: str) -> Node:
-        """A file by its path, with what may be written behind it."""
+        """Make a node of a path, perhaps with line numbers behind it."""
         path, first, last = places.without_lines(written)
         wanted, helping = places.relative(re.sub(r"\A(?:\./)+", "", path))
         node = any_of(self.file(part) for part in _globs("file_path", wanted))
@@ -275,14 +275,14 @@ class Literals:
         return all_of([node, tree.Lines(first, last) if first else tree.Nothing()])
 
     def file(self, path: str) -> Node:
-        """A file by its path, or by a pattern of paths."""
+        """Make a node of a file's path, or of a pattern of paths."""
         if re.search(r"[*?]", path):
             return self.literal_pattern("file_path", path)
         plain = path.lstrip("/ ") or path
         return tree.Value("file_path", plain) if plain else tree.Nothing()
 
     def type(self, value: str) -> Node:
-        """The kinds that a value of `type:` names; its words are kept where it names none."""
+        """Make a node of the kinds that a value of `type:` names; if it names none, its words are kept as spare."""
         if value.upper() in ("*", "ANY", "ALL"):
             return tree.Everything()
         kinds, mended = block_kinds(value)

@@ -1,4 +1,4 @@
-"""Places in files as people paste them: paths with line numbers, traceback frames, test ids, links to code."""
+"""Places in files, in the forms that people paste: paths with line numbers, traceback frames, test ids, links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 _CODE = "py|pyi|pyx|ipynb|md|mdx|rst|txt|js|jsx|mjs|cjs|ts|tsx|go|java|rs|c|h|cc|cpp|cxx|hpp|hh|cs|rb|php"
 _ALONE = "py|pyi|ipynb|md|mdx|rst|jsx|tsx|java|cpp|hpp|php"
-"""Suffixes that make a file without a folder: `x.c` and `self.go` can be attributes, `vue.js` is a name."""
+"""Suffixes that make a word a file even without a folder: `x.c` and `self.go` can be attributes, `vue.js` a name."""
 _AFTER = r"""(?:::(?P<test>[\w.:-]{1,200})(?:\[[^\s\]]{0,100}\])?
     |\#L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?
     |:(?P<line>\d{1,9})(?:-(?P<end>\d{1,9})|:\d{1,9})?)?"""
@@ -31,18 +31,18 @@ _ABSOLUTE = re.compile(r"(?:[A-Za-z]:/|/(?:home|Users|root|usr|opt|tmp|var|mnt|p
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file, perhaps lines of it and a name in it."""
+    """A file, perhaps with lines and a name in it."""
 
     path: str
     first: int | None = None
     last: int | None = None
     name: str = ""
     exact: bool = True
-    """Whether the name must be there; in a frame of a traceback it only helps."""
+    """True if lines and name are required; those in a frame of a traceback only raise the score."""
 
 
 def place_at(text: str, at: int) -> tuple[Place, int] | None:
-    """A place written at that position, and where the text goes on."""
+    """The place written at a position of a text, and the position after it; None if there is none."""
     match = _FRAME.match(text, at)
     if match:
         line = match["line"]
@@ -68,7 +68,7 @@ _SUFFIXED = re.compile(
 
 
 def without_lines(value: str) -> tuple[str, int | None, int | None]:
-    """A value of `file_path` and the lines that are written behind it: `src/a.py:10`, `src/a.py#L3-L9`."""
+    """The path in a value of `file_path`, and the lines written after it: `src/a.py:10`, `src/a.py#L3-L9`."""
     match = _SUFFIXED.fullmatch(value)
     if match is None:
         return value, None, None
@@ -76,9 +76,10 @@ def without_lines(value: str) -> tuple[str, int | None, int | None]:
 
 
 def relative(path: str) -> tuple[str, str]:
-    """The file that must match and the longer path that only helps, of a path as pasted.
+    """The part of a pasted path that must match, and a longer part that only raises the score, or "".
 
-    An absolute path of some machine is not that of the index: after `site-packages/` all counts, else the file name.
+    An absolute path on some machine is not one of the index: only the part after `site-packages/` counts, or else the
+    file name.
     """
     path = path.replace("../", "")
     cut = _ELSEWHERE.sub("", path, count=1)
@@ -91,7 +92,7 @@ def relative(path: str) -> tuple[str, str]:
 
 
 def expanded(pattern: str) -> list[str]:
-    """A glob as patterns in which `*` crosses folders: `{a,b}` are two, `**/` is any number of folders, none too."""
+    """Translate a glob into patterns in which `*` crosses folders: `{a,b}` gives two, `**/` any number of folders."""
     match = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", pattern)
     if match:
         choices = dict.fromkeys(choice.strip() for choice in match[2].split(","))

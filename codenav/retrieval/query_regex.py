@@ -1,9 +1,10 @@
-"""Regular expressions: from what people write to the dialect that every store has, and how large they may be.
+"""Translation of regular expressions to the dialect that all stores share, with a limit on their size.
 
-An index holds identifiers (runs of letters, digits and `_`, in lower case), and a pattern is matched against a whole
-one. So white space and punctuation in a pattern stand between identifiers: `def\\s+get_\\w+\\(` is two patterns. What
-is left is literals, `.`, `[...]`, groups, `|` and repetition, which Elasticsearch 8.19 and tantivy 0.27 read alike;
-they differ in anchors, `(?:`, `\\b`, POSIX classes, lazy repetition and `@ & ~ # < > "` (29 patterns were tried).
+An index contains identifiers (runs of letters, digits and `_`, in lower case), and a pattern is matched against a
+whole identifier. So white space and punctuation in a pattern separate identifiers: `def\\s+get_\\w+\\(` is two
+patterns. The rest is literals, `.`, `[...]`, groups, `|` and repetition, which Elasticsearch 8.19 and tantivy 0.27
+read alike; they differ in anchors, `(?:`, `\\b`, POSIX classes, lazy repetition and `@ & ~ # < > "` (29 patterns were
+tried).
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from dataclasses import dataclass
 from codenav.retrieval.query_automaton import too_large
 
 MAX_LENGTH = 300
-"""Characters of a pattern as written. Elasticsearch refuses regular expressions of over 1,000 characters, and a
-translated one can be three times as long as what was written."""
+"""Characters of a pattern as written. Elasticsearch refuses regular expressions of over 1,000 characters, and the
+translation can be three times as long."""
 
 
 class Beyond(Exception):
-    """A pattern that cannot be said in the common dialect; the text says why."""
+    """Raised for a pattern that has no translation to the common dialect; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     kind: str
-    """`atom`, `repeat`, `open`, `close`, `or`, `edge` (an anchor), `gap` (no character of an identifier)."""
+    """`atom`, `repeat`, `open`, `close`, `or`, `edge` (an anchor), `gap` (a character outside identifiers)."""
     text: str
 
 
 def patterns(written: str) -> list[list[str]]:
-    """Alternatives, each a list of patterns for identifiers beside each other. One alternative may hold `|` itself.
+    """Alternatives, each a list of patterns for identifiers side by side; a pattern may contain `|` itself.
 
     Raises:
-        Beyond: it cannot be said in the common dialect, or is too large.
+        Beyond: the pattern has no translation to the common dialect, or is too large.
     """
     if len(written) > MAX_LENGTH:
         raise Beyond(f"it has over {MAX_LENGTH} characters")
@@ -43,7 +44,7 @@ def patterns(written: str) -> list[list[str]]:
 
 
 def literal(pattern: str) -> bool:
-    """Whether a pattern is just a word."""
+    """True if a pattern is just a word."""
     return re.fullmatch(r"\w+", pattern) is not None
 
 
@@ -110,7 +111,7 @@ _POSIX = {
 
 
 def _class(written: str) -> _Part:
-    """A class by what it holds of an identifier's characters: `[\\w.]` is `.`, `[^)]` too, `[ (]` is a gap."""
+    """A character class reduced to the characters of identifiers: `[\\w.]` and `[^)]` become `.`, `[ (]` a gap."""
     inner = written[1:-1]
     negated = inner.startswith("^")
     inner = inner.removeprefix("^")
@@ -140,7 +141,7 @@ def _class(written: str) -> _Part:
 
 
 def _said(chars: set[str] | frozenset[str], rest: bool, others: list[str]) -> _Part:
-    """`chars` of the ASCII identifiers and, with `rest`, all other characters; `others` are those that differ."""
+    """The class of `chars` of ASCII identifiers and, with `rest`, all other characters; `others` are exceptions."""
     listed = sorted(_WORD - chars if rest else chars)
     text = "".join(_ranges(listed)) + "".join(dict.fromkeys(others))
     if rest:
@@ -161,7 +162,7 @@ def _ranges(chars: list[str]) -> list[str]:
 
 
 def _alternatives(parts: list[_Part]) -> list[list[_Part]]:
-    """At the `|` outside groups."""
+    """The parts split at each `|` outside groups."""
     depth = 0
     found: list[list[_Part]] = [[]]
     for part in parts:
@@ -174,7 +175,7 @@ def _alternatives(parts: list[_Part]) -> list[list[_Part]]:
 
 
 def _pieces(parts: list[_Part]) -> list[str]:
-    """The patterns between the gaps. Of those only the ones that say something: `.*` between two gaps says nothing."""
+    """The patterns between gaps, without trivial ones such as `.*` unless there is no other."""
     pieces: list[list[str]] = [[]]
     depth, before = 0, ""
     for at, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""What is mended in the text of a query before it is read: quotes, invisible characters, Markdown, JSON, prose."""
+"""Repairs of a query's text before it is parsed: quotes, invisible characters, Markdown, JSON, prose."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY = re.compile(r"[\"'](\w+)[\"']\s*:\s*")
 
 
 def cleaned(text: str) -> tuple[str, list[str]]:
-    """The text to read, and what was mended that changes its meaning."""
+    """Return the text to parse, and the repairs that change its meaning."""
     told: list[str] = []
     plain, fences = _FENCE.subn(" ", text)
     if "`" in plain:
@@ -46,7 +46,7 @@ def cleaned(text: str) -> tuple[str, list[str]]:
 
 
 def _json(text: str, told: list[str]) -> str:
-    """`{"type": "FUNCTION", "text": "resize"}`: an object whose keys are fields."""
+    """Turn a JSON object whose keys are fields into a query: `{"type": "FUNCTION", "text": "resize"}`."""
     inner = text.strip()
     if len(inner) > 4000 or not (inner.startswith("{") and inner.endswith("}")):
         return text
@@ -68,7 +68,7 @@ def _json(text: str, told: list[str]) -> str:
 
 
 def _unquoted(text: str, told: list[str]) -> str:
-    """A whole query in quotes."""
+    """Remove the quotes around a whole query."""
     inner = text.strip()
     if len(inner) < 3 or inner[0] != inner[-1] or inner[0] not in "\"'" or inner[0] in inner[1:-1]:
         return text
@@ -82,7 +82,7 @@ def _unquoted(text: str, told: list[str]) -> str:
 
 
 def _question(text: str, told: list[str]) -> str:
-    """Prose with question marks, which are no wildcards there."""
+    """Remove the question marks of prose, where they are not wildcards."""
     if "?" not in text or len(text.split()) < 3 or _OPERATOR.search(text) or not _PROSE.fullmatch(text):
         return text
     if not re.search(r"\w\?(?:\s|\Z)", text):

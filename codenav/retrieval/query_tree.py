@@ -1,7 +1,7 @@
-"""The parse tree of the query language, its normal form, and the canonical rendering of it.
+"""The parse tree of the query language, its normal form, and its canonical rendering.
 
-Every store translates this tree; no query text ever reaches an engine. `render(tree)` is in the query language
-again, and parsing it gives the same tree.
+Every store translates this tree; no query text ever reaches an engine. `render(tree)` is a query again, and parsing
+it gives the same tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OPERATORS = ("AND", "OR", "NOT", "NEAR", "ADJ", "XOR")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One word of the query: all of its identifiers, best side by side (`np.mean` is `np` and `mean`)."""
+    """A word of the query: all of its identifiers must match, best side by side (`np.mean` is `np` and `mean`)."""
 
     field: str
     words: tuple[str, ...]
@@ -29,7 +29,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Identifiers side by side; `slop` is how many positions they may be apart in all."""
+    """Identifiers side by side; `slop` is the number of positions by which they may be apart in total."""
 
     field: str
     words: tuple[str, ...]
@@ -38,7 +38,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A literal value of a keyword field. For `type` the name of a `BlockKind`."""
+    """A literal value of a keyword field; for `type`, the name of a `BlockKind`."""
 
     field: str
     value: str
@@ -46,7 +46,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`*` stands for any characters, `?` for one; a backslash takes the meaning from `*`, `?` and itself."""
+    """A pattern in which `*` stands for any characters and `?` for one; a backslash escapes `*`, `?` and itself."""
 
     field: str
     pattern: str
@@ -54,7 +54,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """Matches a whole identifier; `pattern` is in the dialect of `query_regex`."""
+    """A regular expression for a whole identifier, in the dialect of `query_regex`."""
 
     field: str
     pattern: str
@@ -71,7 +71,7 @@ class Fuzzy:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Blocks that overlap a range of lines, 1-based, both ends included; None is open."""
+    """Blocks that overlap a range of lines, 1-based, both ends included; None for an open end."""
 
     first: int | None
     last: int | None
@@ -84,33 +84,33 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No block: an empty query."""
+    """No block, as for an empty query."""
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of at least two."""
+    """Blocks that match all children, at least two."""
 
     children: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of at least two."""
+    """Blocks that match any child of at least two."""
 
     children: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Everything else."""
+    """Blocks that do not match `child`."""
 
     child: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Prefer:
-    """`+required optional`: the optional part only raises the score."""
+    """Blocks that match `required`; `optional` only raises the score. Written `+required optional`."""
 
     required: Node
     optional: Node
@@ -118,7 +118,7 @@ class Prefer:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """The score of `child` times `factor`."""
+    """Blocks that match `child`, their score multiplied by `factor`."""
 
     child: Node
     factor: float
@@ -129,12 +129,12 @@ Node = Leaf | And | Or | Not | Prefer | Boost
 
 
 def all_of(children: Iterable[Node]) -> Node:
-    """`And` in normal form: flat, without repetition or empty parts."""
+    """Make an `And` in normal form: flat, without repetition or empty parts."""
     return _joined(And, children)
 
 
 def any_of(children: Iterable[Node]) -> Node:
-    """`Or` in normal form: flat, without repetition or empty parts."""
+    """Make an `Or` in normal form: flat, without repetition or empty parts."""
     return _joined(Or, children)
 
 
@@ -150,21 +150,21 @@ def _joined(join: type[And] | type[Or], children: Iterable[Node]) -> Node:
 
 
 def negated(child: Node) -> Node:
-    """`Not` in normal form: a double negation is none, and nothing negated is nothing asked."""
+    """Make a `Not` in normal form: a double negation is dropped, and `Nothing` stays `Nothing`."""
     if isinstance(child, Not):
         return child.child
     return child if isinstance(child, Nothing) else Not(child)
 
 
 def preferring(required: Node, optional: Node) -> Node:
-    """`Prefer` in normal form."""
+    """Make a `Prefer` in normal form."""
     if isinstance(required, Nothing):
         return optional
     return required if isinstance(optional, Nothing | Everything) else Prefer(required, optional)
 
 
 def boosted(child: Node, factor: float) -> Node:
-    """`Boost` in normal form."""
+    """Make a `Boost` in normal form."""
     if isinstance(child, Boost):
         factor *= child.factor
         child = child.child
@@ -173,11 +173,11 @@ def boosted(child: Node, factor: float) -> Node:
 
 
 MIN_BOOST, MAX_BOOST = 0.01, 1000.0
-"""The range of `^`: beyond it one clause would only drown the others in rounding."""
+"""The range of `^`: beyond it, the scores of other clauses would be lost in rounding."""
 
 
 def flattened(node: Node, height: int) -> Node:
-    """The tree with at most `height` levels of operators: what is deeper becomes a list of its leaves."""
+    """Limit a tree to `height` levels of operators: deeper parts become a list of their leaves."""
     if height == 0 and isinstance(node, And | Or | Not | Prefer | Boost):
         return any_of(leaves(node))
     match node:
@@ -196,7 +196,7 @@ def flattened(node: Node, height: int) -> Node:
 
 
 def leaves(node: Node) -> list[Leaf]:
-    """The leaves that a match can have: those under a `Not` are left out."""
+    """The leaves that can match; those under a `Not` are left out."""
     match node:
         case And(children) | Or(children):
             return [leaf for child in children for leaf in leaves(child)]
@@ -211,7 +211,7 @@ def leaves(node: Node) -> list[Leaf]:
 
 
 def render(node: Node) -> str:
-    """A tree in the query language; the empty tree is the empty text."""
+    """Write a tree in the query language; the empty tree gives ""."""
     match node:
         case And(children):
             return " AND ".join(_inside(child) for child in children)
@@ -238,7 +238,7 @@ def render(node: Node) -> str:
 
 
 def _inside(node: Node, *, free: tuple[type, ...] = (Not,)) -> str:
-    """A part of a bigger expression: in parentheses unless it is a leaf, a boost or of a `free` type."""
+    """Render a part of a larger expression, in parentheses unless it is a leaf, a boost or of a `free` type."""
     compound = isinstance(node, And | Or | Not | Prefer) and not isinstance(node, free)
     return f"({render(node)})" if compound else render(node)
 
@@ -277,14 +277,14 @@ def _words(words: tuple[str, ...]) -> str:
 
 
 def _implied(words: tuple[str, ...]) -> bool:
-    """Whether words without a field would be read as a file or as a qualified name."""
+    """True if words without a field would be read as a file or as a qualified name."""
     if len(words) > 2 and words[0] not in ("self", "cls", "this", "super"):
         return all(_IDENTIFIER.match(word) for word in words) or place_at(".".join(words), 0) is not None
     return len(words) > 1 and place_at(".".join(words), 0) is not None
 
 
 def _goes_on(before: str, text: str) -> bool:
-    """Whether a text behind `OR` would be read as another value of the field before it."""
+    """True if a text after `OR` would be read as another value of the field before it."""
     if text.startswith('"'):
         return bool(
             re.search(r'\b(?:file_path|source|calls|language|type|name|doc|signature):"(?:[^"\\]|\\.)*"\Z', before)
@@ -299,7 +299,7 @@ def _goes_on(before: str, text: str) -> bool:
 
 
 def _beside(text: str) -> str:
-    """A word that would begin a definition or an import, made a plain one."""
+    """Escape a word that would otherwise begin a definition or an import."""
     return re.sub(rf"\A(\+?)(?=(?:{_BEGINS})\Z)", r"\1\\", text)
 
 
@@ -312,7 +312,7 @@ def _plain(value: str) -> bool:
 
 
 def _escaped(pattern: str) -> str:
-    """A wildcard pattern with its white space and brackets escaped, and what would read as a field or an operator."""
+    """Escape white space, brackets, and anything in a wildcard pattern that would be read as a field or an operator."""
     safe = _UNSAFE.sub(_escape, pattern)
     return safe.replace(":", "\\:", 1) if FIELD.match(safe) else safe
 

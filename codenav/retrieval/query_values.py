@@ -1,4 +1,4 @@
-"""Values of fields, mended: types by did-you-mean, names of languages, wildcards."""
+"""Repairs of field values: misspelled types, other names of languages, and regular expressions as wildcards."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ _MEANT = {
     "DOCUMENTATION": "DOCUMENT", "MARKDOWN": "DOCUMENT", "README": "DOCUMENT", "NOTEBOOK": "DOCUMENT",
     "IF": "CONDITIONAL", "ENDPOINT": "TOOL", "OPERATION": "TOOL",
 }  # fmt: skip
-"""Names that models use for kinds of ours."""
+"""Other names that models use for the kinds of blocks."""
 _LANGUAGES = {
     "py": "python", "python3": "python", "js": "javascript", "jsx": "javascript", "node": "javascript",
     "ts": "typescript", "golang": "go", "rs": "rust", "rb": "ruby", "c++": "cpp", "cxx": "cpp", "c#": "csharp",
     "cs": "csharp", "md": "markdown", "rst": "restructuredtext",
 }  # fmt: skip
 LANGUAGES = frozenset({*_LANGUAGES, *_LANGUAGES.values(), "java", "php", "tsx", "c", "text", "notebook"})
-"""What is recognised as a language where a list of them goes on: `language: js OR ts`."""
+"""Names recognised as languages in the continuation of a list: `language: js OR ts`."""
 
 
 def block_kinds(value: str) -> tuple[list[BlockKind], str]:
-    """The kinds that a `type` value names, and a sentence where it had to be mended.
+    """The kinds that a `type` value names, and a sentence if it had to be repaired, else "".
 
-    Case-blind; `A,B`, `A|B`, `A OR B` and wildcards name several. No kinds: nothing comes near, the sentence says so.
+    Not case-sensitive; `A,B`, `A|B`, `A OR B` and wildcards name several. If nothing similar exists, no kinds are
+    returned, and the sentence says so.
     """
     found: dict[BlockKind, None] = {}
     mended = []
@@ -48,7 +49,7 @@ def block_kinds(value: str) -> tuple[list[BlockKind], str]:
 
 
 def names_kind(word: str) -> bool:
-    """Whether a word is a kind's name, in any case, perhaps in the plural."""
+    """True if a word is the name of a kind, in any case, in singular or plural."""
     return _exact(word.upper()) is not None
 
 
@@ -67,23 +68,23 @@ def _nearest(name: str) -> str | None:
 
 
 def language(value: str) -> str:
-    """A language as the index calls it: `js` is `javascript`."""
+    """The name of a language in the index: `javascript` for `js`."""
     return _LANGUAGES.get(value.lower(), value)
 
 
 def wildcard_regex(pattern: str) -> str:
-    """A wildcard pattern as a regular expression of the common dialect (`query_regex`), for the whole token."""
+    """Translate a wildcard pattern into a regular expression of the common dialect (`query_regex`) for whole tokens."""
     parts = re.findall(r"\\.|[*?]|[^*?\\]+", pattern, re.DOTALL)
     return "".join({"*": ".*", "?": "."}.get(part) or literal_regex(part.removeprefix("\\")) for part in parts)
 
 
 def literal_regex(text: str) -> str:
-    """A text as a regular expression that matches just it; a character that engines escape differently becomes `.`."""
+    """The regular expression for a literal text; characters that engines escape differently become `.`."""
     return re.sub(r'["@<>]', ".", re.sub(r"[.+*?()|\[\]{}^$#&~\\]", lambda match: "\\" + match.group(), text))
 
 
 def regex_wildcards(pattern: str) -> list[str] | None:
-    """A regular expression for a path or another literal value as wildcards, or None where they cannot say it."""
+    """Translate a regular expression for a path or another literal value into wildcards; None if that is impossible."""
     found = []
     for alternative in pattern.removeprefix("^(").removesuffix(")$").split("|"):
         plain = alternative.removeprefix("(?i)").removeprefix("^").removesuffix("$")

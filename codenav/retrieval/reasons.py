@@ -1,4 +1,4 @@
-"""Why a block matched a query, in words: read from the block itself, so it is the same for every store."""
+"""The reason why a block matched a query, in words; found in the block itself, so it is the same for every store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codenav.retrieval import query_tree as tree
 
 
 class Found(Hit):
-    """A hit that works out `why` when it is asked, as it needs the block."""
+    """A hit that computes `why` on access, since that loads the block."""
 
     __slots__ = ("_tree",)
 
@@ -32,9 +32,9 @@ class Found(Hit):
 
 
 def why(node: tree.Node, block: CodeBlock) -> str:
-    """`name: exact` where a whole identifier of the name was asked for, `name: part` where a piece or a pattern of it.
+    """The reason of a match: `name: exact` for a whole identifier of the name, `name: part` for a part or a pattern.
 
-    Else the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`).
+    Otherwise the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`).
     """
     leaves = tree.leaves(node)
     wholes, parts = (set(tokens.split()) for tokens in analysis.named(block.name))
@@ -66,7 +66,7 @@ def _part(leaf: tree.Leaf, wholes: set[str], parts: set[str]) -> bool:
         case tree.Wildcard(_, pattern):
             return any(glob(pattern.lower(), token) for token in wholes | parts)
         case tree.Regex(field, _):
-            # Not matched again here: Python's engine can take for ever over a pattern that the index took at once.
+            # Not matched again here: Python's engine can take forever for a pattern that the index matched at once.
             return field == "name"
         case tree.Fuzzy(_, word, distance):
             return any(edits(word.lower(), token) <= distance for token in wholes | parts)
@@ -82,7 +82,7 @@ def _within(tokens: list[str], parts: set[str]) -> bool:
 
 
 def glob(pattern: str, text: str) -> bool:
-    """Whether a whole text matches a pattern of `*`, `?` and literals, in time len(pattern) x len(text)."""
+    """True if a whole text matches a pattern of `*`, `?` and literals; takes time len(pattern) x len(text)."""
     at = star = 0
     mark = -1
     position = 0
@@ -102,7 +102,7 @@ def glob(pattern: str, text: str) -> bool:
 
 
 def edits(one: str, other: str) -> int:
-    """Insertions, removals, replacements and swaps of neighbours that turn one text into the other."""
+    """The least number of insertions, deletions, replacements and swaps of neighbours from one text to the other."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, char in enumerate(one, start=1):

@@ -1,4 +1,4 @@
-"""A block as a row of the embedded engine: made where files are parsed, so nothing here knows the engine."""
+"""Rows of the embedded engine, one per block; made in the processes that parse, which do not load the engine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan, Packed
 from codenav.retrieval import analysis, documents
 
 KINDS = tuple(BlockKind)
-"""A block's kind is stored as its place here; the order is part of the format."""
+"""The kinds in the order of the numbers that they are stored as, which is part of the format."""
 FACTS = "facts"
-"""The field of all values that only narrow a search. A field of its own for each would cost a tenth of a build."""
+"""The field of all values that only narrow a search. Separate fields for them would cost a tenth of a build."""
 MARKS = {"id": "i:", "file_path": "f:", "type": "t:", "language": "l:", "source": "s:", "calls": "c:"}
-"""Which field of a plan a token of `FACTS` belongs to."""
+"""The prefixes of tokens in `FACTS`, by the field of a plan that they belong to."""
 FILE_MARK = "n:"
-"""Before the number of a block's file."""
+"""The prefix of the number of a block's file."""
 SCORED = (
     "name", "name_parts", "name_prefixes", "signature", "signature_parts", "text", "text_parts", "doc_parts",
     "path_parts",
 )  # fmt: skip
-"""The scored fields, in the order in which a row has them."""
+"""The scored fields, in the order of a row."""
 
 Row = tuple[tuple[str, ...], str, bytes, int, int | None, int, int, float]
 """The values of `SCORED`, the facts without the file, the stored form, kind, id as a number, lines, weight."""
 
 _NUMBER_ID = re.compile(r"[0-9a-f]{16}")
 _FIELD, _ITEM = "\x1f", "\x1e"
-"""ASCII's separators of units and of records; a text that has one of them is stored as JSON."""
+"""ASCII's separators of units and of records; a block whose text contains one of them is stored as JSON."""
 
 
 def pack(blocks: Sequence[CodeBlock]) -> Packed:
@@ -68,12 +68,12 @@ def _marked(mark: str, tokens: str) -> str:
 
 
 def fact(field: str, token: str) -> str:
-    """A token of a field as it stands among the facts."""
+    """A token of a field, in the form that it has among the facts."""
     return MARKS[field] + _SPACE.sub(analysis.SPACE, token)
 
 
 def stored(block: CodeBlock) -> bytes:
-    """A whole block."""
+    """The stored form of a whole block."""
     values = (
         block.id, str(KINDS.index(block.kind)), block.name, block.qualname, block.path, str(block.lines.start),
         str(block.lines.end), block.text, block.signature, block.docstring, block.language, block.source,
@@ -86,7 +86,7 @@ def stored(block: CodeBlock) -> bytes:
 
 
 def restored(data: bytes) -> CodeBlock:
-    """The inverse of `stored`."""
+    """The block of a stored form; the inverse of `stored`."""
     if data[:1] == b"{":
         whole: dict[str, Any] = json.loads(data)
         return CodeBlock.from_dict(whole)

@@ -1,4 +1,4 @@
-"""The contract that every store of an index must pass, as checks that anybody can run against one."""
+"""The contract of an index store, as checks that anybody can run against an implementation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codenav.blocks import (
 from codenav.protocols import WritableIndex
 
 OpenStore = Callable[[str], WritableIndex]
-"""Opens the store of that name, which is empty at first; the same name opens the same store again."""
+"""A function that opens the store with a name, empty at first; the same name opens the same store again."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class CheckRow:
     name: str
     ok: bool
     detail: str
-    """What was expected and what came; empty where it passed."""
+    """The expected and the actual result; empty if the check passed."""
 
 
 def run_checks(open_store: OpenStore) -> Iterator[CheckRow]:
-    """Run every check on a store of its own; never raises."""
+    """Run every check on a separate store; never raises."""
     for check in CHECKS:
         name = check.__name__.removeprefix("_").replace("_", " ")
         try:
@@ -50,7 +50,7 @@ def run_checks(open_store: OpenStore) -> Iterator[CheckRow]:
 
 
 class Broken(Exception):
-    """A store did not do what the contract says."""
+    """Raised if a store does not fulfil the contract."""
 
 
 def block(name: str, path: str = "a.py", *, kind: str = "FUNCTION", line: int = 1, text: str = "") -> CodeBlock:
@@ -71,7 +71,7 @@ def block(name: str, path: str = "a.py", *, kind: str = "FUNCTION", line: int = 
 
 
 def change(path: str, *blocks: CodeBlock) -> FileChange:
-    """A file that holds just these blocks."""
+    """The change that makes a file consist of just these blocks."""
     return FileChange(path, FileState(len(blocks), 0, str(len(blocks))), blocks)
 
 
@@ -244,7 +244,7 @@ LANGUAGE: dict[str, Sequence[str]] = {
     "language:python AND name:detect": ["detect"],
     "source:check AND detect": ["detect"],
 }
-"""Queries on three functions, and the names that each one finds."""
+"""Queries on three functions, and the names that each query finds."""
 
 
 def _any_text_is_a_query(opened: Callable[[], WritableIndex]) -> None:
@@ -260,7 +260,7 @@ MESSY = (
     "a " * 9_000, "(" * 900, "NOT " * 900, "*a" * 300, "?" * 300, "a~9", '"a b"~99', "x^1e9", "-" * 300,
     "file_path:*[*", "lines:[9 TO 1]",
 )  # fmt: skip
-"""Texts that no store may stumble over."""
+"""Malformed queries that every store must survive."""
 
 
 def _every_script_is_found(opened: Callable[[], WritableIndex]) -> None:

@@ -1,7 +1,7 @@
 """The dictionary of a field in memory, for patterns that begin with a wildcard.
 
-An engine walks its whole dictionary with an automaton for `*middle*`: 15 ms for the 67,000 identifiers of transformers,
-nearly all of what the slowest queries take. The same dictionary as one text is searched in 1 ms.
+For `*middle*` an engine walks its whole dictionary with an automaton: 15 ms for the 67,000 identifiers of
+transformers, nearly all of the time of the slowest queries. The same dictionary as one text is searched in 1 ms.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from operator import methodcaller
 from codenav.retrieval.reasons import glob
 
 MAX_TERMS = 500_000
-"""Of a dictionary; a larger one stays with the engine (500,000 identifiers take about 10 MB)."""
+"""The most terms of a dictionary; a larger one stays with the engine (500,000 identifiers take about 10 MB)."""
 MAX_EXPANDED = 2_000
-"""Terms that a pattern may stand for; one that stands for more is left to the engine."""
+"""The most terms that a pattern may match; one that matches more is left to the engine."""
 _MIN_LITERAL = 2
-"""Characters that every match has in common; with fewer nearly every term is looked at."""
+"""Least length of a literal that all matches share; with a shorter one nearly every term would be looked at."""
 
 
 class Terms:
-    """All terms of one field."""
+    """The terms of one field."""
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._text = "\n" + "\n".join(terms) + "\n"
 
     def matching(self, wildcard: str) -> list[str] | None:
-        """The terms that match a pattern of `*`, `?` and literals; None where there may be too many."""
+        """The terms that match a pattern of `*`, `?` and literals; None if there may be too many."""
         literal = max(re.split(r"[*?]+", wildcard), key=len)
         if len(literal) < _MIN_LITERAL or "\\" in wildcard or "\n" in literal:
             return None

@@ -1,1 +1,1 @@
-"""The machine beneath: files, locks, processes, the interpreter, Docker's engine. Knows nothing of codenav's parts."""
+"""Access to the machine: files, locks, processes, the interpreter, Docker's engine. Independent of codenav's parts."""

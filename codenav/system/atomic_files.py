@@ -1,4 +1,4 @@
-"""Files that hold their old content or their new one, never a part of it, whenever the writer is killed."""
+"""Atomic writes: a file has either its old or its new content, even if the writer is killed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str, *, errors: str = "strict", durable: bool = False) -> None:
-    """Write a text beside its place and move it there; the mode of a file that is there stays.
+    """Write a text to a temporary file and move it into place; an existing file keeps its mode.
 
     Args:
-        path: in a folder that exists.
-        text: in UTF-8, with the line ends that it has.
-        errors: of the encoding, as `open` takes it.
-        durable: it also survives a power cut: the file and its name are on the disk when this returns (fsync(2)).
+        path: the file, in an existing folder.
+        text: the content, written in UTF-8 with unchanged line ends.
+        errors: handling of encoding errors, as for `open`.
+        durable: True to survive a power cut: file and name are on the disk when this returns (fsync(2)).
 
     Raises:
         OSError: no room, or no permission; the old content is still there.
@@ -37,7 +37,7 @@ def write_whole(path: Path, text: str, *, errors: str = "strict", durable: bool 
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk: fsync(2) of a file does not."""
+    """Write the names in a folder to the disk, which fsync(2) of a file does not do."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

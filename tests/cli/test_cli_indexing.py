@@ -90,10 +90,10 @@ def test_several_indexes_in_one_search(shapes: Path, colours: Path) -> None:
     ("arguments", "said"),
     [
         (("{root}", "{root}", "--name", "twice"), "is named twice"),
-        (("{root}", "--name", "../up"), "is no name"),
+        (("{root}", "--name", "../up"), "is not a valid index name"),
         (("name:nothing",), "codenav index SOURCE… --name nothing"),
         (("{root}", "no/such/folder", "--name", "half"), "no such file or folder"),
-        (("pkg:networkx==1.0",), "it is 3."),
+        (("pkg:networkx==1.0",), ", but 3."),
         (("pkg:networkx==",), "pkg:NAME==VERSION"),
         (("git:{root}",), "does not appear to be a git repository"),
         (("git:ext::touch",), "transports are"),

@@ -120,7 +120,7 @@ def test_a_revision_that_is_not_there(origin: Origin) -> None:
     for revision, hint in {
         "develpo": "did you mean @develop?",
         "0" * 39 + "1": f"git ls-remote {origin.url}",
-        origin.run("rev-parse", "--short=8", "HEAD"): "the whole hash is needed",
+        origin.run("rev-parse", "--short=8", "HEAD"): "a commit needs its full hash",
     }.items():
         with pytest.raises(NotFound) as caught:
             checkout(parse(f"git:{origin.url}@{revision}"))

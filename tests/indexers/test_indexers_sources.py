@@ -232,7 +232,7 @@ def test_a_package_may_be_named_with_its_version(site: Path, other: Interpreter,
 
 def test_another_version_than_the_installed_one_is_named(site: Path, other: Interpreter) -> None:
     install(site, "pillow", {"PIL/__init__.py": ""}, version="10.0")
-    with pytest.raises(NotFound, match=r"pillow 9 is not installed in .*: it is 10\.0"):
+    with pytest.raises(NotFound, match=r"pillow 9 is not installed in .*, but 10\.0"):
         resolve("pkg:pillow==9", other)
 
 
@@ -353,7 +353,7 @@ def test_a_file(tree: Tree, interpreter: Interpreter) -> None:
     assert source.module_of("tool.py") == "tool"
     notes = resolve(str(root / "notes.md"), interpreter)
     assert (notes.import_paths, notes.summary) == ((), "About it. All.")
-    with pytest.raises(UsageError, match=r"x\.csv is of no type that is indexed"):
+    with pytest.raises(UsageError, match=r"x\.csv is not of a type that is indexed"):
         resolve(str(root / "x.csv"), interpreter)
 
 

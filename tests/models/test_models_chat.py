@@ -59,7 +59,7 @@ class TestLearning:
         assert told == [
             "learner: refuses max_tokens: sent as max_completion_tokens",
             "learner: refuses temperature 0: left out",
-            "learner: refuses stop: left out, answers are cut here",
+            "learner: refuses stop: left out, answers are cut off here",
         ]
         assert connect("learner").complete(ASK).text == Done("43").to_xml()
         assert len(told) == 3
@@ -87,7 +87,7 @@ class TestLearning:
         model.complete(ASK)
         model.complete(ASK)
         assert [body["max_tokens"] for body in chat_server.chats] == [8192, 4096, 4096]
-        assert told == ["small: takes max_tokens up to 4,096"]
+        assert told == ["small: accepts max_tokens only up to 4,096"]
 
     def test_a_parameter_that_is_refused_again_ends_it(self, chat_server: ChatServer, connect: Open) -> None:
         chat_server.script = lambda body: Fault(400, "Unsupported parameter: 'max_tokens' max_completion_tokens stop")
@@ -140,7 +140,7 @@ class TestLearning:
         assert model.complete(ASK).text == Done("42").to_xml()
         assert model.complete(ASK).text == Done("42").to_xml()
         assert ["stop" in body for body in chat_server.chats] == [True, False, False]
-        assert told == ["hushed: answers nothing where stop is sent: left out, answers are cut here"]
+        assert told == ["hushed: answers nothing if stop is sent: left out, answers are cut off here"]
 
     def test_a_model_that_says_nothing_either_way_is_asked_once_more_and_not_again(
         self, chat_server: ChatServer, connect: Open, told: list[str]

@@ -76,8 +76,8 @@ def test_a_script_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "holds no answer"),
-        (b"only comment, and <action> in a line", "holds no answer"),
+        (b"", "contains no answer"),
+        (b"only comment, and <action> in a line", "contains no answer"),
         (b"a\n<action>x</action>\n\n<action>\nnever closed", "line 4: <action> is never closed"),
         (b"\xff\xfe", "cannot read the script"),
     ],

@@ -82,7 +82,7 @@ class TestRefusal:
         ("refused", "learned", "sent"),
         [
             ("stream_options", "refuses stream_options: left out, its tokens are estimated", ["stream"]),
-            ("stream", "does not stream: its answers come whole", []),
+            ("stream", "does not stream: each answer comes as a whole", []),
         ],
     )
     def test_a_refused_parameter_is_remembered(
@@ -130,7 +130,7 @@ class TestRefusal:
         merged = {"role": "user", "content": "You are an agent.\n\nWhat is 6 times 7?"}
         assert [body["messages"][0] for body in chat_server.chats[1:]] == [merged, merged]
         assert [message["role"] for message in chat_server.chats[2]["messages"]] == ["user", "assistant", "user"]
-        assert told == ["gemma: takes no system message: it goes into the first message of the user"]
+        assert told == ["gemma: accepts no system message: it is put into the first user message"]
 
 
 class TestCutOff:

@@ -178,13 +178,13 @@ FIELDS = [
     ("lines: 10", "lines:[10 TO 10]", ""),
     ("lines: 10-20", "lines:[10 TO 20]", ""),
     ("lines: 10:80", "lines:[10 TO 80]", ""),
-    ("lines:[x TO y]", "x OR y", "lines: wants a range such as [10 TO 80]; [x TO y]"),
+    ("lines:[x TO y]", "x OR y", "lines: needs a range such as [10 TO 80]; [x TO y]"),
     ("lines:[10 TO 80", "lines:[10 TO 80]", "a range of lines lacks a bracket"),
     ("lines: [10 to 80]", "lines:[10 TO 80]", ""),
     ('lines:"10 TO 80"', "lines:[10 TO 80]", ""),
     ("lines:(10 TO 80)", "lines:[10 TO 80]", ""),
     ("lines: [9 TO 1]", "lines:[1 TO 9]", "lines:[9 TO 1] was read backwards"),
-    ("lines: all", "all", "lines: wants a range such as [10 TO 80]; all was"),
+    ("lines: all", "all", "lines: needs a range such as [10 TO 80]; all was"),
     ("line: L10", "lines:[10 TO 10]", ""),
 ]
 """Fields as they are guessed, misspelled, listed and quoted."""

@@ -80,7 +80,7 @@ def test_the_catalogue_passes_over_what_is_no_index(two: list[EmbeddedIndex], tm
     assert (found["one"].source, found["one"].blocks, found["one"].notice) == ("pkg:one@1", 2, "")
     assert found["one"].size_bytes > 1000
     half = found["half"]
-    assert half.notice == "the next use builds it anew: files of it are damaged or gone"
+    assert half.notice == "the next use builds it anew: some of its files are damaged or gone"
     assert (half.source, half.blocks) == ("half", 0)
     assert [item.source for item in list_indexes(tmp_path)][1:] == ["pkg:one@1", "pkg:two@2"]
     assert list_indexes(tmp_path / "none") == []
