@@ -44,7 +44,7 @@ def connect(*, timeout: float = 120.0) -> Any:
             raise Unavailable(f"DOCKER_HOST={host()} needs paramiko", hint="pip install 'docker[ssh]'") from error
         if "CERTIFICATE" in str(error) or "certificate" in str(error):
             raise Unavailable(
-                f"Docker's engine at {host()} has a certificate that is not accepted, or accepts none of ours",
+                f"Docker's engine at {host()} has an untrusted certificate, or does not accept ours",
                 hint="DOCKER_CERT_PATH names the folder with ca.pem, cert.pem and key.pem; REQUESTS_CA_BUNDLE unset",
             ) from error
         raise Unavailable(

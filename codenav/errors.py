@@ -93,7 +93,7 @@ class ModelNotConfigured(Unavailable):
 
     hint = (
         'pass --model NAME, set CODENAV_MODEL, or write model = "NAME" into the configuration file; '
-        "--model planner needs no server, and does plain requests only"
+        "--model planner needs no server, but handles plain requests only"
     )
 
 

@@ -51,7 +51,7 @@ class CodeEnvironment:
             "network": network,
             "timeout": f"{self.timeout:g}",
             "imports": self._imports,
-            "checks": f"{' and '.join(self._tools)} read each step; remarks stand below its result."
+            "checks": f"Each step is read by {' and '.join(self._tools)}; remarks stand below its result."
             if self._tools
             else "",
         }

@@ -64,7 +64,7 @@ def verdict_of(summary: Mapping[str, Any]) -> str:
     compared = f" ({told.evidence})" if told.evidence else ""
     if not told.verified:
         return f"{told.verdict.capitalize()}: {told.reason or 'not replayed'}{compared}"
-    lacking = f"; not in its output, but in the answer: {', '.join(told.unsupported)}" if told.unsupported else ""
+    lacking = f"; in the answer, but not in its output: {', '.join(told.unsupported)}" if told.unsupported else ""
     return f"Verified: it ran in a fresh sandbox with the same result{compared}{lacking}"
 
 

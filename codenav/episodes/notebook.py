@@ -24,9 +24,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 
 _ENDINGS = {
     "timeout": "the step did not end in time",
-    "out_of_memory": "the step used more memory than it may",
+    "out_of_memory": "the step used more memory than allowed",
     "crashed": "the process that ran the step is gone",
-    "protocol_violation": "what came out of the sandbox was not valid",
+    "protocol_violation": "the sandbox sent invalid data",
 }
 
 _SETUP_CELL, _EARLIER_CELL, _SUMMARY_CELL = "setup", "earlier", "summary-code"
@@ -133,7 +133,7 @@ def _as_text(step: Mapping[str, Any]) -> list[str]:
     execution = step["observation"]
     told = [execution["stdout"], execution["stderr"], f"{execution['outcome']}: {_ENDINGS[execution['outcome']]}"]
     shown = [fenced(text) for text in (*told, execution["notice"]) if text.strip()]
-    return [fenced(step["action"]["content"], "python"), "As text, so that the cells below it run.", *shown]
+    return [fenced(step["action"]["content"], "python"), "Shown as text, so that the cells below run.", *shown]
 
 
 def _thought(step: Mapping[str, Any]) -> list[str]:

@@ -191,7 +191,7 @@ class EpisodeResult:
         """
         code = self.summary.code or script_from_steps(self.steps)
         if not code.strip():
-            raise UsageError(f"no code of {self.id or 'this episode'} ended ok", hint="codenav episodes show")
+            raise UsageError(f"no step of code in {self.id or 'this episode'} succeeded", hint="codenav episodes show")
         return export.write_script(self.to_dict(), code, Path(path), inputs=self.input_files())
 
     def to_json(self, path: str | Path) -> Path:

@@ -46,7 +46,7 @@ def remove(store: EpisodeStore, names: Sequence[str]) -> Removal:
         for id in ids:
             if not taken.enter_context(_free(store, id)):
                 raise UsageError(
-                    f"{id} is in use: it runs, or its session goes on", hint="remove it when that has ended"
+                    f"{id} is in use: it runs, or its session is still open", hint="remove it when it has ended"
                 )
         gone = [id for id in ids if _gone(store, id)]
     return Removal(gone, (), _swept(store))

@@ -184,7 +184,7 @@ class EpisodeStore:
             return found[0]
         if found:
             shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
-            raise UsageError(f"{len(found)} episodes begin with {name!r}: {shown}", hint="name more of it")
+            raise UsageError(f"{len(found)} episodes begin with {name!r}: {shown}", hint="give more of the id")
         near = difflib.get_close_matches(name, [*ids, "last"], n=1)
         raise NotFound(f"no episode {name!r}", hint=f"did you mean {near[0]}?" if near else "codenav episodes list")
 

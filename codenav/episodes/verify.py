@@ -141,6 +141,6 @@ def _failure(execution: Execution, timeout: float) -> str:
         return f"the script raised {error.type}{message}{where}"
     return {
         Outcome.TIMEOUT: f"the script did not end within {timeout:g} seconds",
-        Outcome.OUT_OF_MEMORY: "the script used more memory than it may",
+        Outcome.OUT_OF_MEMORY: "the script used more memory than allowed",
         Outcome.CRASHED: "the script ended its process",
     }.get(execution.outcome, "the script broke the sandbox's protocol")

@@ -86,7 +86,7 @@ def unreadable(error: BaseException, newest: tuple[int, int], code: str) -> Answ
         return Answer(failure=f"the code is too deeply nested ({type(error).__name__})")
     if newest > own:
         return Answer(
-            failure=f"Python {own[0]}.{own[1]}, which runs the checkers, does not read this code "
+            failure=f"Python {own[0]}.{own[1]}, which runs the checkers, cannot read this code "
             f"of Python {newest[0]}.{newest[1]}: {error.msg} (line {error.lineno})"
         )
     return Answer([Remark(code, f"{type(error).__name__}: {error.msg}", error.lineno or 1)])
