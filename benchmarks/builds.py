@@ -1,4 +1,4 @@
-"""The index of one corpus, built by the real command line or by the Python API, each time in a fresh process."""
+"""Builds of the index of one corpus, by the real command line or the Python API, each time in a fresh process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print(json.dumps([time.perf_counter() - began, busy() - worked]))
 
 
 class Builds:
-    """Builds of one corpus in a home of its own; the corpus is edited by them."""
+    """Builds of one corpus in a home of its own; they edit the corpus."""
 
     def __init__(self, corpus: Corpus, home: Path, *, elasticsearch: str = "") -> None:
         self.corpus, self.home = corpus, home
@@ -43,32 +43,32 @@ class Builds:
         if not files:
             sys.exit(f"{corpus.name} holds no Python file to edit")
         self.edited = files[len(files) * 9 // 10]
-        """Larger than nine of ten files."""
+        """The file whose size exceeds that of nine of ten files."""
         self.edits = 0
 
     def edit(self) -> None:
-        """Add a function that no earlier edit has added."""
+        """Add a new function, different in each edit."""
         self.edits += 1
         with open(self.edited, "a", encoding="utf-8") as file:
             file.write(f"\n\ndef added_by_edit_{self.edits}(value: int) -> int:\n    return value + {self.edits}\n")
 
     def forget(self) -> None:
-        """Remove the index, wherever it is."""
+        """Remove the index, whichever store holds it."""
         if self.store == "embedded":
             shutil.rmtree(self.home, ignore_errors=True)
         else:
             self._codenav("sources", "remove", self.corpus.root, ok=(0, 2))
 
     def command(self) -> Cost:
-        """`codenav index`."""
+        """Run `codenav index`."""
         return self._codenav("index", self.corpus.root)
 
     def in_process(self) -> Cost:
-        """`codenav.index`, timed after the import."""
+        """Run `codenav.index`, timed after the import."""
         return run_python(IN_PROCESS, self.corpus.root, env=self.env)
 
     def ask(self) -> Cost:
-        """`codenav search` for what the last edit added; exits where it is not found."""
+        """Run `codenav search` for the function of the last edit; exit if it is not found."""
         name = f"added_by_edit_{self.edits}"
         cost = self._codenav("search", f"name: {name}", "--on", self.corpus.root, "--no-refresh")
         if name not in cost.output:
@@ -76,7 +76,7 @@ class Builds:
         return cost
 
     def rows(self, runs: int) -> Iterator[tuple[str, str, Cost]]:
-        """Label, key of its bar, cost."""
+        """Label, key of the bar, and cost of each row."""
         for label, action in (("codenav index", self.command), ("codenav.index()", self.in_process)):
             yield f"{label}, from nothing", "from nothing", repeated(action, runs, self.forget)
             yield f"{label}, nothing changed", "nothing changed", repeated(action, runs)
@@ -85,14 +85,14 @@ class Builds:
         yield "codenav search, one query", "", repeated(self.ask, runs)
 
     def open(self) -> SourceIndex:
-        """The index as it is, in this process."""
+        """The existing index, opened in this process."""
         for name in [name for name in os.environ if name.startswith("CODENAV_")]:
             del os.environ[name]
         os.environ.update({name: value for name, value in self.env.items() if name.startswith("CODENAV_")})
         return codenav.index(self.corpus.root, refresh=False)
 
     def disk(self) -> int:
-        """Bytes below the home."""
+        """The bytes of all files below the home."""
         return sum(path.stat().st_size for path in self.home.rglob("*") if path.is_file())
 
     def _codenav(self, *arguments: str | Path, ok: tuple[int, ...] = (0,)) -> Cost:

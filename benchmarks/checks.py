@@ -1,4 +1,4 @@
-"""Per-step checks: black, flake8 and mypy on a ten-line step, as the 2nd step and after 40, beside their commands.
+"""Checks of a ten-line step with black, flake8 and mypy, as the 2nd step and after 40, beside their commands.
 
     python benchmarks/checks.py
 
@@ -67,12 +67,12 @@ class Seen:
             self.times[report.tool].append(report.seconds)
 
     def median(self, tool: str) -> float:
-        """Milliseconds."""
+        """The median in milliseconds."""
         return statistics.median(self.times[tool]) * 1000
 
 
 def command(arguments: Sequence[str], file: Path, folder: Path) -> float:
-    """Median milliseconds of a command on a file that differs in each round; the first run fills its cache."""
+    """The median milliseconds of a command on a file that differs in each round; the first run fills its cache."""
     times = []
     for turn in range(COMMAND_ROUNDS + 1):
         file.write_text(FIRST + step(turn), encoding="utf-8")
@@ -83,13 +83,13 @@ def command(arguments: Sequence[str], file: Path, folder: Path) -> float:
 
 
 def second_and_later() -> tuple[Seen, Seen]:
-    """What the checks took of the 2nd and of the 41st step."""
+    """The times of the checks of the 2nd step and of the 41st."""
     second, later, _, _ = _measured()
     return second, later
 
 
 def _measured() -> tuple[Seen, Seen, float, float]:
-    """The same, and the seconds that two constructors took, and until the first verdict."""
+    """The same times, with the seconds of two constructors and those until the first verdict."""
     python = find_interpreter()
     started = time.perf_counter()
     early, late = (StepChecks(python=python, formatting=True, seconds=60) for _ in range(2))
@@ -103,7 +103,7 @@ def _measured() -> tuple[Seen, Seen, float, float]:
         late.check(step(number))
         late.remember(step(number))
     second, later = Seen(early), Seen(late)
-    # Taken in turns, so that another load on the machine falls on both.
+    # In turns, so that other load on the machine affects both.
     for turn in range(ROUNDS):
         for seen in (second, later) if turn % 2 else (later, second):
             seen.once(1000 + turn)

@@ -1,4 +1,4 @@
-"""What the index benchmarks read: a directory, an installed distribution, or a source distribution from the index."""
+"""The corpora of the index benchmarks: a directory, an installed distribution, or a downloaded source distribution."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from codenav.indexers.walk import walk
 from codenav.interpreter import find_interpreter
 
 BARRED = "transformers"
-"""The corpus that the bars are stated for, in a 5.x source distribution."""
+"""The corpus for which the bars are stated, in a 5.x source distribution."""
 _REQUIREMENTS = {BARRED: f"{BARRED}>=5,<6"}
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A private copy of the files that an index of the original would hold: a benchmark may change it."""
+    """A private copy of the files that an index of the original would hold; a benchmark may change it."""
 
     name: str
     root: Path
@@ -34,16 +34,16 @@ class Corpus:
 
     @property
     def barred(self) -> bool:
-        """Whether the bars hold for it."""
+        """True if the bars apply to it."""
         return self.name.startswith(f"{BARRED}-5.") and "wheel" not in self.name
 
     def python_files(self) -> list[Path]:
-        """Smallest first; equal sizes by path."""
+        """The Python files, smallest first; equal sizes by path."""
         return sorted(self.root.rglob("*.py"), key=lambda path: (path.stat().st_size, str(path)))
 
 
 def copy_corpus(spec: str, folder: Path) -> Corpus:
-    """Copy a directory, an installed distribution, or one that is downloaded for it, into `folder`."""
+    """Copy a directory, or a distribution that is installed or else downloaded, into `folder`."""
     try:
         source = resolve(spec if Path(spec).is_dir() else f"pkg:{spec}", find_interpreter())
         name = source.name.removeprefix("pkg:").replace("@", " ") if not Path(spec).is_dir() else Path(spec).name
@@ -65,7 +65,7 @@ def copy_corpus(spec: str, folder: Path) -> Corpus:
 
 
 def _unpacked(distribution: str) -> Path:
-    """Where its source distribution lies, unpacked; downloaded by pip on first use, as a wheel if need be."""
+    """The folder of an unpacked source distribution; pip downloads it on first use, as a wheel if it must."""
     cache = home("cache") / "benchmarks"
     cache.mkdir(parents=True, exist_ok=True)
     kept = sorted(item for item in cache.iterdir() if item.is_dir() and item.name.startswith(f"{distribution}-"))

@@ -1,9 +1,9 @@
-"""Does the cost of a block stay the same from ten thousand to a million of them?
+"""The cost per block of indexes with ten thousand to a million blocks.
 
     python benchmarks/growth.py [transformers | networkx | PATH] [--sizes 10000 100000 1000000]
 
-Each size is a tree of copies of the corpus in which every eighth name differs from copy to copy, so that the terms
-grow with the blocks. Every row is the real command line on that tree, once; the smaller trees are part of the larger.
+Each size is a tree of copies of the corpus in which every eighth name differs from copy to copy, so that the terms grow
+with the blocks. Every row is the real command line on that tree, run once; the larger trees contain the smaller ones.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from queries import Times, sample
 
 SIZES = (10_000, 100_000, 1_000_000)
 VARIED = 8
-"""One name in so many bears the number of its copy."""
+"""One of so many names gets the number of its copy."""
 FLAT = 1.5
-"""Cost per block against that of the size before, up to which it counts as flat."""
+"""The ratio of the cost per block to that of the size before, up to which it counts as flat."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
 
 
 class Copies:
-    """A tree that grows, copy after copy, in an order that mixes all parts of the corpus."""
+    """A tree that grows, copy by copy, in an order that mixes all parts of the corpus."""
 
     def __init__(self, corpus: Corpus, blocks: Counter[str], tree: Path) -> None:
         self._corpus, self._blocks, self.tree = corpus, blocks, tree
@@ -43,7 +43,7 @@ class Copies:
         self.files = self.bytes = self.blocks = 0
 
     def grow(self, blocks: int) -> Corpus:
-        """At least so many blocks, as the corpus has them."""
+        """Grow the tree to at least so many blocks, as counted in the corpus."""
         while self.blocks < blocks:
             path, text, count = next(self._files)
             target = self.tree / path
@@ -76,7 +76,7 @@ def _varied(copy: int, known: dict[str, str], match: re.Match[str]) -> str:
 
 
 class Size:
-    """What one size costs."""
+    """The costs at one size."""
 
     def __init__(self, corpus: Corpus, home: Path) -> None:
         builds = Builds(corpus, home)
@@ -93,7 +93,7 @@ class Size:
         builds.forget()
 
     def latency(self, share: float, *, of: Mapping[str, list[float]] | None = None, wildcards: bool = True) -> float:
-        """Milliseconds over all kinds of queries, or without those that have a wildcard; wall clock if not told."""
+        """The percentile in ms over all kinds of queries, or those without a wildcard; of wall clock by default."""
         kinds = (self.times.wall if of is None else of).items()
         return percentile([time for kind, times in kinds if wildcards or "*" not in kind for time in times], share)
 

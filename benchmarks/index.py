@@ -1,12 +1,12 @@
-"""Building an index: from nothing, again, and after an edit, beside other tools on the same files, in one run.
+"""The cost of building an index: from nothing, again, and after an edit, beside other tools on the same files.
 
     python benchmarks/index.py [transformers | networkx | PATH] [--elasticsearch-url URL]
 
-Each row is a process that is started anew (`codenav index`, or `codenav.index` in a fresh interpreter, timed after
-the import); medians of wall clock and processor time, highest memory. Memory is summed over the process tree every
-20 ms: RSS counts what two processes share twice, PSS once; of Elasticsearch it is the client's. On a busy machine
-compare processor time, and its ratio to what tree-sitter needs for parsing alone. The bars are for the transformers
-5.x source distribution on 2 cores. Latency and known items follow: see queries.py and known_items.py.
+Each row is a process that is started anew (`codenav index`, or `codenav.index` in a fresh interpreter, timed after the
+import); medians of wall clock and processor time, highest memory. Memory is summed over the process tree every 20 ms:
+RSS counts shared pages once per process, PSS once in all; with Elasticsearch it is the memory of the client. On a busy
+machine compare processor time, and its ratio to the time that tree-sitter needs for parsing alone. The bars are for the
+transformers 5.x source distribution on 2 cores. Latency and known items follow: see queries.py and known_items.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ELASTICSEARCH_QUERIES = (7.0, None)
 
 
 class Table:
-    """Rows that are printed as they come, each beside the limits of the same run."""
+    """Rows that are printed as they come, each beside the limits measured in the same run."""
 
     def __init__(self, barred: bool) -> None:
         self._barred = barred
@@ -46,7 +46,7 @@ class Table:
         print(f"{'':48}{'wall s':>8}{'cpu s':>8}{'RSS MB':>8}{'PSS MB':>8}{ratios}  bar")
 
     def show(self, label: str, cost: Cost, bars: Sequence[tuple[float, str]] = ()) -> None:
-        """Wall clock against ripgrep's, processor time against tree-sitter's."""
+        """Print a row: wall clock against ripgrep's, processor time against tree-sitter's."""
         if label.startswith("ripgrep"):
             self._reading = cost.wall
         if label.startswith("tree-sitter"):
@@ -63,7 +63,7 @@ def _ratio(value: float, limit: float) -> str:
 
 
 def embedded(table: Table, corpus: Corpus, place: Path, options: argparse.Namespace) -> list[tuple[str, str]]:
-    """Builds, then what the index answers; returns the queries that it was asked."""
+    """Measure the builds, then the queries; return the queries."""
     builds = Builds(corpus, place / "embedded")
     for label, key, cost in builds.rows(options.runs):
         table.show(label, cost, EMBEDDED.get(key, ()))
@@ -83,7 +83,7 @@ def embedded(table: Table, corpus: Corpus, place: Path, options: argparse.Namesp
 def elasticsearch(
     table: Table, corpus: Corpus, place: Path, options: argparse.Namespace, asked: list[tuple[str, str]] | None
 ) -> None:
-    """The same builds on a server; the first one is shown by itself, because a fresh server is slower."""
+    """Measure the same builds on a server; the first has a row of its own, because a fresh server is slower."""
     builds = Builds(corpus, place / "elasticsearch", elasticsearch=options.elasticsearch_url)
     try:
         table.show("Elasticsearch, from nothing, first build", builds.command(), ELASTICSEARCH["from nothing"])
@@ -100,7 +100,7 @@ def elasticsearch(
             queries.report(index, asked, bars=ELASTICSEARCH_QUERIES if corpus.barred else None)
             known_items.report(index, seeds=seeds, barred=corpus.barred)
     finally:
-        # Where the server is gone, its index is out of reach, and why is told already.
+        # If the server is gone, its index is out of reach, and the reason has been printed.
         with contextlib.suppress(SystemExit):
             builds.forget()
 

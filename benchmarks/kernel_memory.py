@@ -1,9 +1,9 @@
-"""What code inside can make the kernel hold beside its own pages, kind by kind: the memory that the machine loses.
+"""Memory that code in a sandbox can make the kernel hold beside its own pages, by kind: the loss of the machine.
 
     python benchmarks/kernel_memory.py [--backend bubblewrap] [--image IMAGE] [--limit 256] [KIND…]
 
-Each kind is tried in a sandbox of its own, with children that do the same. The limit is that of the sandbox; what the
-machine loses at most is to stay below it and 64 MiB more.
+Each kind is tried in a sandbox of its own, with children that do the same. The limit is that of the sandbox; the loss
+of the machine has to stay below it and 64 MiB more.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ def work():
 work()
 """,
 }
-"""Name and code."""
+"""Name and code of each kind."""
 
 
 def main() -> None:

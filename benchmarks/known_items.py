@@ -1,8 +1,8 @@
-"""Is what was asked for by name found, and how high: functions, classes and methods whose name is unique.
+"""The rank of definitions that are searched for by name: functions, classes and methods whose name is unique.
 
     python benchmarks/known_items.py [transformers | networkx | PATH] [--seed 1 --seed 2]
 
-150 of each, sampled from the index itself; share of them among the first 1, 3 and 10 hits. An agent sees 3 in full.
+150 of each, sampled from the index itself; the share of them among the first 1, 3 and 10 hits. An agent sees 3 in full.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 @dataclass(frozen=True)
 class Item:
-    """Something to find again."""
+    """A definition to find again."""
 
     id: str
     kind: str
@@ -38,7 +38,7 @@ class Item:
 
     @property
     def words(self) -> str:
-        """Its name, taken apart: `bert masked lm`."""
+        """The parts of its name: `bert masked lm`."""
         return " ".join(_WORDS.findall(self.name)).lower()
 
 
@@ -49,11 +49,11 @@ FORMS: dict[str, tuple[Callable[[Item], str], float | None]] = {
     "name alone": (lambda item: item.name, None),
     "words alone": (lambda item: item.words, None),
 }
-"""How each item is asked for, and the bar for hit@3 in percent, mean over the three kinds."""
+"""The query for an item in each form, and the bar for hit@3 in percent, mean over the three kinds."""
 
 
 def items(index: Index) -> dict[str, list[Item]]:
-    """By kind, those whose name no other callable or class of the index bears, in a stated order."""
+    """The items by kind, those whose name no other callable or class of the index has, in a fixed order."""
     found = [
         Item(block.id, block.kind.value, block.name)
         for block in index.blocks()
@@ -65,7 +65,7 @@ def items(index: Index) -> dict[str, list[Item]]:
 
 
 def shares(index: Index, sample: Sequence[Item], form: Callable[[Item], str]) -> list[float]:
-    """Percent of the sample at each of the `RANKS`."""
+    """The percentage of the sample at each of the `RANKS`."""
     ranks = []
     for item in sample:
         ids = [hit.id for hit in index.search(form(item), limit=max(RANKS))]
@@ -95,7 +95,7 @@ def report(index: Index, *, seeds: Sequence[int], barred: bool = False) -> None:
 
 
 def main() -> None:
-    """Index the corpus, then ask."""
+    """Index the corpus, then run the queries."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", default="transformers", help="a directory, or a distribution")
     parser.add_argument("--seed", type=int, action="append", help="may be repeated; default: 1 and 2")

@@ -1,8 +1,8 @@
-"""What sandboxes leave behind: sessions that end well, several at a time, and owners that are killed with `kill -9`.
+"""The leftovers of sandboxes: of sessions that end normally, several at a time, and of owners killed by `kill -9`.
 
     python benchmarks/leftovers.py [--backend bubblewrap] [--image IMAGE] [--sessions 200] [--kills 100]
 
-Prints a table: after both, and one more start of codenav, there is to be nothing of them.
+Prints a table: after both, and one more start of codenav, nothing of them should be left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from codenav.sandboxes import cgroups, start
 
 AT_ONCE = 8
 GONE_SECONDS = 10.0
-"""For what was killed to be gone."""
+"""Seconds for the remains of killed processes to disappear."""
 STEP = "x = 1\nfor n in range(20): open(f'file{n}', 'w').write('x' * 10000)"
 OWNER = """
 import sys
@@ -51,14 +51,14 @@ start(sys.argv[1], SandboxSpec(find_interpreter(), image=sys.argv[2])).close()
 
 
 def main() -> None:
-    """Print the table; the exit code is 1 where something is left."""
+    """Print the table; the exit code is 1 if something is left."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--backend", default="bubblewrap")
     asked.add_argument("--image", default="")
     asked.add_argument("--sessions", type=int, default=200)
     asked.add_argument("--kills", type=int, default=100)
     given = asked.parse_args()
-    # By this folder, which every sandbox has bound, its processes are found.
+    # Every sandbox has this folder bound, so its processes are found by it.
     with tempfile.TemporaryDirectory(prefix="leftovers-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -79,7 +79,7 @@ def main() -> None:
             sessions = _left(folder, groups, given.backend)
             list(pool.map(lambda number: _killed(given, folder, folder / f"killed{number}"), range(given.kills)))
         time.sleep(1.0)
-        # By another process: this one is the owner of what its sessions left.
+        # In another process: this one owns the leftovers of its sessions.
         subprocess.run([sys.executable, "-c", NEXT, given.backend, given.image], check=True)
         killed = _left(folder, groups, given.backend)
     who = "root" if os.geteuid() == 0 else "ordinary user"
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def _bound(given: argparse.Namespace, folder: Path) -> list[Path]:
-    """An engine may not see what an ordinary user of the tests does, nor this user the processes of a container."""
+    """The folders to bind; none with Docker for an ordinary user: neither may see the other's folders or processes."""
     return [folder / "library"] if given.backend != "docker" or os.geteuid() == 0 else []
 
 
@@ -148,7 +148,7 @@ def _processes(library: str) -> set[str]:
 
 
 def _groups() -> set[str]:
-    """Those in which nothing runs: other sandboxes of this machine have theirs beside them."""
+    """The control groups without a process: other sandboxes of this machine have theirs in the same place."""
     place = cgroups.find()
     if place is None:
         return set()

@@ -1,4 +1,4 @@
-"""Whole processes, measured: wall clock, processor time of all of them, and peak memory of the tree."""
+"""The cost of whole processes: wall clock, processor time of all of them, and peak memory of the tree."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INTERVAL = 0.02
-"""Seconds between two looks at a process tree."""
+"""Seconds between two readings of a process tree."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process and all its descendants took."""
+    """The cost of a process and all its descendants."""
 
     wall: float
-    """Seconds."""
+    """Seconds of wall clock."""
     cpu: float
-    """Seconds of processor time, user and system, of all that was waited for."""
+    """Seconds of processor time, user and system, of all processes that were waited for."""
     rss: float = 0.0
-    """Peak of the resident memory summed over the tree, in MB: pages that two processes share count twice."""
+    """Peak resident memory of the tree in MB; pages that two processes share count twice."""
     pss: float = 0.0
-    """The same with shared pages counted once; looked at less often."""
+    """The same with shared pages counted once; read less often."""
     output: str = ""
 
 
 def run(command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, ok: Sequence[int] = (0,)) -> Cost:
-    """Run a command to its end; exits where it fails."""
+    """Run a command to its end; exit if it fails."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True
@@ -60,14 +60,14 @@ def run(command: Sequence[str | Path], *, env: Mapping[str, str] | None = None, 
 
 
 def run_python(code: str, *arguments: str | Path, env: Mapping[str, str] | None = None) -> Cost:
-    """Run code in a fresh interpreter. What it prints last, `[wall, cpu]` in JSON, replaces our own times."""
+    """Run code in a fresh interpreter. Its last line, `[wall, cpu]` in JSON, replaces the times measured here."""
     cost = run([sys.executable, "-c", code, *arguments], env=env)
     wall, cpu = json.loads(cost.output.splitlines()[-1])
     return Cost(wall, cpu, cost.rss, cost.pss)
 
 
 def repeated(action: Callable[[], Cost], runs: int, prepare: Callable[[], object] = lambda: None) -> Cost:
-    """Median times and highest memory of several runs; `prepare` comes before each and is not counted."""
+    """Median times and highest memory of several runs; `prepare` runs before each and is not counted."""
     costs = []
     for _ in range(runs):
         prepare()
@@ -81,7 +81,7 @@ def repeated(action: Callable[[], Cost], runs: int, prepare: Callable[[], object
 
 
 class _Peak:
-    """Looks at a process tree until it is stopped."""
+    """The peak memory of a process tree, read until `stop`."""
 
     def __init__(self, pid: int) -> None:
         self.rss = self.pss = 0
@@ -91,24 +91,24 @@ class _Peak:
         self._thread.start()
 
     def stop(self) -> None:
-        """The tree has ended."""
+        """Stop reading: the tree has ended."""
         self._ended.set()
         self._thread.join()
 
     def _watch(self) -> None:
         turn = 0
-        # Short processes are looked at more often.
+        # Short processes are read more often.
         while not self._ended.wait(INTERVAL / 10 if turn < 20 else INTERVAL):
             tree = descendants(self._pid)
             self.rss = max(self.rss, sum(map(_resident, tree)))
-            # The kernel walks all page tables for it, so it is asked for less often.
+            # The kernel walks all page tables for it, so it is read less often.
             if turn % 10 == 0:
                 self.pss = max(self.pss, sum(map(_proportional, tree)))
             turn += 1
 
 
 def descendants(pid: int) -> list[int]:
-    """A process and all below it."""
+    """A process and all its descendants."""
     found, new = [pid], [pid]
     while new:
         parent, children = new.pop(), []
@@ -135,16 +135,16 @@ def _proportional(pid: int) -> int:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that so large a share of them does not exceed."""
+    """The value that the given share of values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def machine(when: str = "at the start") -> str:
-    """What the figures are taken on; with a load beyond ours of 1 to 2 trust processor time only."""
+    """The machine of the figures; if its load exceeds 1 to 2 (the benchmark's own), trust processor time only."""
     return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f} {when}"
 
 
 def verdict(*measured: tuple[float, float, str]) -> str:
-    """`≤ 6 s met, ≤ 300 MB NOT met`, from each value, its upper bar and its unit."""
+    """A text such as `≤ 6 s met, ≤ 300 MB NOT met`, from each value, its upper bar and its unit."""
     return ", ".join(f"≤ {bar:g}{unit} {'met' if value <= bar else 'NOT met'}" for value, bar, unit in measured)

@@ -9,7 +9,7 @@
     python benchmarks/planner.py --tsv before.tsv             # the rows of the development half, to compare
 
 The packages, pinned, are installed once into a virtual environment in codenav's cache: that takes the network and half
-a minute. Then every record's own reference code runs there and has to give an answer that its pattern accepts, each
+a minute. Then each record's own reference code runs there and must give an answer that its pattern accepts, each
 source is indexed, and each request runs as
 
     codenav run REQUEST --on pkg:NAME --python VENV --work-dir FRESH --model planner --json
@@ -54,37 +54,37 @@ from codenav.config import home
 DATA = Path(__file__).parent / "planner"
 HALVES = {"development": "requests.jsonl", "put-away": "put_away.jsonl"}
 SETS = {**HALVES, "tuning": "tuning.jsonl"}
-"""The third belongs to neither half: `planner_weights.py` fits weights to it, and to the development half."""
+"""The data of each set. The third belongs to neither half: weights are fitted to it and to the development half."""
 VERDICTS = ("solved", "wrong", "unsolved")
 SOLVED, WRONG, SECONDS = 70, 15, 3.0
 """The bars, in %, % and seconds."""
 LIMIT = 120
-"""Seconds that one request may take; a whole process is ended after a minute more."""
+"""Seconds that one request may take; the whole process is killed after one more minute."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One record of a set."""
+    """A record of a set."""
 
     package: str
-    """name==version"""
+    """The requirement: name==version."""
     source: str
     request: str
     answer: str
     reference: str
     files: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
-    """What the work folder begins with: text, or bytes in base64."""
+    """The files that the work folder begins with: text, or bytes in base64."""
     file: str = ""
     file_pattern: str = ""
 
     def prepare(self, folder: Path) -> None:
-        """Write the files that it begins with."""
+        """Write the files that the work folder begins with."""
         for name, content in self.files.items():
             data = content.encode() if isinstance(content, str) else base64.b64decode(content["base64"])
             (folder / name).write_bytes(data)
 
     def accepts(self, answer: str, folder: Path) -> bool:
-        """Whether the answer, and the file if one was asked for, are right."""
+        """True if the answer, and the file if one was requested, are right."""
         return bool(re.search(self.answer, answer, re.MULTILINE)) and (not self.file or self._made(folder / self.file))
 
     def _made(self, path: Path) -> bool:
@@ -100,7 +100,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one request."""
+    """The result of one request."""
 
     request: Request
     verdict: str
@@ -119,7 +119,7 @@ def read(half: str) -> list[Request]:
 
 
 def environment(pins: Sequence[str], cache: Path) -> Path:
-    """The virtual environment with these packages; made where it is not there yet."""
+    """The virtual environment with these packages; created if it is missing."""
     wanted = hashlib.sha256("\n".join(pins).encode()).hexdigest()[:12]
     venv = cache / f"venv-{sys.version_info[0]}.{sys.version_info[1]}-{wanted}"
     if not (venv / "complete").exists():
@@ -133,7 +133,7 @@ def environment(pins: Sequence[str], cache: Path) -> Path:
 
 
 def check_references(half: str, requests: Sequence[Request], venv: Path) -> None:
-    """Say how many references give what is accepted, and which of the development half do not."""
+    """Print how many references give an accepted answer, and those of the development half that do not."""
     failed = []
     for request in requests:
         with tempfile.TemporaryDirectory() as name:
@@ -149,13 +149,13 @@ def check_references(half: str, requests: Sequence[Request], venv: Path) -> None
 
 
 def variables(cache: Path, half: str) -> dict[str, str]:
-    """Of the environment that codenav runs in."""
+    """The environment variables of codenav's processes."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CODENAV_")}
     return kept | {"CODENAV_HOME": str(cache / f"home-{half}")}
 
 
 def index(requests: Sequence[Request], venv: Path, env: Mapping[str, str]) -> None:
-    """Bring the index of each source up to date; what fails there fails again, and visibly, in the run."""
+    """Update the index of each source; one that fails here fails again, visibly, in the run."""
     for source in sorted({request.source for request in requests}):
         command = [sys.executable, "-m", "codenav", "index", source, "--python", str(venv)]
         subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -202,7 +202,7 @@ def _busy() -> float:
 
 
 def run_half(half: str, requests: Sequence[Request], venv: Path, cache: Path) -> list[Outcome]:
-    """Index and ask; nothing stays of the half put away but its indexes."""
+    """Index the sources and run the requests; of the put-away half only the indexes stay."""
     env = variables(cache, half)
     index(requests, venv, env)
     outcomes = []
@@ -220,13 +220,13 @@ def run_half(half: str, requests: Sequence[Request], venv: Path, cache: Path) ->
 
 
 def short(text: str, width: int = 110) -> str:
-    """On one line."""
+    """The text on one line, cut to `width` characters."""
     line = text.strip().replace("\n", "\\n")
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def totals(label: str, outcomes: Sequence[Outcome]) -> str:
-    """One row of the table."""
+    """A row of the table."""
     words = [outcome.verdict for outcome in outcomes]
     done = [outcome for outcome in outcomes if outcome.verdict != "unsolved"]
     cells = [f"{words.count(word):>4} {100 * words.count(word) / len(words):>4.0f} %" for word in VERDICTS]
@@ -238,7 +238,7 @@ def totals(label: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def bars(half: str, outcomes: Sequence[Outcome]) -> str:
-    """How the figures stand against the bars; the one for solved requests is stated for the half put away."""
+    """The figures against the bars; the bar for solved requests is stated for the put-away half."""
     words = [outcome.verdict for outcome in outcomes]
     solved, wrong = (100 * words.count(word) / len(words) for word in ("solved", "wrong"))
     stands = "met" if solved >= SOLVED else "NOT met"
@@ -248,7 +248,7 @@ def bars(half: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def write_rows(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """Tab-separated, one request a line."""
+    """Write a tab-separated file, one request per line."""
     rows = [("package", "request", "verdict", "status", "verified", "seconds", "answer")]
     for outcome in outcomes:
         request, yes = outcome.request, "yes" if outcome.verified else "no"

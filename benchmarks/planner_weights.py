@@ -1,4 +1,4 @@
-"""Fits how the offline planner weighs evidence (`codenav/planner/weights.json`) to requests whose answers are known.
+"""The fit of the planner's weights (`codenav/planner/weights.json`) to requests whose answers are known.
 
     python benchmarks/planner_weights.py              # print how the weights do, fitted without the package asked
     python benchmarks/planner_weights.py --write      # and write those that are fitted to all
@@ -37,14 +37,14 @@ WEIGHTS = Path(__file__).parents[1] / "codenav" / "planner" / "weights.json"
 SETS = ("development", "tuning")
 FOLDS, INNER = 10, 8
 SHRINK = {"evidence": 0.5, "claim": 0.1}
-"""Weights of the squares of the coefficients in the losses."""
+"""The weights of the squared coefficients in the losses."""
 STEPS, RATE = 1_500, 0.05
-"""Of Adam (Kingma and Ba 2015, the constants of its section 2)."""
+"""Steps and learning rate of Adam (Kingma and Ba 2015, the constants of its section 2)."""
 IMPOSSIBLE = 0.3
-"""What a request that cannot be done counts beside one that can."""
+"""The weight of an impossible request, relative to a possible one."""
 BOUNDS = (0.3, 0.4, 0.5, 0.6, 0.7)
 TRIES = 60
-"""Calls for a clause."""
+"""Calls per clause."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class Asked:
 
     package: str
     evidence: np.ndarray
-    """Results x features, the last of them 1."""
+    """Results x features; the last feature is 1."""
     right: np.ndarray
     seen: Sequence[Any]
-    """`goals.Seen` of each."""
+    """The `goals.Seen` of each result."""
     weight: float = 1.0
 
     def impossible(self) -> Asked | None:
-        """The same, asked of a package that cannot do it: what is right is not there."""
+        """The same request, as if to a package that cannot do it: without the right results."""
         wrong = self.right == 0
         if not wrong.any() or wrong.all():
             return None
@@ -69,7 +69,7 @@ class Asked:
 
 
 def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str, float], bool, Any]]:
-    """Evidence, whether it is right, and what it is compared by, of each result for the last clause of a request."""
+    """Evidence, correctness, and the key of comparison of each result for the last clause of a request."""
     request, venv, env = job
     os.environ.update(env)
     import codenav
@@ -82,7 +82,7 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
     def watch(result: Any, goal: Any, known: Any) -> float:
         asks = known.asks(goal.clause.bare)
         if goal.last and not (asks and result.type not in ("int", "float", "str", "bool", "complex")):
-            # What is still to be counted is not what the pattern is for.
+            # The pattern is not for results that are still to be counted.
             told = evidence.evidence(result, goal, known)
             found[result.lines] = told, accepts(request, (result.repr, result.printed)), goals.Seen.of(result)
         return plain(result, goal, known)
@@ -97,7 +97,7 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
 
 
 def accepts(request: Request, shown: Sequence[str]) -> bool:
-    """Whether the pattern accepts one of the ways to print it."""
+    """True if the pattern accepts one of the ways to print the result."""
     texts = list(shown)
     try:
         texts.append(str(ast.literal_eval(shown[0])))
@@ -107,7 +107,7 @@ def accepts(request: Request, shown: Sequence[str]) -> bool:
 
 
 def collect(cache: Path) -> tuple[list[str], list[Asked]]:
-    """The names of the features, and all requests that have results; those that make files have no pattern to learn."""
+    """The names of the features, and all requests with results; those that make files have no pattern to learn."""
     jobs = []
     for half in SETS:
         requests = read(half)
@@ -129,7 +129,7 @@ def collect(cache: Path) -> tuple[list[str], list[Asked]]:
 
 
 def descend(loss: Any, size: int) -> np.ndarray:
-    """The weights at which a loss is least, from its gradient."""
+    """The weights that minimise a loss, given its gradient."""
     weights, mean, spread = np.zeros(size), np.zeros(size), np.zeros(size)
     for step in range(1, STEPS + 1):
         slope = loss(weights)
@@ -164,7 +164,7 @@ def ranking(asked: Sequence[Asked]) -> np.ndarray:
 
 
 def best(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
-    """What the second model sees of a request, and whether the best result is right."""
+    """The input of the second model for a request, and the correctness of the best result."""
     from codenav.planner.judging import MANY, crowd
 
     scores = one.evidence @ weights
@@ -174,7 +174,7 @@ def best(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
 
 
 def claiming(asked: Sequence[Asked]) -> np.ndarray:
-    """The second model, from rankings that were fitted without the package that is asked."""
+    """The second model, from rankings that were fitted without the package in question."""
     seen = [(*best(weights, one), one.weight) for weights, held in folds(asked, INNER) for one in held]
     table, right, weight = (np.array(column) for column in zip(*seen, strict=True))
 
@@ -185,7 +185,7 @@ def claiming(asked: Sequence[Asked]) -> np.ndarray:
 
 
 def folds(asked: Sequence[Asked], count: int) -> Iterator[tuple[np.ndarray, list[Asked]]]:
-    """The ranking fitted to all but some packages, and what is asked of these."""
+    """Rankings, each fitted to all but some packages, with the requests on those packages."""
     packages = sorted({one.package for one in asked})
     random.Random(1).shuffle(packages)
     for number in range(count):
@@ -194,7 +194,7 @@ def folds(asked: Sequence[Asked], count: int) -> Iterator[tuple[np.ndarray, list
 
 
 def report(asked: Sequence[Asked]) -> None:
-    """The table: what is solved and wrongly claimed at each bound, cross-validated."""
+    """Print the table: solved and wrongly claimed requests at each bound, cross-validated."""
     seen: list[tuple[float, float, float]] = []
     packages = sorted({one.package for one in asked})
     random.Random(2).shuffle(packages)
@@ -219,7 +219,7 @@ def report(asked: Sequence[Asked]) -> None:
 
 
 def main() -> None:
-    """Print the table; write the weights where asked."""
+    """Print the table; with `--write`, write the weights."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name} for the planner")
     options = parser.parse_args()

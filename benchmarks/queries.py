@@ -1,4 +1,4 @@
-"""Latency of a search as a user has it: parse, fetch 100, rank, load the text of the first 13.
+"""The latency of a search as a user sees it: parse, fetch 100, rank, load the text of the first 13.
 
     python benchmarks/queries.py [transformers | networkx | PATH] [--seed 1] [--rounds 3]
 
@@ -26,7 +26,7 @@ from codenav.protocols import Index
 EACH = 25
 FETCHED, LOADED = 100, 13
 SAMPLED = 20_000
-"""Blocks that the queries are made from; of a larger index every so-manieth."""
+"""Blocks that the queries are made from, taken at regular intervals from a larger index."""
 BARS = (1.0, 20.0)
 """p50 and p99 in ms, over all kinds, of the embedded index of transformers."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -34,7 +34,7 @@ _PART = re.compile(r"[A-Z]?[a-z]{3,}")
 
 
 class Material:
-    """What queries are made of."""
+    """The words and names that queries are made of."""
 
     def __init__(self, index: Index, total: int) -> None:
         stride = max(1, total // SAMPLED)
@@ -54,7 +54,7 @@ class Material:
 
 
 def sample(index: Index, seed: int) -> list[tuple[str, str]]:
-    """Kind and text of each query."""
+    """The kind and the text of each query."""
     return list(_sampled(Material(index, index.stats().blocks), seed))
 
 
@@ -99,7 +99,7 @@ def _misspelt(word: str, chance: random.Random) -> str:
 
 
 def whole_search(index: Index, query: str) -> int:
-    """What an agent's search costs; returns the number of matches."""
+    """Run a search as an agent does; return the number of matches."""
     result = index.search(query, limit=FETCHED)
     for hit in result.hits[:LOADED]:
         len(hit.text)
@@ -107,7 +107,7 @@ def whole_search(index: Index, query: str) -> int:
 
 
 class Times:
-    """Milliseconds of each query, by kind."""
+    """The milliseconds of each query, by kind."""
 
     def __init__(self, index: Index, asked: list[tuple[str, str]], rounds: int) -> None:
         self.wall: dict[str, list[float]] = {}
@@ -126,14 +126,14 @@ class Times:
                     self.totals.setdefault(kind, []).append(total)
 
     def overall(self) -> list[float]:
-        """Of all kinds."""
+        """The times of all kinds together."""
         return [wall for walls in self.wall.values() for wall in walls]
 
 
 def report(
     index: Index, asked: list[tuple[str, str]], *, rounds: int = 3, bars: tuple[float | None, ...] | None = None
 ) -> None:
-    """Print the table; `bars` for p50 and p99."""
+    """Print the table; `bars` are for p50 and p99."""
     times = Times(index, asked, rounds)
     blocks = index.stats().blocks
     print(f"{len(asked)} queries x {rounds} rounds on {blocks} blocks; ms; top {FETCHED}, text of {LOADED} loaded\n")
@@ -156,7 +156,7 @@ def _row(label: str, walls: list[float], cpus: list[float]) -> str:
 
 
 def main() -> None:
-    """Index the corpus, then ask."""
+    """Index the corpus, then run the queries."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", nargs="?", default="transformers", help="a directory, or a distribution")
     parser.add_argument("--seed", type=int, default=1)

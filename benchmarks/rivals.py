@@ -1,4 +1,4 @@
-"""Other tools on the same files: the limit of reading them, and what parsing alone costs."""
+"""Other tools on the same files: the time to read them, and the cost of parsing alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ with open(sys.argv[1], encoding="utf-8") as lines, base:
 
 
 def rows(tree: Path, runs: int) -> Iterator[tuple[str, Cost]]:
-    """A row for each tool that is installed; ripgrep first."""
+    """A row for each installed tool; ripgrep first."""
     if shutil.which("rg"):
         command = ["rg", "--no-config", "-uuu", "-c", NEVER, tree]
         yield "ripgrep reads the files", repeated(lambda: run(command, ok=(1,)), runs)
@@ -55,7 +55,7 @@ def rows(tree: Path, runs: int) -> Iterator[tuple[str, Cost]]:
 
 
 def fts5(blocks: Iterable[CodeBlock], place: Path, runs: int) -> Cost:
-    """SQLite's full-text index of the same blocks: reading them from a file of JSON lines, and inserting."""
+    """The cost of SQLite's full-text index of the same blocks: reading them from JSON lines, and inserting."""
     lines, base = place / "blocks.jsonl", place / "fts5.db"
     with open(lines, "w", encoding="utf-8", errors="replace") as file:
         for block in blocks:

@@ -2,10 +2,10 @@
 
     python benchmarks/sandbox.py [--image IMAGE] [--sessions 200] [--rounds 20] [--only steps,memory]
 
-Docker's rows need an image with Python 3.8 or later, and `docker` on the PATH for the rivals; `DOCKER_HOST` says where
-the engine is. ipykernel's need `pip install ipykernel`. Memory is read in /proc, which needs root.
+Docker's rows need an image with Python 3.8 or later, and `docker` on the PATH for the rivals; `DOCKER_HOST` names the
+engine. Those of ipykernel need `pip install ipykernel`. Memory is read from /proc, which needs root.
 
-Candidates are taken in turns, so that other work on the machine falls on all of them.
+Candidates are measured in turns, so that other work on the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from codenav.protocols import Sandbox
 from codenav.sandboxes import BACKENDS, diagnose, start
 
 STEPS = 100
-"""Per session and round of the latency rows."""
+"""Steps per session and round in the latency rows."""
 MANY = "numbers = list(range(3_000_000))"
-"""100 MB of Python objects."""
+"""Code that makes 100 MB of Python objects."""
 PARTS = ("start", "pool", "steps", "interrupts", "memory", "budget", "checks", "sessions", "corpus")
 
 
 class Table:
-    """Prints sections of rows, and counts the bars that were missed."""
+    """Sections of rows that are printed, and the number of bars that were missed."""
 
     def __init__(self) -> None:
         self.missed = 0
@@ -59,14 +59,14 @@ class Table:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Wall clock of one call."""
+    """Seconds of wall clock of one call."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
 def timed(sandbox: Sandbox, code: str) -> float:
-    """Wall clock of one step."""
+    """Seconds of wall clock of one step."""
     began = time.perf_counter()
     done = sandbox.run(code, timeout=60)
     assert done.ok, done
@@ -74,7 +74,7 @@ def timed(sandbox: Sandbox, code: str) -> float:
 
 
 def in_turns(candidates: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """What each candidate measured, round by round."""
+    """The measurements of each candidate, round by round."""
     found: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, measure in candidates.items():
@@ -88,7 +88,7 @@ def spread(milliseconds: Sequence[float]) -> tuple[float, float, float]:
 
 
 def cold(table: Table, candidates: Mapping[str, Open], rounds: int) -> None:
-    """From nothing to the result of a first step."""
+    """Measure the time from nothing to the result of a first step."""
 
     def once(opening: Open) -> float:
         began = time.perf_counter()
@@ -109,13 +109,13 @@ def cold(table: Table, candidates: Mapping[str, Open], rounds: int) -> None:
 
 
 def pool(table: Table, backends: Mapping[str, SandboxSpec], rounds: int) -> None:
-    """From the pool to the result of a first step, with a second for the pool to be filled again."""
+    """Measure the time from the pool to the result of a first step; the pool gets a second to refill."""
     import codenav
 
     table.section("from the warm pool to the first result", "p10 ms", "median ms", "p95 ms")
     for backend, spec in backends.items():
         times = []
-        # The pool lives as long as one sandbox of it does.
+        # The pool lives as long as one of its sandboxes.
         with codenav.sandbox(backend, image=spec.image, warm=3) as first:
             first.run("x = 1")
             for _ in range(min(rounds, 10)):
@@ -129,7 +129,7 @@ def pool(table: Table, backends: Mapping[str, SandboxSpec], rounds: int) -> None
 
 
 def steps(table: Table, candidates: Mapping[str, Open], rounds: int) -> None:
-    """`x += 1` in a session, then the same with 100 MB of objects alive."""
+    """Measure `x += 1` in a session, then the same with 100 MB of objects alive."""
     bars = {"bubblewrap": 5.0, "bubblewrap, no snapshots": 0.5, "docker": 6.0, "docker, no snapshots": 2.0}
     for title, first, held in (
         ("step `x += 1`", "x = 0", bars),
@@ -160,7 +160,7 @@ def steps(table: Table, candidates: Mapping[str, Open], rounds: int) -> None:
 
 
 def interrupts(table: Table, candidates: Mapping[str, Open]) -> None:
-    """What ends a step that does not end by itself, and how soon it is noticed."""
+    """Measure the ways to end a step that does not end by itself, and the time until it is noticed."""
     loop, held = "while True: pass", "sum(range(10**12))"
     soft, late, gone, killed = [], [], [], []
     for name, opening in candidates.items():
@@ -221,7 +221,7 @@ def _killed(session: object) -> float | None:
 
 
 def memory(table: Table, candidates: Mapping[str, Open]) -> None:
-    """Of everything inside, while nothing runs."""
+    """Measure the memory of everything inside, while nothing runs."""
     table.section("idle memory inside", "PSS MiB")
     for name, opening in candidates.items():
         with opening() as session:
@@ -231,7 +231,7 @@ def memory(table: Table, candidates: Mapping[str, Open]) -> None:
 
 
 def hosts(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
-    """Of the process beside a named sandbox, after a step."""
+    """Measure the memory of the process beside a named sandbox, after a step."""
     table.section("host process of a named sandbox", "PSS MiB", "RSS MiB")
     for backend, spec in backends.items():
         image = ["--image", spec.image] if spec.image else []
@@ -247,7 +247,7 @@ def hosts(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
 
 
 def codenav(*arguments: str) -> str:
-    """What `codenav sandbox …` prints."""
+    """The output of `codenav sandbox …`."""
     command = [sys.executable, "-m", "codenav", "sandbox", *arguments]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True).stdout
 
@@ -260,11 +260,11 @@ BUDGET = {
         "for i in range({n}):\n    for at in range(0, len(b), 4096): b[at] = i & 255",
     ),
 }
-"""States, and a step of which `n` rounds are made to take over a second."""
+"""States, and a step for each; `n` rounds of it take over a second."""
 
 
 def budget(table: Table, backends: Mapping[str, SandboxSpec], rounds: int) -> None:
-    """What snapshots add to steps of over a second: the bar is for the mean."""
+    """Measure the cost of snapshots for steps of over a second; the bar is for the mean."""
     table.section("snapshots in steps of over a second", "step s", "wall +%", "processor +%")
     clock = "import time; print(time.process_time())"
     for backend, spec in backends.items():
@@ -291,7 +291,7 @@ def budget(table: Table, backends: Mapping[str, SandboxSpec], rounds: int) -> No
 
 
 def checkers(table: Table) -> None:
-    """black, flake8 and mypy on a step of ten lines."""
+    """Measure black, flake8 and mypy on a step of ten lines."""
     second, later = checks.second_and_later()
     table.section("black + flake8 + mypy on 10 lines, warm", "2nd ms", "41st ms", "ratio")
     for tool in (*checks.TOOLS, "all"):
@@ -301,7 +301,7 @@ def checkers(table: Table) -> None:
 
 
 def sessions(table: Table, backends: Mapping[str, SandboxSpec], count: int) -> None:
-    """Many sandboxes, eight at a time: nothing is left, and this process does not grow."""
+    """Run many sandboxes, eight at a time, and check that nothing is left and this process does not grow."""
     table.section(f"{count} sessions, 8 at a time", "left", "MiB at 40", "MiB at end", "s")
     for backend, spec in backends.items():
 
@@ -310,7 +310,7 @@ def sessions(table: Table, backends: Mapping[str, SandboxSpec], count: int) -> N
                 done = box.run(f"x = {number}\nprint(x)")
                 assert done.stdout == f"{number}\n", done
 
-        # The first ones make what stays: threads, byte code, connections.
+        # The first ones create what stays: threads, byte code, connections.
         with ThreadPoolExecutor(8) as threads:
             list(threads.map(session, range(min(count, 40))))
         before, early, began = traces(), resident(), time.perf_counter()
@@ -327,7 +327,7 @@ def sessions(table: Table, backends: Mapping[str, SandboxSpec], count: int) -> N
 
 
 def corpus(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
-    """What `codenav sandbox check` finds."""
+    """Run `codenav sandbox check` and print its findings."""
     from codenav.sandboxes.check import CASES, run_checks
 
     table.section("codenav sandbox check", "cases", "all rows")
@@ -342,7 +342,7 @@ def corpus(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
 
 
 def main() -> None:
-    """Print the table; exit code 1 where a bar was missed."""
+    """Print the table; the exit code is 1 if a bar was missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--image", default="", help="for Docker's rows")
     parser.add_argument("--sessions", type=int, default=200)

@@ -1,4 +1,4 @@
-"""Sandboxes seen from outside: their processes, their memory, and what is left of them."""
+"""Sandboxes seen from outside: their processes, their memory, and their leftovers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WHO = "import os\nprint(os.stat('/proc/self/ns/pid').st_ino, os.getpid())"
 
 
 def namespace_and_worker(sandbox: Sandbox) -> tuple[int, int]:
-    """Inode of the pid namespace, and the worker's number in it, asked of the code inside."""
+    """The inode of the pid namespace, and the worker's number in it, according to the code inside."""
     space, pid = sandbox.run(WHO).stdout.split()
     return int(space), int(pid)
 
 
 def processes(space: int) -> Iterator[int]:
-    """Every process of a pid namespace, by its number on this machine. As root; others see none of a supervisor."""
+    """Every process of a pid namespace, by its number on this machine. For root; others see none of a supervisor."""
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             if (entry / "ns" / "pid").stat().st_ino == space:
@@ -30,7 +30,7 @@ def processes(space: int) -> Iterator[int]:
 
 
 def worker(sandbox: Sandbox) -> int | None:
-    """The process on this machine that runs the steps; None where it cannot be seen, as on another machine's engine."""
+    """The process on this machine that runs the steps; None if it cannot be seen, as on another machine's engine."""
     space, wanted = namespace_and_worker(sandbox)
     for pid in processes(space):
         with contextlib.suppress(OSError):
@@ -43,7 +43,7 @@ def worker(sandbox: Sandbox) -> int | None:
 
 
 def pss(pids: Iterator[int] | list[int]) -> float | None:
-    """MiB of resident memory, pages that several processes share counted once; None where nothing can be read."""
+    """MiB of resident memory, with shared pages counted once; None if nothing can be read."""
     total, seen = 0, False
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -54,14 +54,14 @@ def pss(pids: Iterator[int] | list[int]) -> float | None:
 
 
 def resident(pid: int | None = None) -> float:
-    """MiB of a process, this one by default."""
+    """MiB of resident memory of a process, by default this one."""
     return (
         int(Path(f"/proc/{pid or os.getpid()}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
     )
 
 
 def traces() -> set[str]:
-    """Whatever a sandbox of this process could leave: processes, temporary files, control groups, containers."""
+    """Everything that a sandbox of this process could leave: processes, temporary files, control groups, containers."""
     found = {f"process {pid}" for pid in descendants(os.getpid())[1:]}
     found |= {f"file {name}" for name in os.listdir(tempfile.gettempdir())}
     for folder, names, _ in os.walk("/sys/fs/cgroup"):

@@ -1,4 +1,4 @@
-"""What a stateful sandbox is held against: a new interpreter per step, `docker run`, `docker exec`, ipykernel."""
+"""The rivals of a stateful sandbox: a new interpreter per step, `docker run`, `docker exec`, ipykernel."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from codenav.sandboxes import start
 
 LIMITS = ("--memory=2g", "--memory-swap=2g", "--cpus=2", "--pids-limit=256", "--cap-drop=ALL", "--network=none",
           "--security-opt=no-new-privileges", "--user=1000:1000", "--read-only")  # fmt: skip
-"""What codenav's own containers have."""
+"""The options that codenav's own containers have."""
 
 
 class Opened(Protocol):
-    """One session of a candidate."""
+    """A session of a candidate."""
 
     def step(self, code: str) -> object:
         """Run a step to its end."""
         ...
 
     def idle(self) -> float | None:
-        """MiB (PSS) of the session while nothing runs; None where it cannot be told."""
+        """MiB (PSS) of the session while nothing runs; None if it is not known."""
         ...
 
     def interrupt(self) -> None:
@@ -39,7 +39,7 @@ class Opened(Protocol):
         ...
 
     def close(self) -> None:
-        """End it."""
+        """End the session."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -55,14 +55,14 @@ class _Opened:
         self.close()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is nothing to end."""
 
     def idle(self) -> float | None:
-        """Not told."""
+        """The memory while idle: not known."""
         return None
 
     def interrupt(self) -> None:
-        """Not possible."""
+        """Do nothing: it is not possible."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class Ours(_Opened):
 
 
 class NewInterpreter(_Opened):
-    """`python -c` for each step; keeps nothing."""
+    """`python -c` for each step, without any state."""
 
     def __init__(self, python: str) -> None:
         self._python = python
@@ -98,7 +98,7 @@ class NewInterpreter(_Opened):
 
 
 class DockerRun(_Opened):
-    """`docker run` for each step; keeps nothing."""
+    """`docker run` for each step, without any state."""
 
     def __init__(self, image: str) -> None:
         self._command = ["docker", "run", "--rm", *LIMITS, "--entrypoint", "python3", image, "-c"]
@@ -108,7 +108,7 @@ class DockerRun(_Opened):
 
 
 class DockerExec(_Opened):
-    """One container, `docker exec` for each step; keeps files alone."""
+    """A container with `docker exec` for each step; only files persist."""
 
     def __init__(self, image: str) -> None:
         made = ["docker", "run", "--detach", "--rm", "--init", *LIMITS, "--entrypoint", "sleep", image, "infinity"]
@@ -151,7 +151,7 @@ Open = Callable[[], Any]
 
 
 def rivals(python: str, image: str) -> Mapping[str, Open]:
-    """Those that work here, by the name of their column; Docker's need an image."""
+    """The rivals that work here, by the name of their column; Docker's need an image."""
     found: dict[str, Open] = {"python -c": lambda: NewInterpreter(python)}
     if image and shutil.which("docker"):
         found["docker run"] = lambda: DockerRun(image)

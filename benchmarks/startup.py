@@ -1,4 +1,4 @@
-"""Start-up: `codenav --help` and `import codenav` against an interpreter that does nothing.
+"""The start-up time of `codenav --help` and `import codenav` against an interpreter that does nothing.
 
     python benchmarks/startup.py [RUNS]
 

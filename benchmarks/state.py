@@ -1,9 +1,9 @@
-"""What the step after a crash finds, beside what the notice of the crash says: kinds of things x ways to die.
+"""The state that the step after a crash finds, against the notice of the crash: kinds of objects x ways to die.
 
     python benchmarks/state.py [--backend bubblewrap] [--image IMAGE] [--only threads,databases]
 
-Each group of kinds is alive in one session; the step that dies spoils all of them first. A pair counts where the notice
-says what it may say of the group, no more and no less, and the look at the kind prints what that means.
+Each group of kinds is alive in one session; the step that dies spoils all of them first. A pair counts if the notice
+says exactly what it should say of the group, and the look at the kind prints what that means.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Pair(NamedTuple):
     kind: str
     death: str
     trouble: str
-    """Empty where the next step finds what the notice says."""
+    """Empty if the next step finds the state that the notice describes."""
 
 
 def told(done: Execution, sentences: Collection[str]) -> str:
-    """What is wrong with how a step died and with its notice; empty where nothing is."""
+    """The error in the death of a step or in its notice; empty if there is none."""
     if done.outcome in (Outcome.OK, Outcome.ERROR):
         return f"the step did not die: {done.outcome.value} {done.error}"
     if done.notice == "; ".join([KEPT, *sentences]) + ".":
@@ -61,7 +61,7 @@ def pairs(sandbox: Sandbox, group: str, deaths: Collection[str]) -> Iterator[Pai
 
 
 def table(backend: str, image: str, groups: Collection[str]) -> int:
-    """Print a row per kind; how many pairs were wrong."""
+    """Print a row per kind; return the number of wrong pairs."""
     spec = SandboxSpec(find_interpreter(), image=image, resources=Resources(memory_bytes=256 * MIB))
     print(f"\n{backend:44}" + "".join(f"{death[:12]:>14}" for death in DEATHS), flush=True)
     held = total = 0
@@ -83,7 +83,7 @@ def table(backend: str, image: str, groups: Collection[str]) -> int:
 
 
 def main() -> int:
-    """0 where every pair held."""
+    """Print the tables; return 0 if every pair is right."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--backend", default="bubblewrap")
     options.add_argument("--image", default="")

@@ -1,7 +1,7 @@
-"""Kinds of things that are alive between two steps: how each is made, what the dying step does, and what is found.
+"""Kinds of objects that live on between two steps: how each is made, spoilt by the dying step, and found after it.
 
 A kind is a name, the code that makes it, what the dying step does to it (`>`), a look at it by the next step (`?`), and
-what that prints (`=`). A group is alive in one session at the same time.
+the output of that look (`=`). All kinds of a group are alive in one session at the same time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """One kind."""
+    """A kind of object."""
 
     name: str
     make: str
@@ -20,7 +20,7 @@ class Kind(NamedTuple):
 
 
 def kinds(text: str) -> tuple[Kind, ...]:
-    """The kinds of a group, of which each begins with a line that is not indented."""
+    """The kinds of a group; each begins with a line that is not indented."""
     found = []
     for part in text.strip("\n").split("\n\n"):
         name, *lines = part.splitlines()

@@ -1,8 +1,8 @@
-"""Right and wrong summaries and answers, through the real loop and bubblewrap: what was verified, what was supported.
+"""Right and wrong summaries and answers, through the real loop and bubblewrap: which are verified and supported.
 
     python benchmarks/summaries.py [--half first_half|second_half] [--only WORDS]
 
-The cases stand in `tests/episodes/summaries`.
+The cases are in `tests/episodes/summaries`.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ MOST_WRONG, MOST_REFUSED = 1, 2
 
 @dataclass(frozen=True)
 class Result:
-    """How a case ended."""
+    """The result of a case."""
 
     name: str
     wrong: str
-    """`summary`, `answer`, or empty where both are right."""
+    """`summary`, `answer`, or empty if both are right."""
     summary: Summary
     answer: str
 
     @property
     def passed(self) -> bool:
-        """Whether the summary is verified and, where it is about the answer, that is supported."""
+        """True if the summary is verified and, where the answer matters, the answer is supported."""
         return self.summary.verified and not (self.wrong != "summary" and self.summary.answer_supported is False)
 
     @property
     def as_it_should(self) -> bool:
-        """Whether a right one passed, a wrong one did not."""
+        """True if a right one passed or a wrong one did not."""
         return self.passed != bool(self.wrong)
 
 
 def cases(half: str) -> list[dict[str, Any]]:
-    """The cases of a half, as they stand in its file."""
+    """The cases of a half, as written in its file."""
     return list(tomllib.loads((CASES / f"{half}.toml").read_text(encoding="utf-8"))["case"])
 
 
 def run(case: dict[str, Any], folder: Path, *, nobody: bool = False) -> Result:
     """Play the steps, the summary and the answer of a case as an episode.
 
-    `nobody`: give the mounted folder to the user that the sandbox runs as when it is started by root.
+    `nobody`: give the mounted folder to the user that the sandbox runs as when root starts it.
     """
     work, mount, kept = (folder / name for name in ("work", "mount", "kept"))
     for at, files in ((work, case.get("inputs", {})), (mount, case.get("mount", {}))):
@@ -105,7 +105,7 @@ def run(case: dict[str, Any], folder: Path, *, nobody: bool = False) -> Result:
 
 
 def run_all(cases: Sequence[dict[str, Any]]) -> list[Result]:
-    """Play cases, some at the same time."""
+    """Play cases, some of them at the same time."""
 
     def play(case: dict[str, Any]) -> Result:
         with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ def run_all(cases: Sequence[dict[str, Any]]) -> list[Result]:
 
 
 def figures(results: Iterable[Result]) -> tuple[int, int]:
-    """Wrong ones that passed, right ones that were refused."""
+    """The numbers of wrong ones that passed and of right ones that were refused."""
     results = list(results)
     passed = sum(one.passed for one in results if one.wrong)
     return passed, sum(not one.passed for one in results if not one.wrong)

@@ -1,4 +1,4 @@
-"""What an agent can do, what it gets back, and the step that holds both."""
+"""The actions of an agent, the observations that answer them, and the step that holds both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codenav.usage import Usage
 
 @dataclass(frozen=True)
 class Action:
-    """One thing that the agent does. An environment answers the actions of one `type`.
+    """An action of the agent. An environment answers the actions of one `type`.
 
     A new kind of action is a subclass with a default `type` of its own.
     """
@@ -24,7 +24,7 @@ class Action:
     type: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """The stored form, without the thought: that stands beside it in the step."""
+        """The stored form, without the thought, which the step stores beside it."""
         return {"type": self.type, "content": self.content}
 
     def to_xml(self) -> str:
@@ -35,28 +35,28 @@ class Action:
 
 @dataclass(frozen=True)
 class Search(Action):
-    """Look for blocks: one query a line."""
+    """Search for blocks: one query per line."""
 
     type: str = "search"
 
 
 @dataclass(frozen=True)
 class Code(Action):
-    """Run Python in the sandbox; the state of earlier steps is there."""
+    """Run Python in the sandbox, where the state of earlier steps persists."""
 
     type: str = "code"
 
 
 TRY_CHARACTERS = 500
-"""Kept in a record of the code of a try, and of what came of it: a call with its imports has under 200."""
+"""Characters kept in a record of the code of a try and of its result: a call with its imports has under 200."""
 
 
 @dataclass(frozen=True)
 class Try(Code):
-    """Code that an agent runs to find something out, and whose result it may drop.
+    """Code that an agent runs to find something out, and whose result it may discard.
 
-    It is answered as `Code` is, and is no step: no limit counts it, no script or notebook holds it, and the record
-    tells it in short.
+    It is answered as `Code` is, but is not a step: no limit counts it, no script or notebook contains it, and the
+    record keeps a short form.
     """
 
     type: str = "try"
@@ -68,18 +68,18 @@ class Try(Code):
 
 @dataclass(frozen=True)
 class Question(Try):
-    """A try that only asks the interpreter what is there; `thought` is the question in words."""
+    """A try that only asks the interpreter for facts; `thought` is the question in words."""
 
     type: str = "question"
 
     def to_dict(self) -> dict[str, str]:
-        """The stored form: the words, not the code that asks."""
+        """The stored form: the words, not the code."""
         return {"type": self.type, "content": shortened(self.thought or self.content, TRY_CHARACTERS)}
 
 
 @dataclass(frozen=True)
 class CodeSummary(Action):
-    """The steps that mattered as one script that runs by itself."""
+    """The steps that mattered, as one script that runs by itself."""
 
     type: str = "code_summary"
 
@@ -93,18 +93,18 @@ class Ask(Action):
 
 @dataclass(frozen=True)
 class Guess:
-    """How sure an answer is that was chosen among others, and what was not used for it."""
+    """The certainty of an answer that was chosen among others, and the parts of the request not used for it."""
 
     chance: float
-    """How likely it is right, 0 to 1, as a fitted model says."""
+    """The probability that it is right, 0 to 1, from a fitted model."""
     others: Sequence[tuple[str, float]] = ()
-    """The next best answers that differ, each in one line with its chance on the same scale; best first."""
+    """The next best different answers, each in one line with its chance on the same scale; best first."""
     unused: Sequence[str] = ()
-    """Pieces of the request that nothing was done with, as they stand there."""
+    """The pieces of the request that were not used, as written there."""
 
     @property
     def told(self) -> str:
-        """One line: `a guess: 62 % likely; next best: 33 (14 %); unused: "from 0 to 33"`."""
+        """The guess in one line: `a guess: 62 % likely; next best: 33 (14 %); unused: "from 0 to 33"`."""
         told = [f"a guess: {100 * self.chance:.0f} % likely"]
         if self.others:
             told.append("next best: " + ", ".join(f"{answer} ({100 * chance:.0f} %)" for answer, chance in self.others))
@@ -133,21 +133,21 @@ class Done(Action):
 
     type: str = "done"
     guess: Guess | None = None
-    """Set where the answer was chosen by its chance."""
+    """Set if the answer was chosen by its chance."""
     hint: str = ""
-    """What a person may do next, where the agent gives up."""
+    """The next thing for a person to do, if the agent gives up."""
 
 
 @dataclass(frozen=True)
 class Unreadable(Action):
-    """An answer of the model that holds no valid action; `content` is what it wrote."""
+    """An answer of the model without a valid action; `content` is its text."""
 
     type: str = "invalid"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What comes back for an action. `text` is what the model is shown, already bounded."""
+    """The answer to an action. `text` is shown to the model, and already bounded."""
 
     text: str
 
@@ -157,23 +157,23 @@ class Observation:
 
     @property
     def ok(self) -> bool:
-        """Whether the action did what it was meant to do."""
+        """True if the action succeeded."""
         return True
 
     @property
     def ends(self) -> bool:
-        """Whether the episode is over."""
+        """True if the episode is over."""
         return False
 
 
 @dataclass(frozen=True)
 class SearchObservation(Observation):
-    """What a search showed: a result per query, holding just the hits that the model was shown."""
+    """The answer to a search: one result per query, with only the hits that were shown to the model."""
 
     results: Sequence[SearchResult] = ()
 
     def to_data(self) -> list[dict[str, Any]]:
-        """A list of search documents, without the sources and docstrings of the hits: `text` has what was shown."""
+        """The list of search documents, without the sources and docstrings of the hits: `text` has what was shown."""
         documents = [result.to_dict() for result in self.results]
         for hit in (hit for document in documents for hit in document["hits"]):
             hit["text"] = hit["docstring"] = ""
@@ -182,46 +182,46 @@ class SearchObservation(Observation):
 
 @dataclass(frozen=True)
 class CodeObservation(Observation):
-    """What a step of code did, and what the checkers say of it."""
+    """The result of a code step, with the reports of the checkers."""
 
     execution: Execution = field(kw_only=True)
     checks: Sequence[CheckReport] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether the code ran to its end."""
+        """True if the code ran to its end."""
         return self.execution.ok
 
     def to_data(self) -> dict[str, Any]:
-        """The execution's document with `checks`."""
+        """The document of the execution, with `checks`."""
         return {**self.execution.to_dict(), "checks": [report.to_dict() for report in self.checks]}
 
 
 @dataclass(frozen=True)
 class SummaryObservation(Observation):
-    """Whether a code summary replayed in a fresh sandbox."""
+    """The verdict on a code summary, which was replayed in a fresh sandbox."""
 
     code: str = ""
     verdict: Verdict = Verdict(False, "not replayed")
 
     @property
     def ok(self) -> bool:
-        """Whether it was verified."""
+        """True if it was verified."""
         return self.verdict.verified
 
     def to_data(self) -> dict[str, Any]:
-        """Code and verdict."""
+        """The code and the verdict."""
         return {"code": self.code, **self.verdict.to_dict()}
 
 
 @dataclass(frozen=True)
 class AskObservation(Observation):
-    """What the person answered; `answered` is False where nobody was there."""
+    """The answer of a person; `answered` is False if nobody was there."""
 
     answered: bool = False
 
     def to_data(self) -> dict[str, Any]:
-        """Whether somebody answered; the answer itself is the text."""
+        """The field `answered`; the answer itself is the text."""
         return {"answered": self.answered}
 
 
@@ -230,41 +230,41 @@ class DoneObservation(Observation):
     """The end of an episode; `text` is the answer."""
 
     gave_up: bool = False
-    """The agent says that it could not do it; `text` is then why."""
+    """True if the agent could not do the task; `text` is then the reason."""
     guess: Guess | None = None
-    """As in `Done`. It stands in the record beside the answer, not in the step."""
+    """As in `Done`. The record keeps it beside the answer, not in the step."""
     hint: str = ""
-    """The same: where it gave up, what a person may do next."""
+    """As in `Done`."""
 
     @property
     def ok(self) -> bool:
-        """Whether the agent says that the request is answered."""
+        """True unless the agent gave up."""
         return not self.gave_up
 
     @property
     def ends(self) -> bool:
-        """Always."""
+        """Always True."""
         return True
 
     def to_data(self) -> dict[str, bool]:
-        """Whether the agent gave up; the answer itself is the text."""
+        """The field `gave_up`; the answer itself is the text."""
         return {"gave_up": self.gave_up}
 
 
 @dataclass(frozen=True)
 class InvalidAction(Observation):
-    """The model broke a rule of the action format: `text` names it and shows the right form."""
+    """The model broke a rule of the action format: `text` names the rule and shows the right form."""
 
     rule: str = ""
     """One of a closed list: `no_action`, `unknown_type`, `empty_content`, `truncated`."""
 
     @property
     def ok(self) -> bool:
-        """Never."""
+        """Always False."""
         return False
 
     def to_data(self) -> dict[str, str]:
-        """The rule that was broken."""
+        """The broken rule."""
         return {"rule": self.rule}
 
 
@@ -275,33 +275,33 @@ class RecordedObservation(Observation):
     data: Any = None
 
     def to_data(self) -> Any:
-        """As recorded."""
+        """The observation as recorded."""
         return self.data
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What an agent decided: an action, or why there is none."""
+    """The decision of an agent: an action, or the reason why there is none."""
 
     action: Action
     invalid: InvalidAction | None = None
-    """Set where the answer held no valid action; `action` is then `Unreadable`."""
+    """Set if the answer held no valid action; `action` is then `Unreadable`."""
     usage: Usage = Usage()
     response: str = ""
-    """What the model wrote, whole."""
+    """The whole text of the model."""
     reasoning: str = ""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One action with its observation."""
+    """An action with its observation."""
 
     number: int
     """1-based."""
     action: Action
     observation: Observation
     seconds: float = 0.0
-    """Model call and action together."""
+    """Seconds of the model call and the action together."""
     usage: Usage = Usage()
     response: str = ""
     reasoning: str = ""
@@ -322,7 +322,7 @@ class Step:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Step:
-        """The inverse of `to_dict`: code steps get their `Execution` back, the rest a `RecordedObservation`."""
+        """The inverse of `to_dict`: code steps get their `Execution` back, others a `RecordedObservation`."""
         kind = data["action"]["type"]
         stored, shown = data["observation"], data["shown"]
         observation: Observation
@@ -348,27 +348,27 @@ _BY_TYPE: dict[str, type[Action]] = {
 
 
 def action_from(data: Mapping[str, Any], *, thought: str = "") -> Action:
-    """The inverse of `Action.to_dict`; of an unknown type a plain `Action`."""
+    """The inverse of `Action.to_dict`; an unknown type gives a plain `Action`."""
     kind = data["type"]
     return _BY_TYPE.get(kind, Action)(data["content"], thought, kind)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The code summary of an episode: kept as reusable only when `verified`."""
+    """The code summary of an episode: kept as reusable only if `verified`."""
 
     code: str = ""
     verified: bool = False
     reason: str = ""
-    """Why it is not verified; empty when it is."""
+    """The reason why it is not verified; empty if it is."""
     compared: tuple[str, ...] = ()
-    """What was compared with the replay and agrees: names of variables and files, `the last output`."""
+    """The names of the variables and files that agree with the replay; also `the last output`."""
     missing: tuple[str, ...] = ()
-    """What the session made and the replay did not; not empty where the verdict is `partly`."""
+    """The names that the session made and the replay did not; not empty if the verdict is `partly`."""
     answer_supported: bool | None = None
-    """Whether the replay holds the numbers and names of the answer; None: no answer, or nothing was verified."""
+    """True if the replay holds the numbers and names of the answer; None: no answer, or nothing was verified."""
     unsupported: tuple[str, ...] = ()
-    """The numbers and names of the answer that nothing holds."""
+    """The numbers and names of the answer that nothing supports."""
 
     @property
     def verdict(self) -> str:
@@ -377,14 +377,14 @@ class Summary:
 
     @property
     def told(self) -> str:
-        """The verdict in words, as behind `summary: ` on stdout."""
+        """The verdict in words, as shown after `summary: ` on stdout."""
         if not self.verified:
             return f"{self.verdict}: {self.reason}" if self.reason else self.verdict
         return "verified, but the answer is not in its output" if self.answer_supported is False else "verified"
 
     @property
     def evidence(self) -> str:
-        """What was compared, in one line; empty where nothing was."""
+        """The names that were compared, in one line; empty if nothing was."""
         shown = [*self.compared[:6], *([f"{len(self.compared) - 6} more"] if len(self.compared) > 6 else [])]
         return f"compared with a replay: {', '.join(shown)}" if shown else ""
 
@@ -403,7 +403,7 @@ class Summary:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Summary:
-        """The inverse of `to_dict`; older records have the first three keys only."""
+        """The inverse of `to_dict`; older records have only the first three keys."""
         return cls(
             code=data["code"],
             verified=data["verified"],

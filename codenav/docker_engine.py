@@ -1,4 +1,4 @@
-"""The connection to Docker's engine, and what it refuses in the words of our errors."""
+"""The connection to Docker's engine, whose errors become codenav's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from codenav.errors import Unavailable
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
-"""Where the engine listens unless `DOCKER_HOST` says something else."""
+"""The address of the engine unless `DOCKER_HOST` names another."""
 
 
 def host() -> str:
@@ -19,16 +19,16 @@ def host() -> str:
 
 
 def engine_listens() -> bool:
-    """Whether an engine may be there, found out without the client library: a socket, or an address that is set."""
+    """True if an engine may be there: its socket exists, or another address is set. Needs no client library."""
     address = host()
     return not address.startswith("unix://") or os.path.exists(address.removeprefix("unix://"))
 
 
 def connect(*, timeout: float = 120.0) -> Any:
-    """A client of the engine; `timeout` in seconds, of one request.
+    """A client of the engine; `timeout` is in seconds per request.
 
     Raises:
-        Unavailable: no engine answers, or it does not let us in.
+        Unavailable: no engine answers, or it denies access.
     """
     import docker
 
@@ -44,7 +44,7 @@ def connect(*, timeout: float = 120.0) -> Any:
             raise Unavailable(f"DOCKER_HOST={host()} needs paramiko", hint="pip install 'docker[ssh]'") from error
         if "CERTIFICATE" in str(error) or "certificate" in str(error):
             raise Unavailable(
-                f"Docker's engine at {host()} has a certificate that is not accepted, or accepts none of ours",
+                f"Docker's engine at {host()} has an untrusted certificate, or does not accept ours",
                 hint="DOCKER_CERT_PATH names the folder with ca.pem, cert.pem and key.pem; REQUESTS_CA_BUNDLE unset",
             ) from error
         raise Unavailable(
@@ -55,10 +55,10 @@ def connect(*, timeout: float = 120.0) -> Any:
 
 @contextlib.contextmanager
 def engine_says() -> Iterator[None]:
-    """What the engine refuses, as one of our errors.
+    """Turn errors of the engine into `Unavailable`.
 
     Raises:
-        Unavailable: it refused, or went away.
+        Unavailable: the engine refused, or the connection to it broke.
     """
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
@@ -72,12 +72,12 @@ def engine_says() -> Iterator[None]:
 
 
 def fetch(client: Any, image: str, *, hint: str, pulled: Callable[[int, int], None] = lambda done, total: None) -> None:
-    """Get an image from its registry; `client` is the low-level one.
+    """Download an image from its registry; `client` is the low-level client.
 
-    `pulled` takes the bytes that have come so far, and those that are known to come.
+    `pulled` is called with the bytes downloaded so far and the bytes known to be needed.
 
     Raises:
-        Unavailable: there is none, or the registry cannot be reached; with `hint`.
+        Unavailable: the image does not exist, or the registry cannot be reached; with `hint`.
     """
     from docker.errors import APIError
 

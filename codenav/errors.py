@@ -1,9 +1,9 @@
-"""The exception tree: what stops a command or a call, with the next thing to do.
+"""The exception tree: errors that stop a command or a call, each with the next thing to do.
 
 CodeNavError (exit code 1)
 ├── UsageError (2)
-│   ├── NotFound            a named folder, package, episode, interpreter that is not there
-│   ├── Ambiguous           a name that stands for several blocks
+│   ├── NotFound            a named folder, package, episode or interpreter does not exist
+│   ├── Ambiguous           a name matches several blocks
 │   └── QueryTooLarge       a query of over 64 KB
 ├── Unavailable (4)
 │   ├── ModelNotConfigured  no model was named
@@ -19,7 +19,7 @@ CodeNavError (exit code 1)
 
 Interrupted (a KeyboardInterrupt): Ctrl-C while a model was at work.
 
-What a *model* should see and react to is not here: that is an observation (`actions.py`).
+Errors that a *model* should see and react to are not here: they are observations (`actions.py`).
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from codenav.messages import Completion
 
 ELSEWHERE = "point CODENAV_HOME at a folder that you may read and write"
-"""The hint where codenav's own folder is the trouble and room is not."""
+"""The hint for trouble with codenav's own folder other than a full disk."""
 
 
 class CodeNavError(Exception):
-    """Root of every error that codenav raises on purpose.
+    """The root of every error that codenav raises on purpose.
 
-    `hint` is the next command or action for the reader; `exit_code` is what the command line returns.
+    `hint` is the next command or action for the reader; `exit_code` is the exit code of the command line.
     """
 
     exit_code = 1
     hint = ""
     partial: Completion | None = None
-    """Of a model call that failed: what its requests cost, and what the last one had written when it was cut off."""
+    """After a failed model call: its cost, and the text of the last answer when it was cut off."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         if hint is not None:
             self.hint = hint
         if self.hint:
-            # Shown below the message in a traceback; `str` stays the message alone.
+            # Shown below the message in a traceback; `str` gives the message alone.
             self.add_note(f"Try: {self.hint}")
 
 
@@ -67,7 +67,7 @@ class NotFound(UsageError):
 
 
 class Ambiguous(UsageError):
-    """A name stands for several blocks: `candidates`, the likeliest first."""
+    """A name matches several blocks: `candidates`, the likeliest first."""
 
     hint = "name one by its id, by path:line, or by more of its dotted name"
 
@@ -83,7 +83,7 @@ class QueryTooLarge(UsageError):
 
 
 class Unavailable(CodeNavError):
-    """Something outside codenav is missing or refuses us."""
+    """Something outside codenav is missing or denies access."""
 
     exit_code = 4
 
@@ -93,7 +93,7 @@ class ModelNotConfigured(Unavailable):
 
     hint = (
         'pass --model NAME, set CODENAV_MODEL, or write model = "NAME" into the configuration file; '
-        "--model planner needs no server, and does plain requests only"
+        "--model planner needs no server, but handles plain requests only"
     )
 
 
@@ -104,13 +104,13 @@ class ModelUnreachable(Unavailable):
 
 
 class ModelRefused(Unavailable):
-    """The server understood us and said no: 401, 403 or an exhausted quota. Never retried."""
+    """The server understood the request and denied it: 401, 403 or an exhausted quota. Never retried."""
 
     hint = "check OPENAI_API_KEY"
 
 
 class SandboxUnavailable(Unavailable):
-    """The sandbox that was asked for cannot run here."""
+    """The requested sandbox cannot run here."""
 
     hint = "codenav doctor"
 
@@ -122,7 +122,7 @@ class IndexUnavailable(Unavailable):
 
 
 class StorageFull(Unavailable):
-    """codenav cannot write where it keeps its files: no space, or, as `cause` tells, no permission."""
+    """codenav cannot write to its own folder: no space, or, according to `cause`, no permission."""
 
     hint = "free some space, or point CODENAV_HOME at another disk"
 
@@ -133,16 +133,16 @@ class StorageFull(Unavailable):
 
 
 class MissingExtra(Unavailable):
-    """An optional package is needed for this and is not installed: the grammar of a language."""
+    """An optional package that this needs is not installed: the grammar of a language."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'")
 
 
 class LimitReached(CodeNavError):
-    """An episode spent what it was allowed to spend.
+    """An episode used up one of its limits.
 
-    `kind` is "steps", "seconds" or "tokens"; `value` is what was used, `limit` what was allowed.
+    `kind` is "steps", "seconds" or "tokens"; `value` is the amount used, `limit` the amount allowed.
     """
 
     exit_code = 3
@@ -153,13 +153,13 @@ class LimitReached(CodeNavError):
 
 
 class ModelFailed(CodeNavError):
-    """The model's server answered, but nothing that can be used came back."""
+    """The model's server answered, but with nothing usable."""
 
 
 class ContextOverflow(ModelFailed):
     """The conversation no longer fits into the model's context.
 
-    `limit` is the server's context length in tokens, `prompt_tokens` the length of what was sent; None where it did
+    `limit` is the server's context length in tokens, `prompt_tokens` the length of the prompt; None if the server did
     not say.
     """
 
@@ -169,7 +169,7 @@ class ContextOverflow(ModelFailed):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while a model was at work; `partial` is what that had cost and written."""
+    """Ctrl-C while a model was at work; `partial` holds its cost and the text written so far."""
 
     def __init__(self, partial: Completion) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from codenav.usage import Usage
 
 
 class Status(StrEnum):
-    """How an episode stands; a closed list."""
+    """The status of an episode; a closed list."""
 
     RUNNING = "running"
     """Its owner lives. A record whose owner died reads as `interrupted`."""
@@ -23,25 +23,25 @@ class Status(StrEnum):
     LIMIT = "limit"
     INTERRUPTED = "interrupted"
     ERROR = "error"
-    """Something outside the conversation failed; `reason` says what."""
+    """Something outside the conversation failed; `reason` names it."""
 
     @property
     def exit_code(self) -> int:
-        """What `codenav run` returns for it; an `error` may carry 4 instead (errors.Unavailable)."""
+        """The exit code of `codenav run` for the status; an `error` may have 4 instead (errors.Unavailable)."""
         return {"done": 0, "limit": 3, "interrupted": 130}.get(self.value, 1)
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened in a run."""
+    """An event in a run."""
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record: JSON types only, with the event's name under `event`."""
+        """The event as a line of a record: JSON types only, with its name under `event`."""
         return {"event": self.name}
 
     @property
     def name(self) -> str:
-        """`run_started`, `acted`, …"""
+        """The name of the event: `run_started`, `acted`, …"""
         return _NAMES[type(self)]
 
 
@@ -55,20 +55,20 @@ class RunStarted(Event):
     """ISO 8601, UTC."""
     model: str
     sources: Sequence[Mapping[str, Any]] = ()
-    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+    """For each source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
     description: str = ""
     prompt: str = ""
-    """The system prompt, whole."""
+    """The whole system prompt."""
     sandbox: Mapping[str, Any] = field(default_factory=dict)
     """`SandboxInfo.to_dict()`."""
     work_dir: str = ""
-    """On the host."""
+    """The path on the host."""
     limits: Limits = Limits()
     codenav: str = ""
-    """Version that made the record."""
+    """The version of codenav that made the record."""
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {
             "event": self.name,
             "id": self.id,
@@ -87,13 +87,13 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class Acted(Event):
-    """The agent chose an action; it is about to be carried out."""
+    """The agent chose an action, which is about to be carried out."""
 
     number: int
     action: Action
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {
             "event": self.name,
             "number": self.number,
@@ -109,18 +109,18 @@ class Acted(Event):
 
 @dataclass(frozen=True)
 class Tried(Event):
-    """A try is over. It is no step; `number` is that of the step which it leads to."""
+    """A try is over. It is not a step; `number` is that of the step that it leads to."""
 
     number: int
     action: Action
     outcome: str
-    """As of a code step: `ok`, `error`, …"""
+    """The outcome, as for a code step: `ok`, `error`, …"""
     shown: str
-    """The error, the value or the output, in a line of at most `actions.TRY_CHARACTERS`."""
+    """The error, the value or the output, in one line of at most `actions.TRY_CHARACTERS`."""
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {
             "event": self.name,
             "number": self.number,
@@ -143,37 +143,37 @@ class Observed(Event):
     step: Step
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {"event": self.name, "step": self.step.to_dict()}
 
 
 @dataclass(frozen=True)
 class Noticed(Event):
-    """Something that a person should know and the agent need not: a retry, a dropped parameter."""
+    """A fact that a person should know and the agent need not: a retry, a dropped parameter."""
 
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {"event": self.name, "text": self.text}
 
 
 @dataclass(frozen=True)
 class Unfinished(Event):
-    """A request to the model was cut off: by a limit, by Ctrl-C, by a connection that broke."""
+    """A request to the model was cut off: by a limit, by Ctrl-C, or by a broken connection."""
 
     response: str = ""
-    """What the model had written."""
+    """The text that the model had written."""
     reasoning: str = ""
     usage: Usage = Usage()
-    """Of the whole model call; it counts in that of the run."""
+    """The usage of the whole model call, which counts in that of the run."""
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {"event": self.name, **self.to_data(), "usage": self.usage.to_dict()}
 
     def to_data(self) -> dict[str, str]:
-        """As in the document of the episode."""
+        """The fields as in the document of the episode."""
         return {"response": self.response, "reasoning": self.reasoning}
 
 
@@ -186,16 +186,16 @@ class RunEnded(Event):
     summary: Summary = Summary()
     usage: Usage = Usage()
     seconds: float = 0.0
-    """Wall clock of the run."""
+    """Seconds of wall clock of the run."""
     reason: str = ""
-    """Why it is not `done`: one sentence."""
+    """One sentence: the reason why the status is not `done`."""
     hint: str = ""
     exit_code: int = 0
     guess: Guess | None = None
-    """How sure the answer is, where the agent says so."""
+    """The certainty of the answer, from agents that state it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of a record."""
+        """The event as a line of a record."""
         return {
             "event": self.name,
             "status": self.status.value,

@@ -13,7 +13,7 @@ from pathlib import Path
 from codenav.errors import NotFound, UsageError
 
 OLDEST = (3, 8)
-"""The guest of the sandbox is written for this version and later ones."""
+"""The oldest version that the guest of the sandbox supports."""
 
 _PROBE = """
 import json, sys
@@ -35,16 +35,16 @@ class Interpreter:
     """A CPython and the packages that it can import."""
 
     executable: Path
-    """As named: inside a virtual environment this is the environment's own `python`."""
+    """The path as named: inside a virtual environment the environment's own `python`."""
     version: str
-    """`3.11.7`."""
+    """The version, such as `3.11.7`."""
     prefix: Path
     base_prefix: Path
-    """Where the standard library lives; the same as `prefix` outside a virtual environment."""
+    """The folder of the standard library; the same as `prefix` outside a virtual environment."""
     paths: tuple[Path, ...]
-    """Its `sys.path`, editable installs included."""
+    """Its `sys.path`, including editable installs."""
     distributions: tuple[tuple[str, str], ...] = ()
-    """Installed distributions: name and version, sorted by name."""
+    """The installed distributions: name and version, sorted by name."""
 
     def version_of(self, distribution: str) -> str | None:
         """The installed version of a distribution, by its normalised name; None where it is not installed."""
@@ -60,8 +60,8 @@ def normalise(distribution: str) -> str:
 def find_interpreter(named: str | os.PathLike[str] | None = None) -> Interpreter:
     """The interpreter at a path, or in the virtual environment at a path.
 
-    Without a path: the active virtual environment (`VIRTUAL_ENV`, `CONDA_PREFIX`), else the one that codenav
-    is installed in.
+    Without a path: the active virtual environment (`VIRTUAL_ENV`, `CONDA_PREFIX`), else the interpreter that runs
+    codenav.
 
     Raises:
         NotFound: there is no Python at that path.
@@ -91,7 +91,7 @@ _known: dict[Path, tuple[Sequence[int], Interpreter]] = {}
 
 
 def _probe(executable: Path) -> Interpreter:
-    """Asks it, which takes 0.1 s; within this process again only when something was installed or removed."""
+    """Ask an interpreter for its facts, which takes 0.1 s; a later call asks again only if its folders have changed."""
     stamps, known = _known.get(executable, ((), None))
     if known is not None and stamps == _stamps(known):
         return known
@@ -101,7 +101,7 @@ def _probe(executable: Path) -> Interpreter:
 
 
 def _stamps(interpreter: Interpreter) -> Sequence[int]:
-    """When the executable and the folders that it imports from were changed last; 0 for what is not there."""
+    """The modification times of the executable and the folders that it imports from; 0 for missing ones."""
     stamps = []
     for path in (interpreter.executable, interpreter.prefix / "pyvenv.cfg", *interpreter.paths):
         try:

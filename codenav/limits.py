@@ -1,4 +1,4 @@
-"""What an episode may spend."""
+"""The limits of an episode."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from codenav.errors import UsageError
 
 @dataclass(frozen=True)
 class Limits:
-    """Reaching one ends the episode with status `limit` and exit code 3.
+    """The limits of an episode. Reaching one ends it with status `limit` and exit code 3.
 
-    Without any, a session takes the configured ones (`config.toml`, CODENAV_LIMIT_STEPS, …), else these.
+    Without limits of its own, a session takes the configured ones (`config.toml`, CODENAV_LIMIT_STEPS, …), else these.
 
     Raises:
         UsageError: a limit is negative.
@@ -22,11 +22,11 @@ class Limits:
     steps: int = 20
     """Actions of the agent. 0 means no limit. The default of the released CodeNav (codenav_run.py, --max_steps)."""
     seconds: float = 600.0
-    """Wall clock, from the first prompt. 0 means no limit."""
+    """Wall clock from the first prompt. 0 means no limit."""
     tokens: int = 0
     """Input and output tokens of all model calls together. 0 means no limit."""
     invalid_actions: int = 5
-    """Answers in a row that hold no valid action; then the episode has failed. 0 means no limit."""
+    """Successive answers without a valid action, after which the episode has failed. 0 means no limit."""
 
     def __post_init__(self) -> None:
         for item in fields(self):

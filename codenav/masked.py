@@ -1,4 +1,4 @@
-"""A sandbox whose secrets stay inside: what comes out of it has them masked, before any model sees it."""
+"""A sandbox with its secrets masked in everything that comes out of it, before any model sees it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codenav.protocols import Sandbox, SandboxFiles
 
 
 class MaskedSandbox:
-    """Wraps a sandbox; `secrets` are the names and values of its environment. Satisfies `protocols.Sandbox`."""
+    """A sandbox that masks `secrets`, the names and values of its environment. Satisfies `protocols.Sandbox`."""
 
     def __init__(self, sandbox: Sandbox, secrets: Mapping[str, str]) -> None:
         self._sandbox = sandbox
@@ -22,7 +22,7 @@ class MaskedSandbox:
 
     @contextlib.contextmanager
     def _masked_errors(self) -> Iterator[None]:
-        """What is raised may quote what came from inside."""
+        """Mask the errors raised inside: they may quote text from the sandbox."""
         try:
             yield
         except CodeNavError as error:
@@ -32,13 +32,13 @@ class MaskedSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """What the sandbox is."""
+        """The description of the sandbox. See `protocols.Sandbox.info`."""
         info = self._sandbox.info
         return replace(info, notice=str(self._mask(info.notice)))
 
     @property
     def files(self) -> SandboxFiles:
-        """The files of its work folder; secrets in their names are masked. See `protocols.SandboxFiles`."""
+        """The files of the work folder, with secrets masked in their names. See `protocols.SandboxFiles`."""
         return self._sandbox.files.shown_as(lambda name: str(self._mask(name)))
 
     def run(
@@ -89,22 +89,22 @@ class MaskedSandbox:
         return ShellResult(done.exit_code, shown.stdout, shown.stderr, shown)
 
     def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound. See `protocols.Sandbox.variables`."""
+        """The names bound by steps. See `protocols.Sandbox.variables`."""
         with self._masked_errors():
             found = [Variable(**self._mask(item.to_dict())) for item in self._sandbox.variables().values()]
         return {item.name: item for item in found}
 
     def digests(self, first: Sequence[str] = ()) -> Held:
-        """Digests of what steps have bound. See `protocols.Sandbox.digests`."""
+        """Digests of the names bound by steps. See `protocols.Sandbox.digests`."""
         with self._masked_errors():
             return Held.from_dict(self._mask(self._sandbox.digests(first).to_dict()))
 
     def checkpoint(self) -> int:
-        """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""
+        """Keep the current variables. See `protocols.Sandbox.checkpoint`."""
         return self._sandbox.checkpoint()
 
     def restore(self, number: int) -> str:
-        """Take up the variables of a checkpoint. See `protocols.Sandbox.restore`."""
+        """Return to the variables of a checkpoint. See `protocols.Sandbox.restore`."""
         with self._masked_errors():
             return str(self._mask(self._sandbox.restore(number)))
 
@@ -114,19 +114,19 @@ class MaskedSandbox:
             return [str(self._mask(name)) for name in self._sandbox.artifacts()]
 
     def read_file(self, name: str) -> bytes:
-        """A file of the work folder, as it is. See `protocols.Sandbox.read_file`."""
+        """The content of a file of the work folder, unmasked. See `protocols.Sandbox.read_file`."""
         return self._sandbox.read_file(name)
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Put a file into the work folder. See `protocols.Sandbox.write_file`."""
+        """Write a file into the work folder. See `protocols.Sandbox.write_file`."""
         self._sandbox.write_file(name, data)
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """A file of the work folder, as it is. See `protocols.Sandbox.read_file_into`."""
+        """Copy a file of the work folder, unmasked, into `file`. See `protocols.Sandbox.read_file_into`."""
         self._sandbox.read_file_into(name, file)
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Put a file into the work folder. See `protocols.Sandbox.write_file_from`."""
+        """Copy `file` into the work folder. See `protocols.Sandbox.write_file_from`."""
         self._sandbox.write_file_from(name, file)
 
     def __enter__(self) -> Self:
@@ -140,7 +140,7 @@ class MaskedSandbox:
         self._sandbox.interrupt()
 
     def close(self, *, force: bool = False) -> None:
-        """End every process inside."""
+        """End every process in the sandbox."""
         self._sandbox.close(force=force)
 
 
@@ -158,20 +158,20 @@ def masked_value(value: Any, mask: Callable[[Any], Any]) -> Any:
 
 
 class MaskedOutput:
-    """Hands on what a step writes, with secrets masked, also those that come in two pieces."""
+    """A listener that passes on output with secrets masked, also those that arrive in two pieces."""
 
     def __init__(self, on_output: Callable[[Output], None], secrets: Mapping[str, str]) -> None:
         self._tell = on_output
         self._maskers = {stream: StreamMasker(secrets) for stream in ("stdout", "stderr")}
 
     def hear(self, piece: Output) -> None:
-        """A piece as it came."""
+        """Pass on a piece of output, except for the possible beginning of a secret."""
         text = self._maskers[piece.stream].feed(piece.text)
         if text or piece.waiting:
             self._tell(replace(piece, text=text))
 
     def finish(self) -> None:
-        """What might have become a secret, and has not."""
+        """Pass on the text held back as the possible beginning of a secret."""
         for stream, masked in self._maskers.items():
             text = masked.end()
             if text:

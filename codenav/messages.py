@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back."""
+"""The messages of a conversation with a model, and its answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codenav.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation."""
+    """A message of a conversation."""
 
     role: str
     """`system`, `user` or `assistant`."""
@@ -19,30 +19,30 @@ class Message:
 
 @dataclass(frozen=True)
 class Completion:
-    """One answer of a model."""
+    """An answer of a model."""
 
     text: str
-    """Without any reasoning."""
+    """The answer without any reasoning."""
     usage: Usage = Usage()
     reasoning: str = ""
-    """What the server gave as reasoning, in a field of its own or in `<think>` tags. Never parsed for actions."""
+    """The reasoning, from a field of its own or from `<think>` tags. Never parsed for actions."""
     truncated: bool = False
-    """The server stopped before the model did: the token limit, an abort, an unknown finish reason."""
+    """True if the server stopped before the model did: the token limit, an abort, an unknown finish reason."""
     doubt: str = ""
-    """Why the model may have read only a part of the prompt, in one sentence; empty as a rule."""
+    """One sentence: the reason why the model may have read only a part of the prompt; usually empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What comes from a model while it writes."""
+    """A piece of an answer while a model writes it."""
 
     text: str = ""
     """The next piece of the answer, as the server sends it."""
     reasoning: str = ""
-    """The next piece of what the server gives as reasoning."""
+    """The next piece of the reasoning."""
     begins: bool = False
-    """A request goes out: what was heard before belongs to an answer that is complete, or lost."""
+    """True if a new request begins: the pieces before belong to an answer that is complete or lost."""
 
 
 Hear = Callable[[Heard], None]
-"""Told of what arrives, in the thread that waits for the answer."""
+"""A function that is called with each piece, in the thread that waits for the answer."""

@@ -1,4 +1,4 @@
-"""What a model call and a whole run cost in requests, tokens and seconds."""
+"""The cost of a model call or a whole run in requests, tokens and seconds."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Usage:
-    """Adds up: `Usage() + Usage(requests=1)`."""
+    """The cost of one or several model calls. Usages add up: `Usage() + Usage(requests=1)`."""
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    """Reasoning included, where the server counts it."""
+    """Tokens of the answers, reasoning included where the server counts it."""
     seconds: float = 0.0
-    """Time in model calls, retries and waits included."""
+    """Time in model calls, including retries and waits."""
     estimated: bool = False
-    """True where a server reported no tokens and `estimate_tokens` stood in."""
+    """True if a server reported no tokens and `estimate_tokens` replaced them."""
 
     @property
     def tokens(self) -> int:
-        """Input and output together: what `Limits.tokens` bounds."""
+        """Input and output tokens together, as bounded by `Limits.tokens`."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -45,9 +45,9 @@ class Usage:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text without a tokenizer: a quarter of its UTF-8 bytes, rounded up.
+    """The number of tokens of a text without a tokenizer: a quarter of its UTF-8 bytes, rounded up.
 
-    English and code have about four bytes a token in the vocabularies in use; a real tokenizer would have to
-    download its table at run time.
+    English and code have about four bytes per token in the vocabularies in use; a real tokenizer would have to download
+    its table at run time.
     """
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)

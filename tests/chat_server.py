@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks OpenAI's chat completions and plays scripts, faults included.
+"""A real HTTP server on loopback that speaks OpenAI's chat completions and plays scripts, including faults.
 
     with ChatServer([Search("betweenness"), Fault(503), Done("42")]) as server:
         model = ChatModel("any", base_url=server.url)
@@ -27,14 +27,14 @@ from codenav.usage import estimate_tokens
 
 @dataclass(frozen=True)
 class Answer:
-    """An ordinary answer with something unusual about it."""
+    """An ordinary answer with an unusual property."""
 
     text: str | list[Any] | None = ""
     finish: str | None = "stop"
     message: Mapping[str, Any] = field(default_factory=dict)
-    """More keys of the message: `reasoning_content`, `reasoning`, `tool_calls`, `refusal`."""
+    """Further keys of the message: `reasoning_content`, `reasoning`, `tool_calls`, `refusal`."""
     usage: Mapping[str, Any] | None = None
-    """In place of the estimate; `{}` leaves it out."""
+    """The usage in place of the estimate; `{}` omits it."""
 
     @classmethod
     def calling(cls, name: str, arguments: str, *, text: str | None = None) -> Answer:
@@ -54,10 +54,10 @@ class Fault:
     param: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str | bytes | Mapping[str, Any] | None = None
-    """In place of the error: bytes or text as they are, a mapping as JSON."""
+    """The body in place of the error: bytes or text as they are, a mapping as JSON."""
     content_type: str = "application/json"
     cut_after: int | None = None
-    """The connection breaks after that many bytes of the body; -1: before the status line."""
+    """Bytes of the body after which the connection breaks; -1: before the status line."""
     drip: float = 0.0
     """Seconds between two bytes of the body."""
 
@@ -77,46 +77,46 @@ class Hang:
 
 @dataclass(frozen=True)
 class Begun:
-    """An answer that a server which streams begins, and does not end."""
+    """A streamed answer that begins and does not end."""
 
     text: str = ""
     reasoning: str = ""
     usage: Mapping[str, Any] | None = None
-    """Told with the last piece."""
+    """The usage sent with the last piece."""
     breaks: bool = False
-    """The connection breaks; else nothing follows, and the stream ends when the server is released or stopped."""
+    """True: the connection breaks; else nothing follows, and the stream ends when the server is released or stopped."""
 
 
 def stream(*events: object, done: bool = True) -> Fault:
-    """A stream of server-sent events, from a server that was not asked for one. A `str` is sent as it is."""
+    """A stream of server-sent events, from a server that was not asked to stream. A `str` is sent as it is."""
     lines = [f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n" for event in events]
     return Fault(200, body="".join(lines) + "data: [DONE]\n\n" * done, content_type="text/event-stream")
 
 
 Reply = str | Action | Answer | Fault | Hang | Begun
 Entry = Reply | Callable[[dict[str, Any]], Reply]
-"""A function gets the request's body."""
+"""An entry of a script; a function gets the body of the request."""
 Script = Sequence[Entry] | Callable[[dict[str, Any]], Reply]
 """A list is played once, in order; a function answers every request."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """One request that the server got."""
+    """A request that the server received."""
 
     method: str
     path: str
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """The headers, with names in lower case."""
     body: dict[str, Any]
 
 
 class ChatServer:
-    """Plays `script`; `conversation` gives requests that mention a text a script of their own.
+    """A server that plays `script`; `conversation` gives requests that mention a text a script of their own.
 
-    `key`: the only one that is accepted, any where it is None. `models`: what is listed, and the only names that
-    are answered where `strict` is set. `refuses`: parameters that are refused until a request comes without them.
-    `streams`: whether it streams where it is asked to; else such a request gets one body all the same.
+    `key`: the only accepted key; None accepts any. `models`: the names listed, and with `strict` the only names
+    answered. `refuses`: parameters that are refused until a request comes without them. `streams`: stream if asked to;
+    else such a request gets one body all the same.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class ChatServer:
         self.key, self.models, self.strict, self.refuses = key, list(models), strict, list(refuses)
         self.streams = streams
         self.requests: list[Received] = []
-        """All requests, in the order in which they came."""
+        """All requests, in the order of their arrival."""
         self.released = threading.Event()
-        """Set: what hangs or drips goes on."""
+        """When set, whatever hangs or drips goes on."""
         self.received = threading.Condition()
-        """Notified of each request."""
+        """Notified at each request."""
         self._played: dict[str, int] = {}
         self._conversations: dict[str, Script] = {}
         self._server = _Server(("127.0.0.1", port), self)
@@ -150,7 +150,7 @@ class ChatServer:
 
     @property
     def url(self) -> str:
-        """The base URL: what `--base-url` takes."""
+        """The base URL, as `--base-url` takes it."""
         return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}/v1"
 
     @property
@@ -159,11 +159,11 @@ class ChatServer:
         return [request.body for request in self.requests if request.path.endswith("/chat/completions")]
 
     def conversation(self, mention: str, script: Script) -> None:
-        """Requests with a message that holds `mention` are answered from this script."""
+        """Answer requests with a message that contains `mention` from this script."""
         self._conversations[mention] = script
 
     def wait_for(self, count: int, *, timeout: float = 30.0) -> None:
-        """Return when that many requests have come; fails after `timeout` seconds."""
+        """Return when that many requests have arrived; fail after `timeout` seconds."""
         with self.received:
             if not self.received.wait_for(lambda: len(self.requests) >= count, timeout):
                 raise AssertionError(f"{len(self.requests)} of {count} requests came within {timeout} s")
@@ -186,7 +186,7 @@ class ChatServer:
             self.received.notify_all()
 
     def reply(self, request: Received) -> Reply:
-        """What to send back."""
+        """The response to a request."""
         if self.key is not None and request.headers.get("authorization") != f"Bearer {self.key}":
             given = request.headers.get("authorization", "").removeprefix("Bearer ")
             return Fault(401, f"Incorrect API key provided: {given}.", "invalid_api_key", "invalid_request_error")
@@ -249,12 +249,12 @@ class _Server(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle is one of the things that tests do."""
+        """Do nothing: tests make clients that go away in the middle."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and body leave in one packet: apart, the second waits 40 ms for the client's delayed acknowledgement.
+    # Headers and body leave in one packet; separately, the second waits 40 ms for the client's delayed acknowledgement.
     wbufsize = -1
     disable_nagle_algorithm = True
     server: _Server
@@ -267,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve(json.loads(raw))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Tests read `ChatServer.requests` in place of a log."""
+        """Log nothing: tests read `ChatServer.requests`."""
 
     def _serve(self, body: dict[str, Any]) -> None:
         chat = self.server.chat
@@ -332,7 +332,7 @@ def _text(reply: str | Action) -> str:
 
 
 def completion(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-    """The JSON of an answer to a request; like a real server it leaves out the stop sequence and what follows."""
+    """The JSON of an answer to a request; like a real server, it omits the stop sequence and everything after it."""
     text = answer.text
     if isinstance(text, str):
         for stop in body.get("stop") or ():
@@ -353,7 +353,7 @@ def completion(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
 
 
 def events(whole: Mapping[str, Any], *, usage: bool) -> list[dict[str, Any]]:
-    """The events of a stream that add up to a completion, text in pieces of a word."""
+    """The events of a stream that add up to a completion, its text in pieces of one word."""
     choice, deltas = whole["choices"][0], [{"role": "assistant"}]
     for name, value in choice["message"].items():
         if name != "role":

@@ -1,4 +1,4 @@
-"""Runs the real command line in a process of its own, and finds what it leaves behind."""
+"""The real command line in a process of its own, and the processes that it leaves behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -62,9 +62,9 @@ def start(
 
 
 def on_a_terminal(*arguments: str | Path, until: str = "", then: Callable[[], object] | None = None) -> tuple[int, str]:
-    """Run `codenav` with a terminal of 80 columns as its stderr; its exit code, and all that was written there.
+    """Run `codenav` with a terminal of 80 columns as its stderr; return its exit code and everything written there.
 
-    Once that holds `until`, `then` is called, or without it the command interrupted as by Ctrl-C.
+    Once that contains `until`, `then` is called; without `then` the command is interrupted, as by Ctrl-C.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -75,7 +75,7 @@ def on_a_terminal(*arguments: str | Path, until: str = "", then: Callable[[], ob
     os.close(theirs)
     shown = b""
     try:
-        # The terminal of a process that has ended cannot be read any more (EIO).
+        # The terminal of a process that has ended can no longer be read (EIO).
         while data := os.read(ours, 65536):
             shown += data
             if until and until.encode() in shown:
@@ -89,26 +89,26 @@ def on_a_terminal(*arguments: str | Path, until: str = "", then: Callable[[], ob
 
 
 def screen(shown: str) -> list[str]:
-    """The lines that are left on a terminal: what was drawn and erased again is gone."""
+    """The lines that are left on a terminal: text that was drawn and erased again is gone."""
     lines = [re.split(r"\r(?=\x1b\[K)", line.rstrip("\r"))[-1].removeprefix("\x1b[K") for line in shown.split("\n")]
     return [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
 
 
 def children() -> set[str]:
-    """Process ids of our children, orphans of earlier commands included."""
+    """The process ids of this process's children, including orphans of earlier commands."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
     found: set[str] = set()
     for task in Path("/proc/self/task").iterdir():
-        # A thread may end while it is looked at.
+        # A thread may end while it is read.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found.update((task / "children").read_text().split())
     return found
 
 
 def left_behind(before: set[str], *, within: float = 5.0) -> list[str]:
-    """Command lines of processes that were not there `before` and outlive their command by `within` seconds."""
+    """The command lines of processes that were not there `before` and outlive their command by `within` seconds."""
     deadline = time.monotonic() + within
     while True:
         left = children() - before

@@ -1,4 +1,4 @@
-"""What every test gets: folders of its own, no settings of the person who runs them, a chat server to ask."""
+"""The fixtures and settings of every test: folders of its own, no settings of the person who runs it, a chat server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 
-# A shell starts what runs in the background with it ignored, and children would inherit that.
+# A shell starts background jobs with SIGINT ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["elasticsearch_server", "docker_engine", "local_model"]
@@ -21,26 +21,26 @@ ALONE = {"cli", "docs", "end_to_end"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several processes share the tests (`make test`): who runs what, so that servers start once or twice."""
+    """Group the tests for several processes (`make test`), so that servers start once or twice."""
     if not hasattr(config, "workerinput"):
         return
     groups = {item: _group(item) for item in items}
     for item, group in groups.items():
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
-    # Servers first, because theirs are the longest lines; single tests last, because they fill up what files leave.
+    # Servers first, because their tests take longest; single tests last, because they fill the gaps.
     items.sort(key=lambda item: (not groups[item].startswith(("docker", "elasticsearch")), not groups[item]))
 
 
 def _group(item: pytest.Item) -> str:
-    """Tests of a group run in one process, one after another; "": any process takes it."""
+    """The group of a test, which runs in one process, one test after another; "" for a test that any process runs."""
     for mark in item.iter_markers("xdist_group"):
         return str(mark.args[0])
     fixtures = set(getattr(item, "fixturenames", ()))
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     backend = parameters.get("backend", "")
     if "docker_engine" in fixtures or backend == "docker":
-        # An engine starts in seconds, and its tests last too long for one process.
+        # An engine starts in seconds, and its tests take too long for one process.
         return f"docker {item.path.name}"
     if fixtures & {"elasticsearch", "elasticsearch_secured"}:
         return "elasticsearch"
@@ -53,11 +53,11 @@ def _group(item: pytest.Item) -> str:
 
 @pytest.fixture(autouse=True)
 def codenav_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """CODENAV_HOME of this test; OPENAI_* and other CODENAV_* variables are cleared."""
+    """The CODENAV_HOME of this test; OPENAI_* and other CODENAV_* variables are cleared."""
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "CODENAV_")):
             monkeypatch.delenv(name)
-    # Not in it: many a test takes that folder for one that holds its own files only.
+    # Not inside `tmp_path`: many tests expect that folder to hold their own files only.
     home = tmp_path.with_name(f"{tmp_path.name}-home")
     monkeypatch.setenv("CODENAV_HOME", str(home))
     return home

@@ -3,8 +3,8 @@
     def test_it(docker_engine):
         codenav("elasticsearch", "up", "--image", docker_engine.elasticsearch_image(), env=docker_engine.environment)
 
-The engine is a `dockerd` of its own: data, socket and network bridge are the test run's, and all of it is gone
-afterwards, however the run ends. It needs root. Images are built once and kept as files in `cache_dir()`.
+The engine is a `dockerd` of its own: data, socket and network bridge belong to the test run and are removed afterwards,
+however the run ends. It needs root. Images are built once and kept as files in `cache_dir()`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ done < <(env)
 exec elasticsearch "${settings[@]}"
 """
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1\n"
-"""Starts in half the time; what the second compiler would bring comes after the test."""
+"""Halves the start: tests are too short for the second compiler to pay off."""
 SETTINGS = "cluster.name: docker-cluster\nnetwork.host: 0.0.0.0\n"
 
 
 class Engine:
-    """A running `dockerd`; its images are imported when they are first asked for."""
+    """A running `dockerd`; its images are imported when they are first requested."""
 
     def __init__(self) -> None:
         self._folder = Path()
@@ -66,19 +66,19 @@ class Engine:
 
     @property
     def host(self) -> str:
-        """What DOCKER_HOST has to be."""
+        """The value for DOCKER_HOST."""
         return f"unix://{self._folder}/socket"
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that lead a client to this engine."""
+        """Environment variables that direct a client to this engine."""
         return {"DOCKER_HOST": self.host}
 
     def docker(self, *arguments: str) -> str:
-        """Run Docker's command line on this engine; its output.
+        """Run Docker's command line on this engine; return its output.
 
         Raises:
-            subprocess.CalledProcessError: it failed; `stderr` says why.
+            subprocess.CalledProcessError: it failed; `stderr` has the reason.
         """
         done = subprocess.run(
             ["docker", "--host", self.host, *arguments], capture_output=True, text=True, check=True
@@ -86,11 +86,11 @@ class Engine:
         return done.stdout.strip()
 
     def base_image(self) -> str:
-        """Name of an image of Debian with Python and Java."""
+        """The name of an image of Debian with Python and Java."""
         return self._imported("codenav-tests/debian", _base_archive(), 'CMD ["python3"]')
 
     def elasticsearch_image(self) -> str:
-        """Name of an image that starts Elasticsearch like the official one."""
+        """The name of an image that starts Elasticsearch as the official one does."""
         return self._imported(
             "codenav-tests/elasticsearch",
             _elasticsearch_archive(),
@@ -185,7 +185,7 @@ def docker_engine() -> Iterator[Engine]:
 
 
 def _base_archive() -> Path:
-    """Debian as a tar file; some 45 s where it is not there yet."""
+    """Debian as a tar file; about 45 s if it has to be made."""
     archive = cache_dir() / f"debian-{SUITE}-{'-'.join(PACKAGES)}.tar"
     with locked("debian"):
         if not archive.exists():
@@ -242,7 +242,7 @@ def _ip(*arguments: Any) -> None:
 
 
 def _free_subnet() -> str:
-    """Address of a bridge in a private network that no interface of this machine is in."""
+    """An address for a bridge in a private network that no interface of this machine is in."""
     taken = subprocess.run(["ip", "-oneline", "-4", "addr"], capture_output=True, text=True, check=True).stdout
     used = [ipaddress.ip_interface(line.split()[3]).network for line in taken.splitlines()]
     while True:

@@ -13,7 +13,7 @@
         ...
 
 Most tests take the session fixtures `elasticsearch` and `elasticsearch_secured` (the same servers for all tests of a
-run, so a test gives its indexes a name of its own) and start one themselves only to break it.
+run, so each test names its indexes for itself) and start a server of their own only to break it.
 
 The distribution is unpacked once, into `cache_dir()`. Servers never run as root and never outlive the test process,
 however it ends. By hand: `python tests/elasticsearch_server.py` starts one and prints its URL.
@@ -51,18 +51,18 @@ VERSION = "8.19.8"
 ARTIFACT = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}:zip"
 """The real server without its optional modules, in Maven Central."""
 USER = 64981
-"""Runs the servers where the tests run as root: Elasticsearch refuses root. No account has that number."""
+"""The user id of the servers where root runs the tests, as Elasticsearch refuses root. No account has it."""
 START_SECONDS = 180.0
-"""Patience with a start; it takes 10 to 25 s on an idle machine."""
+"""Seconds that a start may take; it takes 10 to 25 s on an idle machine."""
 INSTALL = "make servers"
 
 
 class ServerMissing(RuntimeError):
-    """The server that a test needs cannot be had here."""
+    """The server that a test needs is not available here."""
 
 
 def cache_dir() -> Path:
-    """Where distributions and images are kept between test runs; readable for every user."""
+    """The folder for distributions and images between test runs; readable for every user."""
     base = Path("/var/cache") if os.geteuid() == 0 else Path.home() / ".cache"
     folder = base / "codenav-tests"
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,17 +71,17 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Alone among all test runs of this machine with what is called `name`."""
+    """Hold the lock `name` among all test runs of this machine."""
     with (cache_dir() / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def distribution() -> Path:
-    """The unpacked distribution; downloaded through Maven where it is not there yet.
+    """The unpacked distribution; downloaded through Maven if it is missing.
 
     Raises:
-        ServerMissing: no Maven, or it cannot download.
+        ServerMissing: there is no Maven, or it cannot download.
     """
     folder = cache_dir() / f"elasticsearch-{VERSION}"
     with locked(folder.name):
@@ -154,12 +154,12 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Of the first node."""
+        """The address of the first node."""
         return self.urls[0]
 
     @property
     def pids(self) -> list[int]:
-        """Process id of each node's server; 0 where it is down."""
+        """The process id of each node's server; 0 for a node that is down."""
         return [
             int(self._pid_file(node).read_text()) if server and server.running else 0
             for node, server in enumerate(self._running)
@@ -167,15 +167,15 @@ class Cluster:
 
     @property
     def ca_file(self) -> Path:
-        """Certificate of the authority that signed the servers' (with `tls`)."""
+        """The certificate of the authority that signed the servers' certificates (with `tls`)."""
         return self._folder / "ca.crt"
 
     def logs(self, node: int = 0) -> str:
-        """What a node has written so far."""
+        """The output of a node so far."""
         return (self._home(node) / "output").read_text(errors="replace")
 
     def kill(self, node: int = 0) -> None:
-        """kill -9, and wait until it is gone. Its data stays."""
+        """Kill a node with -9, and wait until it is gone. Its data stays."""
         os.kill(self.pids[node], signal.SIGKILL)
         self._end(node)
 
@@ -184,11 +184,11 @@ class Cluster:
         os.kill(self.pids[node], signal.SIGSTOP)
 
     def resume(self, node: int = 0) -> None:
-        """Let a suspended node go on."""
+        """Let a suspended node continue."""
         os.kill(self.pids[node], signal.SIGCONT)
 
     def restart(self, node: int = 0) -> None:
-        """Start a killed node again with the data that it had, and wait until it is back in the cluster."""
+        """Start a killed node again with its data, and wait until it is back in the cluster."""
         self._launch(node)
         self._wait()
 
@@ -200,7 +200,7 @@ class Cluster:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def request(self, method: str, path: str, body: Any = None, *, node: int = 0, timeout: float = 30.0) -> Any:
-        """Any call of the REST API with full rights; the JSON that came back.
+        """Make any call of the REST API with full rights; return the JSON of the answer.
 
         Raises:
             urllib.error.HTTPError: a status of 400 or more.
@@ -290,7 +290,7 @@ class Cluster:
             users = [f"{name}:{_hashed(self.password)}\n" for name in self._roles]
             (home / "config" / "users").write_text("".join(users))
             (home / "config" / "users_roles").write_text("".join(f"{name}:{name}\n" for name in self._roles))
-            # A role begins on a line of its own: the server looks for them before it reads YAML.
+            # A role begins on a line of its own: the server searches for roles before it parses YAML.
             lines = [f"{name}: {json.dumps(role)}\n" for name, role in self._roles.items()]
             (home / "config" / "roles.yml").write_text("".join(lines))
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **self._settings}.items()]
@@ -338,7 +338,7 @@ class Cluster:
 
 
 class Server(Cluster):
-    """A cluster of one node; options as there."""
+    """A cluster of one node, with the same options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(1, **options)
@@ -346,13 +346,13 @@ class Server(Cluster):
 
 @pytest.fixture(scope="session")
 def elasticsearch() -> Iterator[Server]:
-    """One node without security, for all tests of the run."""
+    """A node without security, for all tests of the run."""
     yield from _serving(Server())
 
 
 @pytest.fixture(scope="session")
 def elasticsearch_secured() -> Iterator[Server]:
-    """One node that asks for a password, for all tests of the run."""
+    """A node that asks for a password, for all tests of the run."""
     yield from _serving(Server(security=True))
 
 
@@ -374,12 +374,12 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _reachable_temp() -> str | None:
-    """A temporary folder that the servers' user can enter; None: the default one."""
+    """A temporary folder that the servers' user can enter; None for the default one."""
     return "/tmp" if os.geteuid() == 0 else None
 
 
 def _make_certificates(folder: Path) -> None:
-    """An authority, and a certificate of it for 127.0.0.1 and localhost."""
+    """Make an authority, and a certificate signed by it for 127.0.0.1 and localhost."""
     if not shutil.which("openssl"):
         raise ServerMissing(f"openssl is not installed: {INSTALL}")
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
@@ -394,7 +394,7 @@ def _make_certificates(folder: Path) -> None:
 
 
 def _hashed(password: str) -> str:
-    """As the file of users holds it: PBKDF2 with HMAC-SHA512."""
+    """The hash of a password as the file of users holds it: PBKDF2 with HMAC-SHA512."""
     salt = secrets.token_bytes(32)
     digest = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, 10_000, dklen=32)
     return f"{{PBKDF2}}10000${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"

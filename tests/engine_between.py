@@ -1,4 +1,4 @@
-"""What stands between a client and the engine of the tests: a socket of its own, and threads that carry."""
+"""A proxy between a client and the engine of the tests: a socket of its own, and threads that pass data on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from docker_engine import Engine
 
 
 class BetweenEngine:
-    """`_accept` of a subclass takes the connections; at the end all that was opened is closed."""
+    """A proxy whose connections `_accept` of a subclass takes; everything opened is closed at the end."""
 
     def __init__(self, engine: Engine, listener: socket.socket) -> None:
         self._target = engine.host.removeprefix("unix://")

@@ -1,9 +1,9 @@
-"""Processes that never outlive the test run, however it ends: a guard stands between, and the pipe to it is the link.
+"""Processes that never outlive the test run, however it ends: a guard runs them, linked to the test by a pipe.
 
     running = Guarded(["dockerd", …], output=log, after="rm -rf FOLDER")
     running.end()
 
-The guard ends its command when the pipe closes: by `end()`, or because the test process is gone, by kill -9 too.
+The guard ends its command when the pipe closes: by `end()`, or because the test process is gone, after kill -9 too.
 A death signal would follow the thread that started the process, and does not survive a change of user.
 """
 
@@ -26,7 +26,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Guarded:
-    """A running command with everything that it starts in its session."""
+    """A running command, with everything that it starts in its session."""
 
     def __init__(
         self,
@@ -37,15 +37,15 @@ class Guarded:
         grace: float = 0.0,
         after: str = "",
     ) -> None:
-        """`grace`: seconds between SIGTERM and SIGKILL at the end; 0: SIGKILL at once. `after`: a shell line that
-        tidies up where the test process died, or `end(tidy=True)` asks for it."""
+        """`grace`: seconds between SIGTERM and SIGKILL at the end; 0: SIGKILL at once. `after`: a shell command that
+        cleans up if the test process died, or if `end(tidy=True)` asks for it."""
         guard = [sys.executable, __file__, f"--grace={grace}", f"--after={after}", "--", *command]
         with output.open("ab") as file:
             self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, stdout=file, stderr=file, env=env)
 
     @property
     def running(self) -> bool:
-        """Whether the command has not ended."""
+        """True until the command has ended."""
         return self._guard.poll() is None
 
     def end(self, *, tidy: bool = False) -> None:
@@ -59,7 +59,7 @@ class Guarded:
 
 
 def _end_group(running: subprocess.Popen[bytes]) -> int:
-    """Kill what is left of a command and its children, and wait until they are gone; the command's exit status."""
+    """Kill the rest of a command and its children, and wait until they are gone; return the command's exit status."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(running.pid, signal.SIGKILL)
     code = running.wait()
@@ -75,7 +75,7 @@ def _end_group(running: subprocess.Popen[bytes]) -> int:
 
 
 def main() -> int:
-    """Be the guard."""
+    """Run as the guard."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--grace", type=float, default=0.0)
     parser.add_argument("--after", default="")

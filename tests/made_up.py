@@ -1,4 +1,4 @@
-"""Callables and values for tests of the planner, as the survey and the reader would give them."""
+"""Callables and values for tests of the planner, in the form that the survey and the reader give."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def takes(name: str, default: str, type_: str = "") -> Parameter:
 
 
 def values(text: str, *files: str) -> list[Value]:
-    """The literals of a request, as single values and as lists of those that stand in a row."""
+    """The literals of a request, as single values and as lists of adjacent ones."""
     clauses = read(text, files=files)
     found = [Value.of(literal) for clause in clauses for literal in clause.literals]
     return found + [Value.group(group) for clause in clauses for group in clause.groups]

@@ -1,9 +1,9 @@
-"""Runs Python as an ordinary user whom the tests make: a user id of its own, an empty home, no rights.
+"""Python run as an ordinary user that the tests make: a user id of its own, an empty home, no rights.
 
     done = as_ordinary_user(["-m", "codenav", "sandbox", "check", "bubblewrap"], groups=True)
 
-A checkout, an environment and an interpreter may be closed to others: in a private mount namespace they are bound
-where everybody may look. With `groups` the user has control groups handed down, as systemd does for a session.
+A checkout, an environment and an interpreter may be closed to others: in a private mount namespace they are bound where
+everybody may read. With `groups` the user gets control groups, as systemd hands them down to a session.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from codenav.sandboxes import cgroups
 
 UID = 64_321
-"""Of nobody else; files and processes of the user are found by it."""
+"""A user id that nobody else has; files and processes of the user are found by it."""
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = "/mnt/library"
 PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
@@ -38,7 +38,7 @@ def as_ordinary_user(
     env: Mapping[str, str] | None = None,
     timeout: float = 120.0,
 ) -> subprocess.CompletedProcess[str]:
-    """The end of `python ARGUMENTS`; needs root. An engine at `docker_host` is one that the user may talk to."""
+    """The result of `python ARGUMENTS`; needs root. `docker_host`: an engine that the user may talk to."""
     variables = {
         "PYTHONPATH": f"{LIBRARY}:/mnt/packages",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -53,7 +53,7 @@ def as_ordinary_user(
     ]
     closed = next((one for one in reversed(Path(sys.base_prefix).parents) if not one.stat().st_mode & stat.S_IXOTH), "")
     if closed:
-        # An interpreter finds its own library at its own place only.
+        # An interpreter finds its own library only at its original path.
         lines += [
             f"mount -t tmpfs -o mode=755 none {shlex.quote(str(closed))}",
             f"mkdir -p {shlex.quote(sys.base_prefix)} && mount --bind /mnt/python {shlex.quote(sys.base_prefix)}",
@@ -79,7 +79,7 @@ def as_ordinary_user(
 
 @contextlib.contextmanager
 def _handed_down() -> Iterator[list[Path]]:
-    """Control groups that belong to the user; those that a process enters."""
+    """Control groups that belong to the user; yields those for a process to enter."""
     place = cgroups.find()
     if place is None:
         raise RuntimeError("root cannot make control groups here")
@@ -90,7 +90,7 @@ def _handed_down() -> Iterator[list[Path]]:
             folder.mkdir()
             inner = folder
             if place.unified is not None:
-                # Version 2: what hands controllers down holds no process itself.
+                # Version 2: a group that hands controllers down holds no process itself.
                 given = (folder / "cgroup.controllers").read_text().split()
                 (folder / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in given))
                 inner = folder / "shell"
@@ -103,7 +103,7 @@ def _handed_down() -> Iterator[list[Path]]:
         yield entered
     finally:
         for folder in made:
-            # What its sandboxes have left, too: that is for the tests to find before.
+            # With everything that its sandboxes have left: the tests look for that before.
             cgroups.remove_groups(folder.glob(f"{cgroups.PREFIX}*"))
             for inner in (folder / "shell", folder):
                 _remove(inner)
@@ -115,7 +115,7 @@ def _remove(folder: Path) -> None:
         try:
             folder.rmdir()
         except OSError:
-            # A process of it is still ending.
+            # One of its processes is still ending.
             if time.monotonic() > until:
                 raise
             time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A package index and a Debian archive over HTTP, for builds inside a real engine: what pip and apt-get ask for."""
+"""A package index and a Debian archive over HTTP, for builds inside a real engine with pip and apt-get."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def debian(folder: Path, name: str, version: str, program: str) -> tuple[str, by
 
 
 class PackageIndex:
-    """Serves files under `/simple/` as pip reads them and under `/debian/` as apt-get does.
+    """A server of files under `/simple/` for pip and under `/debian/` for apt-get.
 
-    `user:password` is asked for where it is set. A path in `slow` is answered when `release` is set.
+    `credentials` are `user:password`; if set, they are required. A path in `slow` is answered once `release` is set.
     """
 
     def __init__(self, host: str, credentials: str = "") -> None:
@@ -109,7 +109,7 @@ class PackageIndex:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def answer(self, path: str) -> bytes | None:
-        """The body of a page or a file; None where there is none."""
+        """The body of a page or a file; None if there is none."""
         if path.startswith("/simple/"):
             project = path.removeprefix("/simple/").strip("/")
             names = [name for name in self.wheels if name.partition("-")[0].replace("_", "-") == project]
@@ -121,11 +121,11 @@ class PackageIndex:
         return self.wheels.get(name) if path.startswith("/files/") else self.packages.get(name)
 
     def url(self, path: str = "/simple", *, credentials: str = "") -> str:
-        """Address of a path, as the containers of the engine reach it."""
+        """The address of a path, as the containers of the engine reach it."""
         return f"http://{credentials + '@' if credentials else ''}{self.host}:{self.port}{path}"
 
     def wait_for(self, path: str) -> None:
-        """Until somebody has asked for a path."""
+        """Wait until somebody has requested a path."""
         until = time.monotonic() + 60
         while path not in self.asked:
             assert time.monotonic() < until, f"nobody asked for {path}"

@@ -1,4 +1,4 @@
-"""Runs the real command line on a pseudo-terminal, as a person would, and answers what it asks."""
+"""The real command line on a pseudo-terminal, run as a person would, with answers to its questions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 END_OF_INPUT = "\x04"
-"""What Ctrl-D sends."""
+"""The character that Ctrl-D sends."""
 INTERRUPT = "\x03"
 
 
 def on_terminal(
     *arguments: str | Path, answers: Mapping[str, str], env: Mapping[str, str] | None = None, seconds: float = 120.0
 ) -> tuple[int, str]:
-    """Exit code and all that was on the terminal; `answers`: what is typed once a text is there, in this order."""
+    """Exit code and everything on the terminal; `answers`: what to type once each text appears, in this order."""
     pid, terminal = pty.fork()
     if pid == 0:
         try:
@@ -49,7 +49,7 @@ def on_terminal(
 
 
 def screen(shown: str) -> list[str]:
-    """The lines that stay on a screen: what is written over or erased is gone."""
+    """The lines that stay on a screen: overwritten or erased text is gone."""
     lines, row, column = [""], 0, 0
     for token in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\s\S]", shown):
         if token == "\n":

@@ -1,4 +1,4 @@
-"""The import rules of docs/architecture.md: arrows point down, no cycle, the guest is standard library only."""
+"""The import rules of docs/architecture.md: arrows point down, no cycles, the guest uses the standard library only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ JOINTS = {
     "api",
     "",
 }
-"""Layer 4: where the parts meet. The empty name is the package itself: its lazy public names."""
+"""Layer 4: the modules where the parts meet. The empty name is the package itself with its lazy public names."""
 
 
 def part_of(module: str) -> str:
@@ -51,7 +51,7 @@ def part_of(module: str) -> str:
 
 
 def imports_of(path: Path) -> list[str]:
-    """Full names of the modules that a file imports, also inside functions."""
+    """The full names of the modules that a file imports, also inside functions."""
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -63,7 +63,7 @@ def imports_of(path: Path) -> list[str]:
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by its full name."""
+    """Every module of the package, by its full name."""
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts

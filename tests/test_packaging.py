@@ -1,4 +1,4 @@
-"""The wheel holds what the package needs at run time, and works where the repository is not."""
+"""The wheel contains everything that the package needs at run time, and works away from the repository."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_extras_are_for_languages_and_tests_only() -> None:
 
 
 def test_what_can_be_installed_is_named_as_the_package_index_has_it() -> None:
-    """`codenav` is somebody else's there, and so is every extra that is not ours."""
+    """On the package index, `codenav` is a foreign project, and so is any extra that is not defined here."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "codenav").rglob("*.py"), ROOT / "Makefile"]
     for path in texts:

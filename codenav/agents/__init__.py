@@ -1,4 +1,4 @@
-"""The agent that asks a model for each step, and what it needs: prompts, history, parsing."""
+"""The agent that asks a model for each step, with its prompts, history and parser."""
 
 from codenav.agents.agent import CodeNavAgent
 

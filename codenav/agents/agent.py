@@ -1,4 +1,4 @@
-"""The agent: shows a model the conversation and reads one action from its answer."""
+"""The agent: shows a model the conversation and reads one action from each answer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from codenav.usage import Usage
 LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32768 (docs/models.md)"
 
 CUT_ALL = object()
-"""Nothing is left to be cut."""
+"""Returned by an exhausted iterator of cuts: nothing is left to be cut."""
 
 
 class CodeNavAgent:
-    """One model, one conversation at a time.
+    """The agent with a model, in one conversation at a time.
 
-    `prompts` is a folder whose files replace ours of the same name (`codenav prompt copy`). `notice` is told, once,
-    that the conversation no longer fits and what is left out.
+    `prompts` is a folder of files that replace the built-in prompt files of the same name (`codenav prompt copy`).
+    `notice` is called once when the conversation no longer fits, with a sentence on what is left out.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class CodeNavAgent:
         return self.model.name
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
-        """Take up a request; returns the system prompt.
+        """Begin a request; return the system prompt.
 
         Raises:
-            UsageError: a prompt file is missing or names something that is not known.
+            UsageError: a prompt file is missing or uses an unknown variable.
         """
         prompt = compose(description=description, environments=environments, folder=self._prompts)
         self._actions = {environment.action.type: environment.action for environment in environments}
@@ -60,14 +60,14 @@ class CodeNavAgent:
         return prompt
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
-        """The next action, given all steps so far. `timeout` in seconds bounds the model call, repeats included.
+        """The next action after all steps so far. `timeout`: seconds for the model call, repeats included.
 
-        Where the conversation no longer fits, old observations are left out and the call is made again; from then on
-        they are left out before it is sent.
+        Where the conversation no longer fits, old observations are left out and the call is repeated; from then on they
+        are left out before the conversation is sent.
 
         Raises:
-            ModelUnreachable, ModelRefused, ModelFailed; the latter also where the model's first answers are no action
-                and its server says that it read only a part of the prompt.
+            ModelUnreachable, ModelRefused, ModelFailed; the last one also where no answer so far held an action and the
+                server says that it read only a part of the prompt.
             UsageError: `brief` was not called.
         """
         completion = self._complete(steps, timeout)
@@ -111,8 +111,8 @@ class CodeNavAgent:
     def _tell_cut(self, left_out: int) -> None:
         if left_out and not self._told_cut:
             self._told_cut = True
-            results = "the result of 1 step is" if left_out == 1 else f"the results of {left_out} steps are"
+            results = "the result of 1 step" if left_out == 1 else f"the results of {left_out} steps"
             self._notice(
-                f"the conversation is too long for {self.name}: {results} left out of what it is shown, "
-                "and older ones from now on where they must be"
+                f"the conversation is too long for {self.name}: it is no longer shown {results}, "
+                "nor further old ones where room is needed"
             )

@@ -1,4 +1,4 @@
-"""The conversation as a model is shown it, and what is left out once it no longer fits."""
+"""The conversation as a model sees it, cut once it no longer fits the context."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from codenav.messages import Message
 from codenav.usage import estimate_tokens
 
 UNREADABLE_CHARACTERS = 1000
-"""Kept of an answer that held no valid action: enough to see what was wrong with its form."""
+"""Characters kept of an answer without a valid action: enough to see what was wrong with its form."""
 WHOLE = 2
-"""Newest observations that are bounded last: the step that the model is about to take rests on them."""
+"""Newest observations, which are cut last: the next step of the model rests on them."""
 BOUNDS = (4000, 1000)
-"""Characters kept of each of those, head and tail, where nothing older is left to give up."""
+"""Characters kept of each of the newest, head and tail, once all older observations are left out."""
 ROOM = 0.75
-"""Share of a known context length that the conversation is cut to: the rest is for the answer and for the
-error of `estimate_tokens`."""
+"""Share of a known context length that the conversation is cut to: the rest is for the answer and for the error of
+`estimate_tokens`."""
 FULL = 0.9
-"""Share of it from which the conversation is cut before it is sent."""
+"""Share of a known context length from which the conversation is cut before it is sent."""
 
 
 class History:
-    """The messages of one episode. They only ever grow at the end, so a server's prompt cache hits.
+    """The messages of one episode. They only grow at the end, so that a server's prompt cache hits.
 
-    The exception are `cuts`, and what they left out stays out.
+    The exceptions are `cuts`; what they leave out stays left out.
     """
 
     def __init__(self, system: str, request: str) -> None:
         self._head = (Message("system", system), Message("user", request))
         self._bounds: dict[int, int] = {}
-        """Step number to the characters that are kept of its observation."""
+        """Characters kept of the observation of each cut step, by its number."""
         self._ceiling: float = math.inf
-        """Estimated tokens from which the conversation is too long, as far as overflows told."""
+        """Estimated tokens from which the conversation is too long, according to earlier overflows."""
         self._limit: int | None = None
-        """The context length in estimated tokens, where one told it."""
+        """The context length in estimated tokens, if an overflow named it."""
 
     @property
     def left_out(self) -> int:
-        """Observations of which not all is shown any more."""
+        """The number of observations that are cut."""
         return len(self._bounds)
 
     def learn(self, steps: Sequence[Step], *, limit: int | None, prompt_tokens: int | None) -> None:
-        """This conversation was too long. The context has `limit` tokens and it has `prompt_tokens`, if told."""
+        """Note an overflow of this conversation; `limit` and `prompt_tokens`, if known, are in the server's tokens."""
         size = self._size(steps)
         density = prompt_tokens / size if prompt_tokens else 1.0
         self._limit = int(limit / density) if limit else self._limit
         self._ceiling = min(self._ceiling, size, FULL * self._limit if self._limit else math.inf)
 
     def fit(self, steps: Sequence[Step]) -> None:
-        """Cut the conversation where it would overflow again, by what earlier overflows told."""
+        """Cut the conversation where it would overflow again, according to earlier overflows."""
         if self._size(steps) >= self._ceiling:
             for _ in self.cuts(steps):
                 if self._size(steps) < self._ceiling:
                     break
 
     def messages(self, steps: Sequence[Step]) -> list[Message]:
-        """System prompt, request, then per step what the model did and what came back."""
+        """System prompt and request, then the action and the observation of each step."""
         messages = list(self._head)
         for step in steps:
             messages.append(Message("assistant", _said(step)))
@@ -65,10 +65,10 @@ class History:
         return messages
 
     def cuts(self, steps: Sequence[Step]) -> Iterator[None]:
-        """Leave out more and more; each turn of the iterator is one cut, to be followed by another try.
+        """Leave out more and more: each turn of the iterator is one cut, to be followed by another attempt.
 
-        First the older half of the older observations, or so many that the rest fits a context length that is
-        known; then all older ones; then the newest ones are bounded, more tightly each time.
+        First the older half of the older observations, or as many as it takes to fit a known context length; then all
+        older ones; then the newest ones are shortened, more each time.
         """
         older, newest = steps[:-WHOLE], steps[-WHOLE:]
         size = self._size(steps)
@@ -85,11 +85,11 @@ class History:
                 yield
 
     def _size(self, steps: Sequence[Step]) -> int:
-        """Of the conversation, in estimated tokens."""
+        """The estimated tokens of the conversation."""
         return sum(estimate_tokens(message.content) for message in self.messages(steps))
 
     def _bound(self, step: Step, characters: int) -> int:
-        """Keep no more than that of an observation; returns the tokens that this saves."""
+        """Keep at most `characters` of an observation; return the estimated tokens that this saves."""
         saving = self._saving(step, characters)
         if saving:
             self._bounds[step.number] = characters
@@ -107,14 +107,14 @@ class History:
 
 
 def _said(step: Step) -> str:
-    """The action in its canonical form, which teaches a model that writes another one."""
+    """The action in its canonical form, which teaches it to a model that writes another form."""
     if isinstance(step.action, Unreadable):
         return _bounded(step.action.content, UNREADABLE_CHARACTERS) or "(an empty answer)"
     return step.action.to_xml()
 
 
 def _bounded(text: str, characters: int) -> str:
-    """Head and tail of a text around a line that counts what is left out; the text itself where that is shorter."""
+    """Head and tail of a text around a line that counts what is left out; the text itself where it is shorter."""
     left_out = len(text) - characters
     note = f"[{left_out} characters left out]"
     half = characters // 2

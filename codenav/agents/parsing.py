@@ -1,4 +1,4 @@
-"""From what a model wrote to one action, or to the rule that it broke. Never raises, whatever the text."""
+"""The parser of a model's answer: gives one action, or the rule that was broken. Never raises, whatever the text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SYNONYMS = {
     "ask": ("ask_user", "question", "clarify", "request_user_message"),
     "done": ("final_answer", "final", "answer", "finish", "finished", "complete", "submit"),
 }
-"""What models write for our types, their habits from other agents included. `summary` is none: it may be prose."""
+"""Names that models write for the types, habits from other agents included. `summary` is none: it may be prose."""
 _TYPE_OF = {synonym: type_ for type_, synonyms in _SYNONYMS.items() for synonym in synonyms}
 
 _EXAMPLES = {
@@ -35,17 +35,17 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#0?39|#x27);")
 _LITERAL = re.compile(
     r"'''(?:.*?'''|.*)|\"\"\"(?:.*?\"\"\"|.*)|'(?:[^'\\\n]|\\.)*+'?|\"(?:[^\"\\\n]|\\.)*+\"?|#[^\n]*", re.DOTALL
 )
-"""A string or a comment of Python, near enough to tell what stands outside of them."""
+"""A string or a comment in Python, accurate enough to tell what is outside of them."""
 
 
 def parse(text: str, actions: Mapping[str, type[Action]], *, truncated: bool = False) -> Action | InvalidAction:
-    """The action that an answer holds; `actions` are the types in play with their classes.
+    """The action in an answer; `actions` maps the available types to their classes.
 
-    Private thinking is left out, and the last complete action counts. Where that is `done` and the same answer
-    holds other actions, the last of those counts: the answer was written before their results were there. Where
-    none is complete, the end of the text closes the last one, except where `truncated` says that the server cut it.
+    Private thinking is left out, and the last complete action counts. Where that is `done` and the same answer holds
+    other actions, the last of those counts: the answer was written before their results were there. Where no action is
+    complete, the end of the text closes the last one, unless `truncated` says that the server cut it.
 
-    An answer without our tags is read by `find_plain`.
+    An answer without the tags is read by `find_plain`.
     """
     found = find_actions(text) or [item for item in find_plain(text) if item.type != "code" or Code.type in actions]
     if not found:
@@ -72,7 +72,7 @@ def _checked(found: Found, actions: Mapping[str, type[Action]]) -> Action | Inva
 
 
 def _known(written: str, actions: Mapping[str, type[Action]]) -> str:
-    """The type in play that is meant; empty where there is none."""
+    """The available type that the model means; empty where there is none."""
     name = "_".join(written.strip().strip("\"'`*. ").lower().replace("-", " ").split())
     if name in actions:
         return name
@@ -81,26 +81,26 @@ def _known(written: str, actions: Mapping[str, type[Action]]) -> str:
 
 
 def _clean(content: str, kind: type[Action]) -> str:
-    """Take off what models wrap a content in: line ends, CDATA, code fences, escaped brackets."""
+    """The content without what models wrap around it: line ends, CDATA, code fences, escaped brackets."""
     content = _inner(content)
     stripped = content.strip()
     if stripped.startswith("<![CDATA[") and stripped.endswith("]]>"):
         content = _inner(stripped.removeprefix("<![CDATA[").removesuffix("]]>"))
     if issubclass(kind, (Ask, Done)):
-        # The text is for a person, who may well have asked for a fence or an entity.
+        # The text is for a person, who may have asked for a fence or an entity.
         return content
     if "<" not in content and ">" not in content and _ENTITY.search(_LITERAL.sub("", content)):
         content = html.unescape(content)
     content = _unfenced(content)
     if issubclass(kind, (Code, CodeSummary)):
         first = next((line for line in content.splitlines() if line.strip()), "")
-        # Python that begins with an indented line cannot run: the whole block was indented to fit the tags.
+        # Python that begins with an indented line cannot run: the whole block was indented with the tags.
         return textwrap.dedent(content) if first[:1] in (" ", "\t") else content
     return content
 
 
 def _inner(content: str) -> str:
-    """Without the line ends next to the tags; without all outer space where the opening tag has none."""
+    """The content without the line ends next to the tags, or stripped where none follows the opening tag."""
     opening = _LINE_END.match(content)
     if not opening:
         return content.strip()
@@ -112,7 +112,7 @@ def _inner(content: str) -> str:
 
 
 def _unfenced(content: str) -> str:
-    """The inside of a content that is one code block; anything else as it is."""
+    """The inside of a content that is a single code block; any other content unchanged."""
     stripped = content.strip()
     opening = _FENCE.match(stripped)
     if not opening:
@@ -124,7 +124,7 @@ def _unfenced(content: str) -> str:
 
 
 def _invalid(rule: str, actions: Mapping[str, type[Action]], *, type_: str = "", wrote: str = "") -> InvalidAction:
-    """The rule in one sentence and the right form, for the types in play."""
+    """The error for a broken rule: the rule in one sentence and the right form, for the available types."""
     types = ", ".join(actions)
     sentence = {
         "no_action": "Your answer holds no action, so nothing was done.",

@@ -1,4 +1,4 @@
-"""Actions in other forms than ours that say plainly what is meant: habits of models from elsewhere."""
+"""The reader of actions in other plain forms, which models know from elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codenav.agents.tags import Found, prose, visible
 
 _KEYS = {"thought", "type", "content"}
 _TRIES = 32
-"""Objects that are looked for in one answer: more of them are data, not actions."""
+"""JSON objects that are tried in one answer: more than that are data, not actions."""
 
 _ATTRIBUTE = re.compile(
     r"<action\s+type\s*=\s*[\"']?(?P<type>[\w -]{1,40}?)[\"']?\s*>(?P<inner>.*?)(?P<end></action>|\Z)",
@@ -22,14 +22,14 @@ _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _FENCE = re.compile(r"^```\w*[ \t]*$", re.MULTILINE)
 _PYTHON = re.compile(r"```[ \t]*(?:python3?|py)[ \t]*\n(?P<code>.*?)\n?```", re.DOTALL | re.IGNORECASE)
 _SENTENCE = 200
-"""Characters that may stand behind a block of code: what it is for, and no second step."""
+"""Characters that may follow a block of code: its purpose, but no second step."""
 
 
 def find_plain(text: str) -> list[Found]:
-    """The actions of an answer that has none in our tags, in their order.
+    """The actions in an answer that has none in the tags, in order.
 
-    `<action type="code">…</action>`; `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; JSON objects of our three
-    keys; and where there is none of these, the only block of Python with at most a sentence behind it.
+    `<action type="code">…</action>`; `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; JSON objects with the keys
+    of an action; and without any of these, the only block of Python, followed by at most a sentence.
     """
     shown = visible(text)
     if "<type>" in shown:
@@ -79,12 +79,12 @@ def _block(text: str) -> list[Found]:
     behind = text[block.end() :].strip()
     if len(behind) > _SENTENCE or "\n" in behind:
         return []
-    # Not closed: of an answer that was cut off nobody knows whether the block was all of it.
+    # Not closed: where the answer was cut off, the block may be incomplete.
     return [Found("code", block["code"], prose(text[: block.start()]), False)]
 
 
 def _decoded(text: str, opening: re.Pattern[str]) -> list[tuple[dict[str, Any], int]]:
-    """The JSON objects behind `opening`, with where each begins; none of them inside another."""
+    """The JSON objects after matches of `opening`, each with the position of its match; none is inside another."""
     decoder, position = json.JSONDecoder(strict=False), 0
     found: list[tuple[dict[str, Any], int]] = []
     for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""The system prompt, put together from one file per action and an overview around them."""
+"""The system prompt, composed from an overview and one file per action."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from codenav.protocols import Environment
 FILES = Path(__file__).with_name("prompts")
 OVERVIEW = "overview"
 TYPES = ("search", "code", "code_summary", "ask", "done")
-"""The actions that we have files for, in the order in which a session offers them."""
+"""The actions with a built-in prompt file, in the order in which a session offers them."""
 NO_DESCRIPTION = "No description was given. Search to see what is there."
 
 _VARIABLE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>\w+)\}")
 
 
 def compose(*, description: str, environments: Sequence[Environment], folder: Path | None = None) -> str:
-    """The system prompt for the environments in play, in their order.
+    """The system prompt for the given environments, in their order.
 
-    Per action type there is one file, `<type>.md`; a file in `folder` wins over ours of the same name. An action's
-    file may use the facts of its environment as `${name}`; `overview.md` may use `${description}`, `${types}` (the
-    names of the types) and `${actions}` (the sections of all actions). `$${name}` stands for `${name}` itself.
+    Each action type has one file, `<type>.md`; a file in `folder` takes precedence over the built-in one of that name.
+    An action's file may use the facts of its environment as `${name}`; `overview.md` may use `${description}`,
+    `${types}` (the names of the types) and `${actions}` (the sections of all actions). `$${name}` stands for `${name}`
+    itself.
 
     Raises:
         NotFound: `folder` does not exist.
-        UsageError: an action has no file, a file cannot be read, or it names a variable that is not there.
+        UsageError: an action has no file, or a file cannot be read or uses an unknown variable.
     """
     folder = prompt_folder(folder)
     sections = [_filled(item.action.type, item.facts(), folder) for item in environments]
@@ -40,7 +41,7 @@ def compose(*, description: str, environments: Sequence[Environment], folder: Pa
 
 
 def template(folder: Path | None = None) -> str:
-    """The system prompt with its files joined and what only a run can tell left as `${name}`.
+    """The system prompt with its files joined; values that only a run knows stay `${name}`.
 
     Raises:
         NotFound: `folder` does not exist.
@@ -53,10 +54,10 @@ def template(folder: Path | None = None) -> str:
 
 
 def copy_prompts(folder: Path) -> list[Path]:
-    """Copy our prompt files into a folder to edit there; returns the copies.
+    """Copy the built-in prompt files into a folder for editing; return the copies.
 
     Raises:
-        UsageError: files of these names are there already; none was written.
+        UsageError: files with these names are there already; none was written.
         StorageFull: the folder cannot be written.
     """
     copies = {source: folder / source.name for source in sorted(FILES.glob("*.md"))}
@@ -78,7 +79,7 @@ def copy_prompts(folder: Path) -> list[Path]:
 
 
 def prompt_folder(named: str | Path | None) -> Path | None:
-    """A user's folder of prompt files, `~` expanded; None stays None.
+    """The folder of a user's prompt files, `~` expanded; None stays None.
 
     Raises:
         NotFound: there is no such folder.

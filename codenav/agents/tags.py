@@ -1,7 +1,7 @@
-"""Finds the actions in what a model wrote, by its tags alone. One pass, linear in the length of the text.
+"""The reader of actions in tags, as the prompt asks for them. One pass, linear in the length of the text.
 
-A regular expression for a whole action would backtrack over megabytes of stray tags, and could not tell a tag
-of the answer from one in a string of the code that it carries.
+A regular expression for a whole action would backtrack over megabytes of stray tags, and could not tell a tag of the
+answer from a tag in a string of the code inside.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 _TAG = re.compile(
     r"<(?P<close>/?)[ \t]{0,3}(?P<name>action|thought|type|content|think|thinking|reasoning)(?:\s[^<>]{0,200})?>"
-    # A stop sequence or a hurried model leaves the last bracket out.
+    # A stop sequence or a hurried model leaves out the last bracket.
     r"|</(?P<half>action|thought|type|content)(?=\s|<|\Z)",
     re.IGNORECASE,
 )
 _THINKING = {"think", "thinking", "reasoning"}
 _NAME = re.compile(r"[\s\"'`*]*[\w-][\w -]{0,40}[\s\"'`*]*")
-"""What stands in a `<type>` inside a content for it to count as the start of an action there."""
+"""The name in a `<type>` inside a content, if that `<type>` is to count as the start of an action."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One action as it stands in the text: raw, nothing checked."""
+    """An action as written in the text: raw and unchecked."""
 
     type: str
     content: str
     thought: str
     closed: bool
-    """Whether its content was closed; False where the text ends, or the next action begins, inside it."""
+    """True if its content was closed; False if the text ended, or the next action began, inside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,22 @@ class _Tag:
 
 @dataclass(slots=True)
 class _Head:
-    """`<type>…</type> <content>`: where an action begins."""
+    """Note an overflow of this conversation; `limit` and `prompt_tokens`, if known, are in the server's tokens."""
 
     before: int
-    """Where its thought may begin: behind what stood before this action."""
+    """The position from which its thought may begin: the end of the previous action."""
     type_start: int
     type: str
     start: int
-    """Of the content."""
+    """The start of the content."""
     end: int = -1
-    """Of the content; -1 while it is open."""
+    """The end of the content; -1 while it is open."""
     inline: bool = False
-    """It stands inside an open content, in the middle of a line."""
+    """True if it stands inside an open content, in the middle of a line."""
 
 
 def find_actions(text: str) -> list[Found]:
-    """The actions of an answer in their order; those in the model's private thinking are left out."""
+    """The actions in an answer, in order, without those in the model's private thinking."""
     tops: list[_Head] = []
     for head in _Reader(text).read():
         outer = tops[-1] if tops else None
@@ -71,7 +71,7 @@ def find_actions(text: str) -> list[Found]:
     floor = 0
     for head, following in itertools.zip_longest(tops, tops[1:]):
         floor = max(floor, head.before)
-        # Prose between two actions is no reason for the second: it may be a result that the model made up.
+        # Prose between two actions is not the thought of the second: it may be a result that the model made up.
         thought = _thought(text[floor : head.start]) or ("" if found else prose(text[floor : head.type_start]))
         found.append(Found(head.type, _content(text, head, following), thought, head.end >= 0))
         floor = max(head.start, head.end)
@@ -99,7 +99,7 @@ def visible(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """The text without our tags and without the marks of code fences."""
+    """The text without the tags and without the marks of code fences."""
     lines = _TAG.sub("", text).splitlines()
     return "\n".join(line for line in lines if not line.startswith("```")).strip()
 
@@ -112,21 +112,21 @@ def _tags(text: str) -> Iterator[_Tag]:
 
 
 class _Reader:
-    """The state of the one pass."""
+    """The state of the single pass."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.heads: list[_Head] = []
         self.open: list[_Head] = []
-        """Heads whose content is not closed yet, the innermost last."""
+        """Heads whose content is still open, the innermost last."""
         self.type_tag: _Tag | None = None
         self.type_end = 0
-        """Where the name in the last `<type>` ends; 0 while no other tag came behind it."""
+        """The end of the name in the last `<type>`; 0 until another tag follows it."""
         self.gap = 0
-        """Where the text between the last tag and a coming `<content>` begins."""
+        """The start of the text between the last tag and a `<content>` to come."""
         self.before = 0
         self.last: _Head | None = None
-        """The closed action that a further `</content>` still belongs to: an earlier one was the code's own."""
+        """The closed action that a further `</content>` belongs to: the earlier one was part of the code."""
         self.thinking = False
 
     def read(self) -> list[_Head]:
@@ -172,7 +172,7 @@ class _Reader:
         name = self.text[self.type_tag.end : self.type_end or tag.start]
         head = _Head(self.before, self.type_tag.start, name[:200], tag.end)
         if self.open:
-            # Inside a content only the exact form counts; all else is the code's own text.
+            # Inside a content only the exact form counts; anything else is text of the code.
             if not self.type_end or self.text[self.gap : tag.start].strip() or not _NAME.fullmatch(name[:200]):
                 return None
             line = self.text[max(0, head.type_start - 100) : head.type_start].rpartition("\n")[2].rstrip()
@@ -210,7 +210,7 @@ def _content(text: str, head: _Head, following: _Head | None) -> str:
 
 
 def _thought(before: str) -> str:
-    """What the last `<thought>` of the text before a content holds."""
+    """The content of the last `<thought>` in the text before a content."""
     start, end = -1, -1
     for tag in _tags(before):
         if tag.name == "thought" and not tag.closes:

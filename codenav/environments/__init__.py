@@ -1,4 +1,4 @@
-"""The environments: each answers one kind of action. A new one is one class and one prompt file."""
+"""The environments: each answers one kind of action. A new one takes one class and one prompt file."""
 
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment

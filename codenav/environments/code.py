@@ -1,4 +1,4 @@
-"""Answers `code` actions: runs the step in a sandbox while checkers read it."""
+"""The environment of `code` actions: runs the step in a sandbox while checkers read it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from codenav.protocols import Checker, Sandbox
 
 
 class CodeEnvironment:
-    """One sandbox, one interpreter state, through all its steps.
+    """The environment of `code` actions: one sandbox with one interpreter state for all steps.
 
-    `timeout` is in seconds per step. `packages` (name and version) and `imports` (what of the code base can be
-    imported, in a sentence) are told to the model, as are the `tools` that `checker` runs. `ran` is told of each step.
+    `timeout`: seconds per step. The model is told the `packages` (name and version), the `imports` (a sentence on what
+    can be imported from the code base) and the `tools` that `checker` runs. `ran` is called after each step.
     """
 
     action: type[Action] = Code
@@ -51,19 +51,19 @@ class CodeEnvironment:
             "network": network,
             "timeout": f"{self.timeout:g}",
             "imports": self._imports,
-            "checks": f"{' and '.join(self._tools)} read each step; remarks stand below its result."
+            "checks": f"Each step is read by {' and '.join(self._tools)}; remarks stand below its result."
             if self._tools
             else "",
         }
 
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
-        """Run one step. The checkers read it at the same time; a slow one is waited for up to its own bound."""
+        """Run one step. The checkers read it at the same time; a slow one is waited for up to its own time limit."""
         reports: list[CheckReport] = []
         checker = self._checker
         reading = threading.Thread(
             target=lambda: reports.extend(checker.check(action.content)) if checker else None,
             name="codenav-checks",
-            # A run that is interrupted does not wait for its checkers.
+            # An interrupted run does not wait for its checkers.
             daemon=True,
         )
         reading.start()
@@ -71,7 +71,7 @@ class CodeEnvironment:
         reading.join()
         if self._ran:
             self._ran(Ran(action.content, execution))
-        # An exception leaves what the step bound until then; a crash or a timeout takes the step back.
+        # An exception keeps what the step bound before it; a crash or a timeout undoes the step.
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
             failed_at = execution.error.line_number if execution.error else None
             self._checker.remember(action.content, failed_at=failed_at)

@@ -1,4 +1,4 @@
-"""Answers the actions that close an episode or speak to a person: `code_summary`, `ask`, `done`."""
+"""The environments of the actions that end an episode or address a person: `code_summary`, `ask`, `done`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from codenav.execution import Verdict
 from codenav.protocols import Verifier
 
 GAVE_UP = "FAILED:"
-"""An answer that begins with it says that the agent could not do what was asked, and why."""
+"""Prefix of an answer that says that the agent could not do what was asked, and why."""
 
 NOBODY = "Nobody is there to answer. Decide for yourself, and say in your answer what you assumed."
 
 
 class CodeSummaryEnvironment:
-    """Replays each summary at once, so that the agent can mend one that does not hold."""
+    """The environment of `code_summary` actions: replays each at once, so that the agent can correct one that fails."""
 
     action: type[Action] = CodeSummary
 
@@ -32,7 +32,7 @@ class CodeSummaryEnvironment:
         self._verify = verify
 
     def facts(self) -> Mapping[str, str]:
-        """None."""
+        """No facts: the prompt file has no variables."""
         return {}
 
     def respond(self, action: Action, *, timeout: float | None = None) -> SummaryObservation:
@@ -44,7 +44,7 @@ class CodeSummaryEnvironment:
 
 
 class AskEnvironment:
-    """Puts a question to a person; without one it says so and the agent decides for itself."""
+    """The environment of `ask` actions: passes the question to a person, or says that nobody is there."""
 
     action: type[Action] = Ask
 
@@ -52,11 +52,11 @@ class AskEnvironment:
         self._ask = ask
 
     def facts(self) -> Mapping[str, str]:
-        """None."""
+        """No facts: the prompt file has no variables."""
         return {}
 
     def respond(self, action: Action, *, timeout: float | None = None) -> AskObservation:
-        """The person's answer."""
+        """Ask the person and return the answer."""
         answer = self._ask(action.content) if self._ask else None
         if answer is None:
             return AskObservation(NOBODY)
@@ -64,12 +64,12 @@ class AskEnvironment:
 
 
 class DoneEnvironment:
-    """Takes the answer."""
+    """The environment of `done` actions, which hold the answer."""
 
     action: type[Action] = Done
 
     def facts(self) -> Mapping[str, str]:
-        """None."""
+        """No facts: the prompt file has no variables."""
         return {}
 
     def respond(self, action: Action, *, timeout: float | None = None) -> DoneObservation:

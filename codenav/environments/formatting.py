@@ -1,4 +1,4 @@
-"""The only place where results become text for the model. Every text is bounded in tokens."""
+"""The text of results for the model, formatted here only. Every text is bounded in tokens."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from codenav.execution import CheckReport, Execution, Outcome, Verdict
 from codenav.usage import estimate_tokens
 
 FULL_TOKENS = 1200
-"""Largest block shown in full; the median docstring of scientific packages with examples is half of that."""
+"""Tokens of a block shown in full, at most; the median docstring of scientific packages with examples has half."""
 SOURCE_TOKENS = 300
-"""Up to here a block's whole source is shown even where signature and docstring would be shorter."""
+"""Tokens up to which the whole source is shown even where signature and docstring are shorter."""
 OUTPUT_TOKENS = 2000
-"""Kept of what a step printed, head and tail. The sandbox has cut it already, at a bound for people."""
+"""Tokens kept of a step's output, head and tail. The sandbox has already cut it, to a length for people."""
 LISTED = 20
-"""Changed variables, files and pictures that are named; the rest is counted."""
+"""Changed variables, files and pictures that are named; the others are counted."""
 VALUE = 200
-"""Characters of a variable's value, of a query and of what was read into it."""
+"""Characters kept of a variable's value, of a query and of its interpretation."""
 EXECUTED_TOKENS = 6000
-"""Largest observation of a code step."""
+"""Tokens of the observation of a code step, at most."""
 
 
 def cut_middle(text: str, tokens: int) -> str:
@@ -34,9 +34,9 @@ def cut_middle(text: str, tokens: int) -> str:
 
 
 def block_in_full(block: CodeBlock, *, tagged: bool = False) -> str:
-    """Heading, import line and source; signature and docstring instead where that is shorter.
+    """Heading, import line and source of a block; signature and docstring instead where they are shorter.
 
-    `tagged` where the reader has to be told which source it is from.
+    `tagged` adds the source of the block.
     """
     where = f"{block.path}:{block.lines.start}-{block.lines.end}{_tag(block, tagged)}"
     heading = f"{block.kind.value} {block.qualname or block.name}  ({where})"
@@ -59,7 +59,7 @@ def _tag(block: CodeBlock, tagged: bool) -> str:
 
 
 def block_in_short(block: CodeBlock, *, tagged: bool = False) -> str:
-    """One line: kind, signature and place. `tagged` as in `block_in_full`."""
+    """One line on a block: kind, signature and place. `tagged` as in `block_in_full`."""
     signature = _cut(block.signature or block.name)
     where = f"{block.path}:{block.lines.start}{_tag(block, tagged)}"
     owner = block.qualname.rpartition(".")[0]
@@ -75,7 +75,7 @@ def searched(
     seen: int,
     tagged: bool = False,
 ) -> str:
-    """What one query found. `seen` counts the matches that were shown in full before; `tagged`: `block_in_full`."""
+    """The result of one query. `seen` counts the matches shown in full before; `tagged` as in `block_in_full`."""
     parts = [f"Query: {_cut(result.query)}"]
     if result.repairs:
         parts.append(f"Read as: {_cut(result.read_as)} ({_cut('; '.join(result.repairs))})")
@@ -98,7 +98,7 @@ def searched(
 
 
 def executed(execution: Execution, checks: Sequence[CheckReport]) -> str:
-    """What a step of code did, and what the checkers say of it."""
+    """The result of a code step, with the remarks of the checkers."""
     parts = [f"Outcome: {execution.outcome.value} ({execution.seconds:.2f} s)"]
     if execution.notice:
         parts.append(f"Note: {execution.notice}")
@@ -122,7 +122,7 @@ def executed(execution: Execution, checks: Sequence[CheckReport]) -> str:
 
 
 def summarised(verdict: Verdict) -> str:
-    """Whether the code summary replayed, and what was compared."""
+    """The verdict on a code summary, with what was compared."""
     compared = f" Compared: {', '.join(_bounded(verdict.compared))}." if verdict.compared else ""
     if verdict.verified:
         return (
@@ -153,7 +153,7 @@ def _error(execution: Execution) -> str:
     where = f"\n  line {error.line_number}: {error.line}" if error.line_number else ""
     message = cut_middle(error.message, 500)
     trace = cut_middle(error.traceback.strip(), 800)
-    # A traceback through library code tells where the library gave up; one of a single frame says nothing new.
+    # A traceback through library code shows where the library failed; one of a single frame adds nothing.
     inner = f"\n{trace}" if trace.count("  File ") > 1 else ""
     return f"Error: {error.type}: {message}{where}{inner}"
 

@@ -1,4 +1,4 @@
-"""Answers `search` actions: pages through an index and never shows the same block in full twice."""
+"""The environment of `search` actions: pages through an index and shows no block in full twice."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ MORE = 10
 QUERIES = 5
 """Queries of one action that are answered; the paper's prompts use one to three."""
 TOKENS = 6000
-"""Largest observation; three blocks of `formatting.FULL_TOKENS` and ten signatures fit well inside."""
+"""Tokens of an observation, at most; three blocks of `formatting.FULL_TOKENS` and ten signatures fit well inside."""
 
 
 class SearchEnvironment:
-    """Remembers what it showed in full: the same query again shows the next matches."""
+    """The environment of `search` actions: remembers what it showed in full, and shows the next matches instead."""
 
     action: type[Action] = Search
 
     def __init__(self, index: Index, *, tagged: bool = False) -> None:
-        """`tagged`: each hit says which source it is from, for an index of several."""
+        """`tagged`: each hit names its source, for an index of several."""
         self.index = index
         self._tagged = tagged
         self._seen: set[str] = set()
 
     def facts(self) -> Mapping[str, str]:
-        """How many blocks are shown, and which kinds there are."""
+        """The numbers of blocks that are shown, and the kinds that exist."""
         kinds = [kind.value for kind in BlockKind if kind not in (BlockKind.TOOL, BlockKind.EPISODE)]
         return {"full": str(FULL), "more": str(MORE), "kinds": ", ".join(kinds)}
 

@@ -1,4 +1,4 @@
-"""What code binds, uses, prints and writes, found by reading it: what came from what."""
+"""The flow of data through code, found by reading it: what each statement binds, uses, prints and writes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 PRINTS = frozenset({"print", "pprint", "pp", "display"})
 _WRITES = re.compile(r"(write|save|dump|to_)\w*$|^(open|touch|copy|move|rename|mkdir|unlink|remove)$|write$")
 OUT, FILES = "(printed in step {})", "(files)"
-"""Nodes of the flow beside names; no name looks like them."""
+"""Nodes of the flow beside the names; no valid name looks like them."""
 OURS = "_codenav"
-"""Begins the names of what runs in a sandbox on our own account."""
+"""Prefix of the names in code that codenav itself runs in a sandbox."""
 
 
 def parsed(code: str) -> ast.Module | None:
-    """The tree; None where this Python cannot read it."""
+    """The syntax tree of code; None where this Python cannot read it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -27,7 +27,7 @@ def parsed(code: str) -> ast.Module | None:
 
 
 def printed(code: str, stdout: str) -> str:
-    """What code printed, without the count of characters that a call which writes shows at its end."""
+    """The output of code, without the count of characters that a final call of `write` and the like displays."""
     tree = parsed(code)
     last = tree.body[-1] if tree and tree.body else None
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and _WRITES.search(last_name(last.value.func)):
@@ -44,7 +44,7 @@ class Statement:
     node: ast.stmt
     binds: frozenset[str]
     changes: frozenset[str]
-    """Names whose value it may have changed in place."""
+    """Names whose values it may have changed in place."""
     uses: frozenset[str]
     prints: bool
     writes: bool
@@ -52,16 +52,16 @@ class Statement:
 
 @dataclass
 class Flow:
-    """Statements of the steps that ran, and which name or output was made from which."""
+    """The statements of the steps that ran, and the names and outputs that were made from each name."""
 
     statements: list[Statement] = field(default_factory=list)
     after: dict[str, set[str]] = field(default_factory=dict)
     passing: set[str] = field(default_factory=set)
-    """Names that only loops, `with` and the like bind."""
+    """Names that only `for` and `with` statements bind."""
 
     @classmethod
     def of(cls, codes: Sequence[str]) -> Flow:
-        """The flow through steps, in order. A step that cannot be read, or that is ours, is passed over."""
+        """The flow through steps, in order. A step that cannot be read, or that codenav itself ran, is skipped."""
         flow = cls()
         lasting: set[str] = set()
         for number, code in enumerate(codes):
@@ -90,7 +90,7 @@ class Flow:
             self.after.setdefault(name, set()).update(made - {name})
 
     def made_from(self, name: str) -> set[str]:
-        """All names and outputs that came from a name, itself included."""
+        """All names and outputs that were made from a name, directly or not, and the name itself."""
         seen, queue = {name}, [name]
         while queue:
             for following in self.after.get(queue.pop(), ()):
@@ -104,11 +104,11 @@ class Flow:
         return {name for statement in self.statements for name in statement.binds}
 
     def last_step_that_binds(self) -> int:
-        """Number of the last step that bound a name for good; -1 where none did."""
+        """The number of the last step that bound a name other than a loop variable; -1 where none did."""
         return max((one.step for one in self.statements if one.binds - self.passing), default=-1)
 
     def last_step_that_makes(self) -> int:
-        """Number of the last step that bound or changed data, or wrote a file; -1 where none did."""
+        """The number of the last step that bound or changed data, or wrote a file; -1 where none did."""
         silent = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         made = (one for one in self.statements if not isinstance(one.node, silent))
         return max((one.step for one in made if one.binds or one.changes or one.writes), default=-1)
@@ -118,12 +118,12 @@ class Flow:
         return {name for one in self.statements if one.step == step for name in one.binds | one.changes}
 
     def calls_for(self, name: str) -> set[str]:
-        """Names of what is called in the statements that bind a name."""
+        """The names of the functions called in the statements that bind a name."""
         return {called for one in self.statements if name in one.binds for called in called_in(one.node)}
 
 
 def called_in(node: ast.AST) -> Iterator[str]:
-    """Last names of what is called in a node, and its operators."""
+    """The last names of the functions called in a node, and the types of its operators and comprehensions."""
     for child in ast.walk(node):
         if isinstance(child, ast.Call):
             yield last_name(child.func)
@@ -196,7 +196,7 @@ def _targets_of_loops(node: ast.AST) -> Iterator[str]:
 
 
 def labels_of(codes: Iterable[str]) -> str:
-    """The words of the code that say nothing of a result, joined: names, and texts that are printed or passed.
+    """The words of code that are not part of a result, joined: attributes, and texts that are printed or passed.
 
     Texts in lists, dicts and assignments are data.
     """

@@ -1,4 +1,4 @@
-"""What a session left against what the replay of its summary left: what agrees, what differs, what is missing."""
+"""The comparison of a session with the replay of its summary: what agrees, what differs, what is missing."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from codenav.episodes.written_down import Code, Given, Made, files_down, printed
 from codenav.execution import Digest, Held, Ran, Replayed, Verdict
 
 ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
-"""As CPython prints it (`<… at 0x7f…>`), or any hexadecimal number of the length of a user-space address."""
+"""An address as CPython prints it (`<… at 0x7f…>`), or any hexadecimal number as long as a user-space address."""
 
 SHOWN = 80
-"""Characters of a value in a reason: two of them and the sentence fit in three lines of a terminal."""
+"""Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""
 NAMED = 3
-"""Of what is missing, in a reason."""
+"""Missing things that a reason names; the others are counted."""
 LAST_OUTPUT = "the last output"
 _ALIKE = ("firm", "part")
 
 
 @dataclass(frozen=True)
 class Left:
-    """What a session has left, and what ran in it."""
+    """The state in which a session ended, and the steps that ran in it."""
 
     held: Held = Held()
     files: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the files that it wrote and that are still there."""
+    """Digests of the files that the session wrote and that are still there."""
     ran: Sequence[Ran] = ()
     request: str = ""
     tries: bool = False
-    """Most of what it holds comes from calls that were tried and dropped: what is missing says nothing."""
+    """True where most variables come from calls that were tried and dropped: a missing one then means nothing."""
 
 
 class Comparison:
-    """One replay against its session."""
+    """The comparison of one replay with its session."""
 
     def __init__(self, script: str, left: Left, replayed: Replayed, files: Mapping[str, str]) -> None:
         done = [ran for ran in left.ran if ran.execution.ok and OURS not in ran.code]
@@ -60,7 +60,7 @@ class Comparison:
         )
 
     def verdict(self) -> Verdict:
-        """What it comes to."""
+        """The verdict: verified, or the first reason against it."""
         reason = self._different_variable() or self._different_file() or self._written_down()
         reason = reason or self._outputs.difference
         if reason:
@@ -78,7 +78,7 @@ class Comparison:
 
     @cached_property
     def _common(self) -> list[tuple[Digest, Digest]]:
-        """Data of the same name on both sides: the session's, the replay's."""
+        """Pairs of variables with the same name: the session's, the replay's."""
         passing = self._flow.passing | self._made_by_script.passing
         held = self._held.digests
         return [
@@ -97,7 +97,7 @@ class Comparison:
 
     @cached_property
     def _pairs(self) -> list[tuple[Digest, Digest]]:
-        """What agrees, also where the replay has it under another name."""
+        """Pairs of variables that agree, also where the replay uses another name."""
         found = [(there, here) for there, here in self._common if there.digest and there.digest == here.digest]
         taken = {here.name for _, here in self._common}
         by_digest: dict[str, list[Digest]] = {}
@@ -132,7 +132,7 @@ class Comparison:
         return "evidence" if ours.works else "input"
 
     def _made(self, code: Code, name: str) -> Made:
-        """What a name of the session is made of; what no step is known to bind was computed."""
+        """The making of a name of the session; a name that no step is known to bind counts as computed."""
         return code.name(name) if name in self._flow.bound() else Made(computed=True)
 
     # What the script writes down
@@ -146,7 +146,7 @@ class Comparison:
             return f"the answer is written down, not computed: {cut(down)}"
         down = files_down(self._script, self._session, self._given) if self._left.files else ""
         if down:
-            return f"what it writes is written down, not computed: {cut(down)}"
+            return f"the content of a file is written down, not computed: {cut(down)}"
         down = values_down(self._script, self._given, self._outputs.session)
         return f"{cut(down)} is written down, not computed" if down else ""
 
@@ -155,7 +155,7 @@ class Comparison:
     def _different_file(self) -> str:
         for name, digest in self._left.files.items():
             if name in self._files and self._files[name] != digest:
-                return f"{name} has another content in the replay"
+                return f"{name} has different content in the replay"
         return ""
 
     @cached_property
@@ -195,7 +195,7 @@ class Comparison:
         return [name for _, name in sorted(lost)]
 
     def _final(self, output: str) -> set[str]:
-        """What the session came to: its last output, and what its last step bound and nothing was made of."""
+        """The results of the session: its last output, and names that its last step bound and nothing was made from."""
         last = self._flow.last_step_that_binds()
         final = {output} if self._step_of_output >= 0 else set()
         if last >= self._step_of_output:
@@ -205,7 +205,7 @@ class Comparison:
     # What agrees
 
     def _compared(self) -> tuple[str, ...]:
-        """What agrees and is evidence."""
+        """The names of everything that agrees and counts as evidence."""
         worth = [(self._worth(there, here), there, here) for there, here in self._pairs]
         found = [_named(there, here) for kind, there, here in worth if kind == "evidence"]
         found += [name for name, digest in self._left.files.items() if self._files.get(name) == digest]
@@ -213,7 +213,7 @@ class Comparison:
         if prints:
             found.append(LAST_OUTPUT)
         if not found and self._session_is_plain():
-            # There is nothing but what was written down by both.
+            # A session that computes nothing can only be compared by the literals that both sides hold.
             found = [_named(there, here) for kind, there, here in worth if kind == "input"]
             found += [LAST_OUTPUT] if self._outputs.agrees else []
         return tuple(found)
@@ -223,7 +223,7 @@ class Comparison:
         return any(one.computed or one.works for one in made) or not made
 
     def _session_is_plain(self) -> bool:
-        """Whether it computed nothing."""
+        """True if the session computed nothing."""
         made = [self._session.name(name) for name in self._flow.bound() & set(self._left.held.digests)]
         made += [self._session.of(one, scope) for arguments, scope in self._session.printed for one in arguments]
         return bool(self._flow.statements) and not any(one.computed or one.works for one in made)
@@ -234,13 +234,13 @@ def _named(there: Digest, here: Digest) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more."""
+    """The first `NAMED` names, and the number of the others."""
     more = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def difference(here: Digest, there: Digest) -> str:
-    """In what a variable of the replay differs from the session's of that name."""
+    """A sentence on how a variable of the replay differs from the session's variable of that name."""
     ours, theirs = masked(here.repr), masked(there.repr)
     if ours == theirs or here.type != there.type:
         if here.type != there.type:
@@ -251,18 +251,18 @@ def difference(here: Digest, there: Digest) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without addresses."""
+    """The text with each memory address replaced by `0x…`."""
     return ADDRESS.sub("0x…", text)
 
 
 def cut(text: str) -> str:
-    """One line of at most `SHOWN` characters."""
+    """The text as one line, cut to `SHOWN` characters."""
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
 def cut_pair(here: str, there: str) -> tuple[str, str]:
-    """Both values short enough to read, cut so that the first difference can be seen."""
+    """Two texts, each cut to a readable length around their first difference."""
     same = next((at for at, pair in enumerate(zip(here, there, strict=False)) if pair[0] != pair[1]), 0)
     skip = max(0, same - SHOWN // 2) if max(len(here), len(there)) > SHOWN else 0
     lead = "…" if skip else ""

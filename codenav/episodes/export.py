@@ -1,4 +1,4 @@
-"""An episode for other tools: JSON, a script, a notebook, a pandas frame. Works on the document of an episode."""
+"""Export of an episode: JSON, a script, a notebook, a pandas frame, each made from the document of the episode."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _COLUMNS = (
 
 
 def write_json(document: Mapping[str, Any], path: Path) -> Path:
-    """Write the document of an episode; returns the path."""
+    """Write the document of an episode as JSON and return the path."""
     return _write(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
 def write_notebook(document: Mapping[str, Any], path: Path, *, inputs: Sequence[str] = ()) -> Path:
-    """Write an episode as a Jupyter notebook that runs; returns the path. `inputs`: files that the run was given."""
+    """Write an episode as a runnable Jupyter notebook and return the path. `inputs`: names of the run's input files."""
     nbformat: Any = import_module("nbformat")
     return _write(path, nbformat.writes(notebook(document, inputs)) + "\n")
 
 
 def write_script(document: Mapping[str, Any], code: str, path: Path, *, inputs: Sequence[str] = ()) -> Path:
-    """Write `code` as a script that says where it is from and what it needs, and makes that importable.
+    """Write `code` as a script that states its origin and its needs and sets up its imports; return the path.
 
-    `inputs`: names of the files that the run was given.
+    `inputs`: names of the run's input files.
     """
     files = needs.files_read(code, inputs, document)
     runs = needs.joined(as_script(code), needs.prelude(document, files, what="script"))
@@ -43,7 +43,7 @@ def write_script(document: Mapping[str, Any], code: str, path: Path, *, inputs: 
 
 
 def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str:
-    """Comment lines: the episode, whether it was verified, what the script needs, the request."""
+    """The head of a script as comment lines: the episode, its verdict, what the script needs, the request."""
     lines = [
         # Python looks for an encoding in the first two lines: no foreign text there.
         f"Code summary of episode {document['id']}.",
@@ -59,12 +59,12 @@ def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str
 
 
 def verdict_of(summary: Mapping[str, Any]) -> str:
-    """The verdict of the document in a sentence, with what was compared."""
+    """The verdict on a code summary in one sentence, with the evidence."""
     told = Summary.from_dict(summary)
     compared = f" ({told.evidence})" if told.evidence else ""
     if not told.verified:
         return f"{told.verdict.capitalize()}: {told.reason or 'not replayed'}{compared}"
-    lacking = f"; not in its output, but in the answer: {', '.join(told.unsupported)}" if told.unsupported else ""
+    lacking = f"; in the answer, but not in its output: {', '.join(told.unsupported)}" if told.unsupported else ""
     return f"Verified: it ran in a fresh sandbox with the same result{compared}{lacking}"
 
 
@@ -90,7 +90,7 @@ def frame(steps: Sequence[Step]) -> Any:
 
 
 def outcome(step: Mapping[str, Any]) -> str:
-    """How a step of the document went, in a word or two: `ok`, `error`, `timeout`, `3 hits`, `verified`, …"""
+    """The outcome of a step of the document in a word or two: `ok`, `error`, `timeout`, `3 hits`, `verified`, …"""
     kind, data = step["action"]["type"], step["observation"]
     if "rule" in data:
         return "invalid"

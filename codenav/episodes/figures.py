@@ -1,4 +1,4 @@
-"""Numbers and words in texts, and whether what a run left holds them, also rounded or written otherwise."""
+"""Numbers and words in texts, and the search for them in the results of a run, also rounded or reformatted."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ _LEFT_OUT = re.compile(r"… \d+ (?:bytes|characters) left out …")
 _ABOUT = re.compile(r"(?:about|around|roughly|approximately|approx\.?|nearly|almost|over|under|some|~|≈)\s*$", re.I)
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 ABOUT = 0.05
-"""Relative: of a number that is said to be about right."""
+"""Relative tolerance of a number that the text calls approximate."""
 CHANCE = 20
-"""A number is held by a long list only where so many lists would not hold it by chance."""
+"""Possible numbers of as many digits, per item of a long list, from which on a match in it is no chance."""
 MANY_PRINTED = 100
-"""Numbers in an output from which on it is a long list."""
+"""An output of more numbers than this is a long list."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number as it is written."""
+    """A number as written in a text."""
 
     text: str
     value: float
     step: float
-    """Of its last digit."""
+    """The value of one unit in its last digit."""
     unit: float = 1.0
     about: bool = False
 
     @property
     def digits(self) -> int:
-        """Significant ones."""
+        """The number of significant digits."""
         if not self.value:
             return 0
         return max(0, math.floor(math.log10(abs(self.value))) - round(math.log10(self.step)) + 1)
 
     @property
     def factors(self) -> tuple[float, ...]:
-        """By what it may have to be multiplied: a percentage stands for a share, or for itself."""
+        """The factors that it may have to be multiplied by: a percentage stands for a share, or for itself."""
         return (1.0, self.unit) if self.unit < 1 else (self.unit,)
 
     def fits(self, number: float) -> bool:
-        """Whether it may be a way to write another number: that one rounded, cut off, as a share or its size."""
+        """True if it may be another way to write a number: rounded, truncated, as a percentage, or without its sign."""
         return any(self._is(factor, number) for factor in self.factors)
 
     def _is(self, factor: float, number: float) -> bool:
@@ -73,7 +73,7 @@ class Number:
 
 
 def numbers_in(text: str) -> list[Number]:
-    """The numbers of a text; not those in names, ordinals, versions or at the head of a list's item."""
+    """The numbers in a text, except those in names, ordinals and versions, and the numbers of list items."""
     text = _LEFT_OUT.sub(" ", _LIST_ITEM.sub(" ", _VERSION.sub(" ", text)))
     found = []
     for match in _NUMBER.finditer(text):
@@ -109,14 +109,14 @@ def words_in(text: str) -> list[str]:
 
 @dataclass
 class Pool:
-    """Numbers and words that are there to be spoken of."""
+    """The numbers and texts that an answer or a script may refer to."""
 
     few: list[float] = field(default_factory=list)
     many: list[float] = field(default_factory=list)
     text: str = ""
 
     def add(self, numbers: Iterable[float], many: Iterable[float] = (), texts: Iterable[str] = ()) -> Pool:
-        """Put more in."""
+        """Add numbers, numbers of long lists (`many`) and texts; return the pool."""
         few = {*self.few, *(abs(one) for one in numbers)}
         self.many = sorted({*self.many, *(abs(one) for one in many)})
         for text in texts:
@@ -127,14 +127,14 @@ class Pool:
         return self
 
     def add_output(self, text: str) -> Pool:
-        """Put in what was printed; of a long output the end, and the rest as a long list."""
+        """Add printed output: of a long output the last numbers one by one, and all of them as a long list."""
         numbers = [one.value for one in numbers_in(text)]
         self.text += "\n" + text.casefold()
         end = numbers[-MANY_PRINTED // 4 :] if len(numbers) > MANY_PRINTED else numbers
         return self.add(end, numbers if len(numbers) > MANY_PRINTED else ())
 
     def holds(self, number: Number) -> bool:
-        """Whether a number is there."""
+        """True if the pool holds a number."""
         if any(number.fits(one) for one in _near(self.few, number)):
             return True
         if self.many and 10.0**number.digits >= CHANCE * len(self.many):
@@ -142,7 +142,7 @@ class Pool:
         return False
 
     def names(self, text: str) -> bool:
-        """Whether a text is there, in any case and spacing, or else all of its words."""
+        """True if the pool holds a text, in any case and spacing, or else all of its words."""
         wanted = " ".join(text.casefold().split()).strip(" .,:;!?()")
         if not wanted or wanted in " ".join(self.text.split()):
             return True
@@ -151,7 +151,7 @@ class Pool:
 
 
 def _near(numbers: list[float], number: Number) -> Iterator[float]:
-    """Those of a sorted list that a number may stand for."""
+    """The items of a sorted list that a number may stand for."""
     for factor in number.factors:
         value, room = abs(number.value) * factor, max(number.step * factor, ABOUT * abs(number.value) * factor, 1e-300)
         start = bisect.bisect_left(numbers, value - room * 1.01)

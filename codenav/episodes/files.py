@@ -1,4 +1,4 @@
-"""Files that a run wrote, by what is in them: not by the time at which they were written or packed."""
+"""Digests of the files that a run wrote, by content: dates of writing or packing do not count."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from typing import IO, Any
 from codenav.protocols import Sandbox
 
 MOST_FILES = 200
-"""Compared in one run."""
+"""Files compared in one run."""
 READ_BYTES = 32 << 20
-"""Of a file, or unpacked, that is looked into; a larger one is compared byte by byte."""
+"""Bytes of a file, packed or unpacked, up to which its format is read; a larger one is compared byte by byte."""
 DELETED = "deleted"
 _CACHES = re.compile(r"(^|/)(__pycache__|\.ipynb_checkpoints|\.cache|\.config|\.matplotlib|\.mypy_cache)(/|$)|\.pyc$")
 _DATED = {"docProps/core.xml", "docProps/app.xml", "meta.xml"}
-"""Members of office files that hold the time."""
+"""Members of office files that hold the time of writing."""
 _PDF = re.compile(rb"/(CreationDate|ModDate|ID)\s*(\([^)]*\)|\[[^\]]*\])|<xmp:\w*Date>[^<]*<")
 _SVG = re.compile(rb"<dc:date>[^<]*<|(?<=[\"#])[mpci][0-9a-f]{10}(?=[\")])")
 _FLOAT = re.compile(rb"(?<![\w.])-?\d+\.\d{10,}(?:[eE][-+]?\d+)?(?![\w.])")
@@ -34,18 +34,18 @@ _UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, NotImplementedError,
 
 @dataclass(frozen=True)
 class Mounted:
-    """A folder of the host that code inside may write to: as it was at first, and as it is now."""
+    """A folder of the host that code in the sandbox may write to: as it was at first, and as it is now."""
 
     shown: Path
-    """Where it is for the code."""
+    """Its path for the code in the sandbox."""
     before: Path
     now: Path
 
 
 def written(sandbox: Sandbox, inputs: Path | None, mounted: Sequence[Mounted] = ()) -> dict[str, str]:
-    """Digest of the content of each file that is new or changed; `deleted` of one that is gone.
+    """The digest of the content of each new or changed file, by name; `deleted` for a file that is gone.
 
-    Of the work folder by relative name, of a mount by its whole path.
+    Files of the work folder have their relative names, files of a mount their whole paths.
 
     Raises:
         SandboxUnavailable: the sandbox does not tell.

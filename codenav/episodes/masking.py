@@ -1,4 +1,4 @@
-"""Keeps secrets out of what comes from a sandbox, and out of records."""
+"""The masking of secrets in whatever comes from a sandbox, and in records."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 from codenav.episodes.secret_forms import LEAST_PART, Form, forms_of
 
 SHORTEST = 6
-"""Characters. Shorter values (`1`, `true`, `info`) are settings; masking them would garble every text."""
+"""Characters of the shortest masked value: `1`, `true`, `info` are settings, and masking them garbles every text."""
 LEAST_LINE = 16
-"""Characters of a line that is masked by itself, of a value that has several, as a key in PEM has."""
+"""Characters of the shortest line that is masked by itself, in a value of several lines such as a key in PEM."""
 
 WIDEST = 8
-"""Characters that one of a secret takes on average where it is cut, at most: `&amp;lt;`."""
+"""Characters that one character of a secret takes on average where it is cut, at most: `&amp;lt;`."""
 
 _STRUCTURE = frozenset(("event", "type", "outcome", "status", "kind", "mime", "tool", "rule", "id", "language"))
 """Keys whose values are words of the format itself: a record with these masked could not be read back."""
 _OWN_KEY = re.compile("[a-z_]+")
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Pixels, in which no text is looked for."""
+"""Types of displays that hold pixels, which are not searched for text."""
 _CUT = re.compile(r"""['")\]}>]{0,4}\s{0,4}(?:…|\.\.\.)\s{0,4}(?:b?['"])?""")
-"""Where something was left out, with what closes and opens it: `b'abc'…`, `abc … xyz`, numpy's and pandas' `abc...`."""
+"""An ellipsis with the quotes and brackets around it: `b'abc'…`, `abc … xyz`, numpy's and pandas' `abc...`."""
 _OWN_CUT = re.compile(r"… \d+ (?:bytes|characters) left out …")
 MOST_MARKS = 100
-"""Of cuts in a text that are looked at; where there are more, only those that the sandbox itself makes."""
+"""Ellipses in a text that are examined; where there are more, only those that the sandbox itself writes."""
 
 
 def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
@@ -63,26 +63,26 @@ def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
 
 
 class StreamMasker:
-    """The same for a text that comes in pieces: what may be the beginning of a secret waits for the next piece."""
+    """A masker for text that comes in pieces: a possible beginning of a secret waits for the next piece."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._forms = _forms(secrets)
         self._waiting = ""
 
     def feed(self, text: str) -> str:
-        """What can be shown now."""
+        """Take a piece and return the text that can be shown now."""
         text = self._waiting + text
         at = self._open_end(text)
         self._waiting = text[at:]
         return _masked(text[:at], self._forms)
 
     def end(self) -> str:
-        """The rest."""
+        """The text that was still waiting, masked."""
         text, self._waiting = self._waiting, ""
         return _masked(text, self._forms)
 
     def _open_end(self, text: str) -> int:
-        """Where a secret may have begun that the end of the text cuts."""
+        """The position of a possible secret that the end of the text cuts; the text's length where there is none."""
         found = [match.span() for form in self._forms for match in form.whole.finditer(text)]
         open_end = len(text)
         for form in self._forms:
@@ -102,7 +102,7 @@ def _forms(secrets: Mapping[str, str]) -> Sequence[Form]:
 
 @functools.lru_cache(maxsize=8)
 def _made(items: Sequence[tuple[str, str]]) -> Sequence[Form]:
-    """Longest first: a secret may hold another one. Kept, since each step that streams asks for them twice."""
+    """The forms of all secrets, longest first, as one may contain another. Cached: a step that streams asks twice."""
     secrets = dict(items)
     named = {name: value for name, value in secrets.items() if len(value) >= SHORTEST}
     for name, value in secrets.items():
@@ -126,7 +126,7 @@ def _masked(text: str, forms: Sequence[Form]) -> str:
 
 
 def _masked_at_cuts(text: str, forms: Sequence[Form]) -> str:
-    """Beginnings of a secret before each mark of a cut, and its ends after one; from the last mark to the first."""
+    """The text with parts of secrets masked: their beginnings before an ellipsis and their ends after one."""
     for mark in reversed(_marks(text)):
         for form in forms:
             end = form.ends(text, mark.end(), LEAST_PART)
@@ -142,7 +142,7 @@ def _masked_at_cuts(text: str, forms: Sequence[Form]) -> str:
 
 
 def _begun(text: str, form: Form) -> int:
-    """Where the beginning of a secret stands that reaches to the end of a text; -1 if nowhere."""
+    """The position of the beginning of a secret that the end of the text cuts; -1 if there is none."""
     for match in form.opening.finditer(text, max(0, len(text) - WIDEST * len(form.units))):
         if form.begins(text, match.start()) >= LEAST_PART:
             return match.start()
@@ -150,7 +150,7 @@ def _begun(text: str, form: Form) -> int:
 
 
 def _marks(text: str) -> list[re.Match[str]]:
-    """Our own marks, and so many others that code cannot keep the host busy with them."""
+    """The ellipses to examine: of very many only the sandbox's own, so that code cannot keep the host busy."""
     if text.count("…") + text.count("...") <= MOST_MARKS:
         return list(_CUT.finditer(text))
     own = [place for match in _OWN_CUT.finditer(text) for place in (match.start(), match.end() - 1)]
@@ -159,7 +159,7 @@ def _marks(text: str) -> list[re.Match[str]]:
 
 
 def _masked_base64(data: str, forms: Sequence[Form]) -> str:
-    """The text of a display; base64 as it was where nothing in it is masked."""
+    """The base64 of a display with its text masked; unchanged where nothing in it is masked."""
     try:
         text = base64.b64decode(data).decode("utf-8", "surrogateescape")
     except ValueError:

@@ -1,4 +1,4 @@
-"""What an exported script or notebook needs where it runs: code to import, with its versions, and input files."""
+"""The needs of an exported script or notebook: code to import, with its versions, and input files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from codenav.episodes.code import parsed
 
 _MANY = 12
-"""Input files that are named one by one; of more only so many are looked for."""
+"""Input files that are named and checked one by one; further ones are counted."""
 
 
 def told(document: Mapping[str, Any], files: Sequence[str]) -> list[str]:
-    """Lines that say which Python, which sources in which versions, and which input files are needed."""
+    """Lines that name the Python, the sources with their versions, and the input files that are needed."""
     python = document["sandbox"].get("python_version", "")
     lines = [f"Python {python}"] if python else []
     for source in document["sources"]:
@@ -34,9 +34,9 @@ def told(document: Mapping[str, Any], files: Sequence[str]) -> list[str]:
 
 
 def prelude(document: Mapping[str, Any], files: Sequence[str], *, what: str) -> str:
-    """Code that makes the sources importable and ends in one sentence where something is missing; may be empty.
+    """Code that makes the sources importable and exits with one sentence where something is missing; may be empty.
 
-    `what`: for that sentence, `script` or `notebook`.
+    `what`: `script` or `notebook`, for that sentence.
     """
     paths = list(dict.fromkeys(path for source in document["sources"] for path in source.get("import_paths", ())))
     needed = [*paths, *files[:_MANY]]
@@ -57,16 +57,16 @@ def prelude(document: Mapping[str, Any], files: Sequence[str], *, what: str) -> 
 
 
 def joined(code: str, before: str) -> str:
-    """The code with `before` in front, behind a docstring and `from __future__` lines, which Python wants first."""
+    """The code with `before` inserted after a docstring and `from __future__` lines, which Python wants first."""
     head, rest = _split(code) if before else ("", code)
     return "\n".join(part.strip("\n") + "\n" for part in (head, before, rest) if part.strip())
 
 
 def files_read(code: str, inputs: Sequence[str], document: Mapping[str, Any]) -> list[str]:
-    """Those of the input files that the code reads, as far as its texts tell.
+    """The input files that the code reads, as far as its string literals tell.
 
-    They are the files that it names; where it names none, those that a pattern in it (`*.csv`) or a folder in it
-    stands for. What the steps of the run have written is none.
+    They are the files that it names; where it names none, those that a pattern (`*.csv`) or a folder in it stands for.
+    Files that the steps of the run wrote do not count.
     """
     texts = list(_texts(code))
     written = {name for step in document["steps"] for name in _written(step)}
@@ -90,7 +90,7 @@ def _written(step: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _texts(code: str) -> Iterator[str]:
-    """The texts in the code; all of it where it is no Python that is known here."""
+    """The string literals in the code; the whole code where this Python cannot parse it."""
     tree = parsed(code)
     if tree is None:
         yield code
@@ -119,7 +119,7 @@ def _split(code: str) -> tuple[str, str]:
 
 
 def _comes_first(node: ast.stmt, place: int) -> bool:
-    """Whether Python wants a statement at the top: a docstring, a `from __future__` line."""
+    """True if Python wants a statement at the top: a docstring, a `from __future__` line."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return place == 0 and isinstance(node.value.value, str)
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"

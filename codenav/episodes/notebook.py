@@ -1,10 +1,10 @@
-"""An episode as a Jupyter notebook (nbformat 4.5): what was asked, thought, found and run, with the real outputs.
+"""An episode as a Jupyter notebook (nbformat 4.5): request, thoughts, searches and code, with the real outputs.
 
-It runs from its first cell to its last: code that raised in the run is tagged so that Jupyter goes on behind it, and
-code that ended its process, or had no end, stands there as text.
+It runs from its first cell to its last: code that raised in the run is tagged so that Jupyter continues after it, and
+code that ended its process, or did not end, is included as text.
 
-All text that a model, a user or a source wrote stands in fences, so that no markup in it comes alive. Displays are
-stored as they are; Jupyter shows HTML and SVG of a notebook that it does not trust sanitised or not at all.
+All text that a model, a user or a source wrote stands in fences, so that no markup in it takes effect. Displays are
+stored as they are; in a notebook that it does not trust, Jupyter sanitises HTML and SVG or does not show them.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from codenav.actions import Summary
 from codenav.episodes import needs
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters without tab, line feed and carriage return, and those that turn the direction of writing."""
+"""Control characters except tab, line feed and carriage return, and those that change the direction of writing."""
 
 _ENDINGS = {
     "timeout": "the step did not end in time",
-    "out_of_memory": "the step used more memory than it may",
+    "out_of_memory": "the step used more memory than allowed",
     "crashed": "the process that ran the step is gone",
-    "protocol_violation": "what came out of the sandbox was not valid",
+    "protocol_violation": "the sandbox sent invalid data",
 }
 
 _SETUP_CELL, _EARLIER_CELL, _SUMMARY_CELL = "setup", "earlier", "summary-code"
-"""Cells that were no step of the run."""
+"""Cells that were not steps of the run."""
 
 _RAISES = "raises-exception"
-"""The tag by which Jupyter and nbclient go on with the next cell."""
+"""The tag that makes Jupyter and nbclient continue with the next cell."""
 
 
 def notebook(document: Mapping[str, Any], inputs: Sequence[str] = ()) -> Any:
     """The `nbformat.NotebookNode` of the document of an episode; cell ids depend on the episode alone.
 
-    `inputs`: names of the files that the run was given.
+    `inputs`: names of the run's input files.
     """
     v4: Any = import_module("nbformat.v4")
     body = [*(cell for step in document["steps"] for cell in _step_cells(v4, step)), *_end_cells(v4, document)]
@@ -74,7 +74,7 @@ def fenced(text: str, language: str = "text") -> str:
 
 
 def visible(text: str) -> str:
-    """Text whose control characters, terminal escapes for instance, are written as `\\x1b`."""
+    """The text with control characters, such as terminal escapes, written as `\\x1b`."""
     return _CONTROLS.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
@@ -87,9 +87,9 @@ def _head(document: Mapping[str, Any], files: Sequence[str]) -> str:
 
 
 def _earlier(document: Mapping[str, Any]) -> str:
-    """What earlier requests of the same session ran; the steps build on it.
+    """The code of earlier requests of the same session, which the steps build on; empty where there is none.
 
-    A summary that the agent did not write itself is the code of all steps, and begins with theirs.
+    A summary that the agent did not write itself is the code of all steps of the session, and begins with theirs.
     """
     if any(step["action"]["type"] == "code_summary" for step in document["steps"]):
         return ""
@@ -129,11 +129,11 @@ def _code_cell(v4: Any, step: Mapping[str, Any]) -> Any:
 
 
 def _as_text(step: Mapping[str, Any]) -> list[str]:
-    """A step of code that must not run again, with what came of it."""
+    """The text of a code step that must not run again, with its outputs and its outcome."""
     execution = step["observation"]
     told = [execution["stdout"], execution["stderr"], f"{execution['outcome']}: {_ENDINGS[execution['outcome']]}"]
     shown = [fenced(text) for text in (*told, execution["notice"]) if text.strip()]
-    return [fenced(step["action"]["content"], "python"), "As text, so that the cells below it run.", *shown]
+    return [fenced(step["action"]["content"], "python"), "Shown as text, so that the cells below run.", *shown]
 
 
 def _thought(step: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,8 @@
-"""Content that many episodes share: a file of their inputs is kept once, under the digest of what it holds.
+"""Content that many episodes share: each input file is kept once, under the digest of its content.
 
-Each `inputs/NAME` of an episode is a hard link to `objects/SHA256`. No list says who needs what: the file system counts
-the links, and a file with one link is needed by nobody. Whatever is killed in between, each name leads to a whole file.
+Each `inputs/NAME` of an episode is a hard link to `objects/SHA256`. No list records the users of a file: the file
+system counts the links, and a file with one link is unused. Whatever is killed in between, each name leads to a whole
+file.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ _FRESH = ".new-"
 
 
 class Objects:
-    """The shared files, in one folder, which is made when the first one is."""
+    """The shared files, in one folder, which is created with the first file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def add(self, source: Path | IO[bytes], target: Path) -> None:
-        """Make `target`, with the content of the file `source`, as a read-only link to the shared file of that content.
+        """Create `target` as a read-only link to the shared file that has the content of the file `source`.
 
-        Who may execute the source may execute the link: such files are shared among themselves.
-        Where the file system has no hard links, or no more of this file, `target` is a file of its own.
+        A file that its owner may execute is shared among such files only, and stays executable. Where the file system
+        has no hard links, or no more for this file, `target` is a file of its own.
 
         Raises:
-            OSError: the source is no regular file that can be read, or there is no room.
+            OSError: the source is not a readable regular file, or there is no room.
         """
         digest = hashlib.sha256()
         if isinstance(source, Path):
@@ -52,7 +53,7 @@ class Objects:
             return
         except FileExistsError:
             pass
-        # What a power cut left half written, or somebody changed, is replaced; who has it already keeps it.
+        # A shared file that a power cut truncated, or somebody changed, is replaced; earlier links keep the old one.
         good = filecmp.cmp(shared, target, shallow=False)
         fresh = self.folder / f"{_FRESH}{os.urandom(8).hex()}"
         os.link(shared if good else target, fresh)
@@ -63,9 +64,9 @@ class Objects:
             raise
 
     def prune(self) -> int:
-        """Remove what no episode needs any more; the bytes that it had on the disk.
+        """Remove the files that no episode needs any more; return the bytes that they took on the disk.
 
-        A run that begins meanwhile finds the file or makes it anew.
+        A run that begins meanwhile finds the file or creates it again.
         """
         freed = 0
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:

@@ -1,4 +1,4 @@
-"""What the replay printed against what the session printed last: the same, otherwise written, or another answer."""
+"""The comparison of the replay's output with the session's last one: the same, reformatted, or another answer."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from codenav.episodes.figures import Number, Pool, numbers_in, words_in
 from codenav.execution import Digest, Held, Replayed
 
 MOST_ATOMS = 400
-"""Numbers and words of an output that are looked for."""
+"""Numbers, and words, of an output that are looked for; further ones are ignored."""
 SMALL = 60
-"""Characters of a repr that may as well have been printed."""
+"""Characters of the longest repr that counts as if it had been printed."""
 _ADDRESS = re.compile(r"\b0x[0-9A-Fa-f]+")
 _NOISE = frozenset({
     "np", "float", "int", "str", "bool", "float64", "float32", "int64", "int32", "dtype", "object", "name", "length",
     "array", "rows", "columns", "row", "column", "x", "true_", "false_", "nan", "none", "and", "or", "of", "the", "is",
     "in", "at", "with", "to", "a", "an",
 })  # fmt: skip
-"""Words that reprs of arrays and frames bring along, and those that join others."""
+"""Words that reprs of arrays and frames add, and words that only join others."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Atoms:
         return bool(self.numbers or self.words)
 
     def lacking(self, pool: Pool) -> str:
-        """The first one that a pool does not hold; empty where it holds all."""
+        """The first number or word that a pool does not hold; empty where it holds all."""
         for number in self.numbers:
             if not pool.holds(number):
                 return number.text
@@ -43,14 +43,14 @@ class Atoms:
 
 
 def atoms_of(text: str, labels: frozenset[str]) -> Atoms:
-    """Those of a text, without the words of labels."""
+    """The numbers and words of a text, without the words of labels."""
     text = _ADDRESS.sub(" ", text)
     words = [word for word in words_in(text) if len(word) > 1 and word not in labels and word not in _NOISE]
     return Atoms(numbers_in(text)[:MOST_ATOMS], words[:MOST_ATOMS])
 
 
 def small_reprs(held: Held) -> list[str]:
-    """Reprs of plain values and small containers, texts without their quotes."""
+    """The reprs of plain values and small containers, texts without their quotes."""
     return [_unquoted(item) for item in held.digests.values() if len(item.repr) <= SMALL]
 
 
@@ -64,7 +64,7 @@ def _unquoted(item: Digest) -> str:
 
 
 class Outputs:
-    """The outputs of both sides, and what became of the last one."""
+    """The outputs of a session and of its replay, compared: whether the last output agrees, differs or was lost."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Outputs:
         *,
         final: bool,
     ) -> None:
-        """`final`: the session printed last what it came to, and did no more."""
+        """`final`: the session printed its results last and did nothing after that."""
         printed = [text for text in outputs if text.strip()]
         self._last = printed[-1] if printed else ""
         self._replayed = replayed.output
@@ -106,7 +106,7 @@ class Outputs:
         return bool(there) and f"\n{there}\n" in f"\n{here}\n"
 
     def _final_atoms(self, labels: frozenset[str]) -> Atoms:
-        """Those of the last line of the replay that has any."""
+        """The numbers and words of the last line of the replay's output that has any."""
         for line in reversed(self._replayed.splitlines()):
             atoms = atoms_of(line, labels)
             if atoms:
@@ -114,7 +114,7 @@ class Outputs:
         return Atoms([], [])
 
     def _holds(self, wanted: Atoms, replayed: Replayed) -> bool:
-        """Whether the replay has all of the session's last output, in what it prints or in its variables."""
+        """True if the replay has all of the session's last output, in its own output or in its variables."""
         if not wanted:
             return False
         pool = Pool().add(replayed.held.numbers, texts=small_reprs(replayed.held)).add_output(replayed.output)
@@ -132,7 +132,7 @@ class Outputs:
 
 
 def _rounds(here: Number, there: Number) -> bool:
-    """Whether a printed number is another one with fewer digits."""
+    """True if a printed number is another one with fewer digits."""
     return here.digits > 1 and here.fits(there.value)
 
 

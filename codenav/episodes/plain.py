@@ -1,4 +1,4 @@
-"""Code of steps as plain Python: what only a sandbox and a notebook know is written out."""
+"""Steps as plain Python: features that only a sandbox or a notebook has are written out."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _AWAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
 def as_script(code: str) -> str:
-    """The same code for an interpreter of its own: `await` at the top level in a coroutine, `display` as a function.
+    """The same code for an interpreter of its own: top-level `await` inside a coroutine, `display` as a function.
 
-    A script that awaits is written anew from what Python reads of it, without its comments.
+    A script that awaits is generated from its syntax tree, without its comments.
     """
     tree = parsed(code)
     if tree is None:
@@ -33,7 +33,7 @@ def as_script(code: str) -> str:
 
 
 def awaits(node: ast.AST) -> bool:
-    """Whether a statement awaits in its own scope."""
+    """True if a statement awaits in its own scope."""
     if isinstance(node, _AWAITS) or (isinstance(node, ast.comprehension) and node.is_async):
         return True
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
@@ -42,7 +42,7 @@ def awaits(node: ast.AST) -> bool:
 
 
 def _in_coroutine(tree: ast.Module) -> str:
-    """All but the leading docstring and imports goes into one coroutine, its names being global as they were."""
+    """The script with all but its leading docstring and imports in one coroutine; the names stay global."""
     first = next(at for at, node in enumerate(tree.body) if not _is_leading(node))
     head, body = tree.body[:first], tree.body[first:]
     stars = [node for node in body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
@@ -65,7 +65,7 @@ def _is_leading(node: ast.stmt) -> bool:
 
 
 def _without_annotation(node: ast.stmt) -> ast.stmt:
-    """A name that is annotated cannot be declared global."""
+    """The statement without its annotation: an annotated name cannot be declared global."""
     if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
         return node
     if node.value is None:

@@ -1,4 +1,4 @@
-"""What an episode was: what `codenav.run` returns, what a record reads back as, and what `--json` prints."""
+"""The record of an episode, read back: the result of `codenav.run` and the document that `--json` prints."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from codenav.text import flattened
 from codenav.usage import Usage
 
 FORMAT = 1
-"""Of records and of the document. It changes only with a named migration (docs/record-format.md)."""
+"""The version of records and of the document. It changes only with a named migration (docs/record-format.md)."""
 
 
 @dataclass(frozen=True, repr=False)
 class EpisodeResult:
-    """One episode, whole: the request, every step, how it ended."""
+    """A whole episode: the request, every step, the answer and the status."""
 
     id: str
     request: str
@@ -33,39 +33,39 @@ class EpisodeResult:
     steps: Sequence[Step] = ()
     usage: Usage = Usage()
     seconds: float = 0.0
-    """Wall clock of the run; of one that never ended, the sum of its steps."""
+    """Seconds of wall clock of the run; for a run without an end in its record, the sum of its steps."""
     reason: str = ""
-    """Why it is not `done`: one sentence."""
+    """One sentence: the reason why the status is not `done`."""
     hint: str = ""
     exit_code: int = 0
-    """What `codenav run` returns for it."""
+    """The exit code of `codenav run` for this episode."""
     unfinished: Unfinished | None = None
-    """What the model had written when its last request was cut off."""
+    """The text that the model had written when its last request was cut off."""
     sources: Sequence[Mapping[str, Any]] = ()
-    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+    """For each source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
     description: str = ""
     prompt: str = ""
-    """The system prompt, whole."""
+    """The whole system prompt."""
     model: str = ""
     sandbox: Mapping[str, Any] = field(default_factory=dict)
     """`SandboxInfo.to_dict()`."""
     work_dir: str = ""
-    """On the host."""
+    """The path on the host."""
     limits: Limits = Limits()
     started: str = ""
     """ISO 8601, UTC."""
     codenav: str = ""
-    """Version that made the record."""
+    """The version of codenav that made the record."""
     tries: Sequence[Tried] = ()
-    """Calls and questions by which the planner found its way, in short; none of them is a step."""
+    """Calls and questions that the planner tried on the way, in short; none of them is a step."""
     under_way: Acted | None = None
-    """The action that was being carried out when the run ended or its process died; while it runs, the one now."""
+    """The action that was under way when the run ended or its process died; in a running episode, the current one."""
     notices: Sequence[str] = ()
-    """What a person should know and the agent need not: a retry, a damaged line of the record."""
+    """Events that a person should know of and the agent need not: a retry, a damaged line of the record."""
     guess: Guess | None = None
-    """How sure the answer is, where the agent says so: the planner does."""
+    """The certainty of the answer, from agents that state it: the planner does."""
     folder: Path | None = None
-    """Where the record lies; None where nothing was recorded. Not part of the document."""
+    """The folder of the record; None where nothing was recorded. Not part of the document."""
     format: int = FORMAT
 
     def __repr__(self) -> str:
@@ -108,10 +108,10 @@ class EpisodeResult:
     def from_events(
         cls, lines: Iterable[bytes | str], *, alive: bool = False, folder: Path | None = None
     ) -> EpisodeResult:
-        """The episode that the lines of a record tell, as far as they go.
+        """The episode as told by the lines of a record, as far as they go.
 
-        `alive` says whether its owner lives: without a last line it is then `running`, else `interrupted`. A torn
-        last line is ignored, a damaged line in the middle is left out and noticed.
+        `alive`: True if its owner lives. A record without a last line then has the status `running`, else
+        `interrupted`. A torn last line is ignored; a damaged line in the middle is left out, with a notice.
 
         Raises:
             CodeNavError: the first line is not the head of a record, or a newer codenav wrote it.
@@ -164,45 +164,45 @@ class EpisodeResult:
         return result if end else _unended(result, alive)
 
     def input_files(self) -> list[str]:
-        """The files that the run found in its work folder, relative to it; none where nothing was recorded."""
+        """The input files that the run found in its work folder, by relative name; none where nothing was recorded."""
         folder = self.folder / "inputs" if self.folder else None
         if folder is None or not folder.is_dir():
             return []
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
     def to_notebook(self, path: str | Path) -> Path:
-        """Write a Jupyter notebook with the steps, their real outputs and pictures; returns its path.
+        """Write a Jupyter notebook with the steps, their real outputs and pictures; return its path.
 
         Its code runs in a fresh kernel, from any folder that holds the input files.
 
         Raises:
             NotFound: the folder does not exist.
-            UsageError: the path is taken by something that is not a regular file.
-            StorageFull: it could not be written; what was there stays.
+            UsageError: something that is not a regular file has that path.
+            StorageFull: it could not be written; the old content stays.
         """
         return export.write_notebook(self.to_dict(), Path(path), inputs=self.input_files())
 
     def to_script(self, path: str | Path) -> Path:
-        """Write the code summary as a script that says what it needs, and runs from any folder; returns its path.
+        """Write the code summary as a script that states its needs and runs from any folder; return its path.
 
         Raises:
-            UsageError: no code ended ok.
+            UsageError: no step of code succeeded.
             NotFound, StorageFull: as `to_notebook`.
         """
         code = self.summary.code or script_from_steps(self.steps)
         if not code.strip():
-            raise UsageError(f"no code of {self.id or 'this episode'} ended ok", hint="codenav episodes show")
+            raise UsageError(f"no step of code in {self.id or 'this episode'} succeeded", hint="codenav episodes show")
         return export.write_script(self.to_dict(), code, Path(path), inputs=self.input_files())
 
     def to_json(self, path: str | Path) -> Path:
-        """Write the document; returns its path.
+        """Write the document as JSON; return its path.
 
         Raises: as `to_notebook`.
         """
         return export.write_json(self.to_dict(), Path(path))
 
     def to_frame(self) -> Any:
-        """A `pandas.DataFrame`, one row per step.
+        """A `pandas.DataFrame` with one row per step.
 
         Columns: number, thought, action, content, outcome, shown, seconds, input_tokens, output_tokens.
         """

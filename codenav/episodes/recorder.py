@@ -1,4 +1,4 @@
-"""Writes an episode down while it runs: a line per event, each on the disk before the next step begins."""
+"""The writer of the record: one line per event, each on the disk before the next step begins."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ EVENTS_FILE = "events.jsonl"
 
 RESERVE_FILE = "reserve"
 RESERVE_BYTES = 16 * 1024
-"""Held while an episode runs and given up for its last line, so that a full disk does not leave the record without
-the reason why it ended. A last line is as long as the answer and the code summary, seldom over a few KB."""
+"""Bytes held while an episode runs and given up for its last line, so that a full disk does not leave the record
+without the reason why the run ended. A last line is as long as the answer and the code summary, seldom over a few
+KB."""
 
 
 class _State(NamedTuple):
-    """One value, so that an interrupt finds the old state or the new one."""
+    """The state of the file as one value, so that an interrupt finds the old state or the new one."""
 
     size: int = 0
-    """Of the file, as far as it is surely on the disk."""
+    """Bytes of the file that are surely on the disk."""
     steps: int = 0
-    """Number of the last step within `size`."""
+    """The number of the last step within `size`."""
     pending: bytes = b""
-    """What comes next in the file, and may be there already in part."""
+    """The bytes that come next; the file may hold a part of them already."""
     pending_steps: int = 0
 
 
@@ -47,12 +48,12 @@ class Recorder:
     """
 
     def __init__(self, folder: Path, *, secrets: Mapping[str, str] | None = None) -> None:
-        """Make the record in the episode's folder.
+        """Create the record in the folder of the episode.
 
-        `secrets` (name to value) are masked in everything that is written, where they have 6 characters or more.
+        `secrets` (name to value) are masked in everything written if they have 6 characters or more.
 
         Raises:
-            StorageFull: the file cannot be made, or exists already: a record is never written over.
+            StorageFull: the file cannot be made, or exists already: a record is never overwritten.
         """
         self.path = folder / EVENTS_FILE
         self._reserve = folder / RESERVE_FILE
@@ -71,7 +72,7 @@ class Recorder:
             raise self._full(error) from error
 
     def __call__(self, event: Event) -> None:
-        """Write one event down.
+        """Write one event.
 
         Raises:
             StorageFull: it could not be written; the record still ends with the last whole event.
@@ -91,7 +92,7 @@ class Recorder:
             self.close()
 
     def close(self) -> None:
-        """Write what an interrupt left and close the file; safe to call twice.
+        """Write what an interrupt left unwritten and close the file; safe to call twice.
 
         Raises:
             StorageFull: an event whose writing was interrupted could not be written now either.
@@ -122,7 +123,7 @@ class Recorder:
         return data
 
     def _write_last(self) -> None:
-        """Write; where there is no room, give up the reserve and try once more."""
+        """Write the last line; where there is no room, give up the reserve and try once more."""
         state = self._state
         try:
             self._write()

@@ -1,4 +1,4 @@
-"""Removes episodes, and with them what no other one needs."""
+"""The removal of episodes, and of the shared files that no other episode needs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from codenav.locks import unused
 
 @dataclass(frozen=True)
 class Removal:
-    """What a removal came to."""
+    """The result of a removal."""
 
     removed: Sequence[str] = ()
-    """Ids."""
+    """The ids of the removed episodes."""
     in_use: Sequence[str] = ()
-    """Ids of those that stayed because they run, or because their session goes on."""
+    """The ids of episodes that stayed because they run or their session is still open."""
     freed_bytes: int = 0
-    """On the disk."""
+    """Bytes freed on the disk."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav episodes remove --json`."""
@@ -35,18 +35,18 @@ class Removal:
 
 
 def remove(store: EpisodeStore, names: Sequence[str]) -> Removal:
-    """Remove the episodes of these names, as `EpisodeStore.load` takes them: all of them or none.
+    """Remove the episodes with these names, as `EpisodeStore.load` takes them: all of them or none.
 
     Raises:
-        NotFound, UsageError: a name stands for none or for several, or one is in use; nothing is removed.
-        StorageFull: no permission to remove one.
+        NotFound, UsageError: a name matches no episode or several, or one is in use; nothing is removed.
+        StorageFull: there is no permission to remove one.
     """
     ids = list(dict.fromkeys(map(store.resolve, names)))
     with ExitStack() as taken:
         for id in ids:
             if not taken.enter_context(_free(store, id)):
                 raise UsageError(
-                    f"{id} is in use: it runs, or its session goes on", hint="remove it when that has ended"
+                    f"{id} is in use: it runs, or its session is still open", hint="remove it when it has ended"
                 )
         gone = [id for id in ids if _gone(store, id)]
     return Removal(gone, (), _swept(store))
@@ -56,7 +56,7 @@ def remove_old(store: EpisodeStore, *, older_than: timedelta | None = None, keep
     """Remove the episodes that began longer ago than `older_than`, or all but the newest `keep`. Those in use stay.
 
     Raises:
-        StorageFull: no permission to remove one.
+        StorageFull: there is no permission to remove one.
     """
     ids = store.ids()[keep or 0 :]
     if older_than is not None:
@@ -73,20 +73,20 @@ def remove_old(store: EpisodeStore, *, older_than: timedelta | None = None, keep
 
 
 def size_of(store: EpisodeStore) -> int:
-    """Bytes on the disk of all episodes together; what they share counts once."""
+    """The bytes that all episodes together take on the disk; shared files count once."""
     sizes = {(found.st_dev, found.st_ino): found.st_blocks for found in _files(store.folder, store.objects.folder)}
     return sum(sizes.values()) * 512
 
 
 @contextlib.contextmanager
 def _free(store: EpisodeStore, id: str) -> Iterator[bool]:
-    """Whether nobody uses an episode; meanwhile nobody can begin to."""
+    """True if nobody uses an episode; nobody can begin to use it inside the block."""
     with unused(store.folder / id) as free:
         yield free and store.status(id) is not Status.RUNNING
 
 
 def _gone(store: EpisodeStore, id: str) -> bool:
-    """Put an episode out of sight; False where another process was faster."""
+    """Rename an episode out of sight; False if another process removed it first."""
     try:
         os.rename(store.folder / id, store.folder / f"{GOING}{id}")
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def _gone(store: EpisodeStore, id: str) -> bool:
 
 
 def _swept(store: EpisodeStore) -> int:
-    """Remove what is out of sight, also what was left when an earlier removal was killed; the bytes that it had."""
+    """Delete the folders out of sight, those of killed removals too; return the bytes that they took on the disk."""
     freed = 0
     for place in store.folder.glob(f"{GOING}*"):
         freed += sum(found.st_blocks * 512 for found in _files(place) if found.st_nlink == 1)

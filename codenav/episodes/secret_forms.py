@@ -1,7 +1,7 @@
-"""How a secret may be written: a pattern for each of its characters, so that any mixture of escapes is found.
+"""The ways to write a secret: one pattern for each of its characters, so that any mixture of escapes is found.
 
 Letters and digits stand for themselves, since no writer of JSON, HTML, URLs or reprs changes them; every other
-character has the forms that such writers give it, escaped once or several times.
+character has the forms that such writers use for it, escaped once or several times.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from html.entities import codepoint2name
 from codenav.text import neutral
 
 LEAST_PART = 4
-"""Characters of a secret that are masked where a text was cut within it; up to three may be seen."""
+"""Characters of the shortest part of a secret that is masked where a text was cut within it; three may be seen."""
 _LEAST_BASE64 = 7
-"""Characters of a piece of base64 that is looked for; shorter ones are there by chance."""
+"""Characters of the shortest piece of base64 that is searched for; shorter ones occur by chance."""
 _SLASHES, _PERCENT, _AND = r"\\{1,16}", "%(?:25){0,8}", "&(?:amp;){0,8}"
-"""Before an escape; bounded, since an endless run of them would be tried from each of its characters."""
+"""The beginnings of escapes; bounded, since an endless run of them would be tried from each of its characters."""
 _SHORT_ESCAPES = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f", "\a": "a", "\v": "v", "\0": "0"}
 
 
@@ -29,21 +29,21 @@ class Form:
     """One way to write a secret."""
 
     shown: str
-    """What stands in its place."""
+    """The text that replaces it."""
     units: Sequence[re.Pattern[str]]
-    """For each character in turn."""
+    """One pattern for each character, in order."""
     whole: re.Pattern[str]
-    """All of them."""
+    """The pattern of the whole secret."""
     starts: Mapping[str, Sequence[int]]
-    """Which of them can begin with a character."""
+    """For each character of a text: the positions in the secret whose unit can begin with it."""
     first: re.Pattern[str]
-    """A character with which all can begin."""
+    """A character that can begin the whole secret."""
     opening: re.Pattern[str]
-    """A place where the first ones stand, as many as are masked where a text was cut."""
+    """A place where the first `LEAST_PART` units match."""
 
     @classmethod
     def of(cls, characters: str, shown: str) -> Form:
-        """With every character in each of its forms."""
+        """The form with each character in all its spellings."""
         patterns = [_unit(one) for one in characters]
         starts: dict[str, list[int]] = {}
         for number, one in enumerate(characters):
@@ -54,9 +54,9 @@ class Form:
         return cls(shown, [_compiled(one) for one in patterns], re.compile("".join(patterns)), starts, first, opening)
 
     def begins(self, text: str, start: int) -> int:
-        """How many characters of the secret stand from `start` to the end of a text; 0 unless the text ends there.
+        """The number of units of the secret from `start` to the end of a text; 0 unless the text ends in the secret.
 
-        An escape that the end has cut through counts.
+        An escape that the end of the text cuts counts as a unit.
         """
         before = at = start
         for number, unit in enumerate(self.units):
@@ -71,9 +71,9 @@ class Form:
         return len(self.units) if at >= len(text) else 0
 
     def ends(self, text: str, start: int, least: int) -> int:
-        """Where the rest of the secret ends that a text has at `start`, of at least so many characters; -1 if none.
+        """The end of a rest of the secret that a text has at `start`, of at least `least` units; -1 if there is none.
 
-        Before it there may be what is left of an escape.
+        The remainder of an escape may precede it.
         """
         for begin in range(start, min(start + _LONGEST_ESCAPE, len(text))):
             for first in self.starts.get(text[begin], ()):
@@ -93,13 +93,13 @@ class Form:
 
 
 _LONGEST_ESCAPE = 10
-"""Characters of `\\U0001f511`."""
+"""Characters of the longest escape, `\\U0001f511`."""
 _CUT_ESCAPE = re.compile(r"[\\%&][\\%&#;{xuU0-9a-zA-Z]{0,40}")
-"""The beginning of an escape, of one that has several parts too."""
+"""The beginning of an escape, also of one in several parts."""
 
 
 def forms_of(name: str, value: str) -> Iterator[Form]:
-    """The ways to write a value: as it is with any escapes, as base64, as hexadecimal digits."""
+    """The forms of a value: as it is with any escapes, as base64, as hexadecimal digits."""
     shown = f"[secret {name}]"
     yield Form.of(value, shown)
     data = value.encode("utf-8", "surrogatepass")
@@ -110,7 +110,7 @@ def forms_of(name: str, value: str) -> Iterator[Form]:
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """What stands in the base64 of anything that holds the data: they may begin at any of three places."""
+    """The parts of base64 that any data with this value contains: it may begin at any of three offsets."""
     for before, skipped in ((0, 0), (1, 2), (2, 3)):
         whole = before + len(data)
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -131,7 +131,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @functools.cache
 def _unit(one: str) -> str:
-    """A pattern for a character in all its forms; the longer ones first."""
+    """The pattern of a character in all its spellings, the longer ones first."""
     if _plain(one):
         return one
     number = ord(one)
@@ -163,12 +163,12 @@ def _unit(one: str) -> str:
 
 
 def _halves(number: int) -> list[int]:
-    """As JSON writes it: a character beyond the first 65,536 is two."""
+    """The UTF-16 code units of a character, as JSON writes them: beyond the first 65,536 there are two."""
     if number < 0x10000:
         return [number]
     return [0xD800 + ((number - 0x10000) >> 10), 0xDC00 + ((number - 0x10000) & 0x3FF)]
 
 
 def _any_case(text: str) -> str:
-    """Hexadecimal digits in any case."""
+    """A pattern for hexadecimal digits in either case."""
     return "".join(f"[{one}{one.upper()}]" if one in "abcdef" else re.escape(one) for one in text)

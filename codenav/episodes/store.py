@@ -1,4 +1,4 @@
-"""Where episodes lie: a folder each, named by its id."""
+"""The store of episodes: one folder each, named by its id."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from codenav.owners import Owner
 
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 GOING = ".removed-"
-"""Beginning of the name of a folder that is being removed; it is out of sight at once."""
+"""Prefix of the name of a folder that is being removed, which hides it at once."""
 _TAIL = 64 * 1024
-"""Bytes read from the end of a record at first: a last line is rarely longer."""
+"""Bytes read from the end of a record first: a last line is rarely longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
-    """One line of `codenav episodes list`."""
+    """One row of `codenav episodes list`."""
 
     id: str
     started: str
@@ -36,12 +36,12 @@ class EpisodeRow:
     request: str
     model: str
     steps: int
-    """Steps that are complete."""
+    """Complete steps."""
     verified: bool
-    """Whether its code summary replayed with the same result."""
+    """True if its code summary replayed with the same result."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of one row."""
+        """The row as JSON data."""
         return {
             "id": self.id,
             "started": self.started,
@@ -55,11 +55,11 @@ class EpisodeRow:
 
 @dataclass(frozen=True)
 class EpisodeList(Sequence[EpisodeRow]):
-    """Rows, newest first, and what lies beside them and is no readable record."""
+    """The rows, newest first, and the names of entries that are not readable records."""
 
     rows: Sequence[EpisodeRow] = ()
     damaged: Sequence[str] = ()
-    """Names of folders and files without a readable record."""
+    """The names of folders and files without a readable record."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -72,18 +72,18 @@ class EpisodeList(Sequence[EpisodeRow]):
 
 
 class EpisodeStore:
-    """The episodes under one folder, which is made when the first one is."""
+    """The episodes below one folder, which is created with the first episode."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.objects = Objects(folder.parent / "objects")
-        """What the inputs of several episodes share."""
+        """Input files that episodes share."""
 
     def __repr__(self) -> str:
         return f"<EpisodeStore {self.folder}>"
 
     def create(self) -> tuple[str, Path]:
-        """A new id and its empty folder. Ids sort by time; two processes never get the same one.
+        """Create an episode: its new id and its empty folder. Ids sort by time; two processes never get the same one.
 
         Raises:
             StorageFull: the folder cannot be made.
@@ -102,7 +102,7 @@ class EpisodeStore:
                 return id, self.folder / id
 
     def recorder(self, id: str, *, secrets: Mapping[str, str] | None = None) -> Recorder:
-        """The recorder of an episode that `create` made; `secrets` (name to value) are masked in it.
+        """The recorder of an episode that `create` made; `secrets` (name to value) are masked in the record.
 
         Raises:
             StorageFull: the record cannot be written.
@@ -110,10 +110,10 @@ class EpisodeStore:
         return Recorder(self.folder / id, secrets=secrets)
 
     def load(self, name: str) -> EpisodeResult:
-        """The episode of an id, of the beginning of an id that fits one only, or the `last` one.
+        """The episode of an id, of the beginning of an id that matches one only, or of `last`.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is no such episode.
             UsageError: several ids begin like that.
             CodeNavError: its record cannot be read.
         """
@@ -135,7 +135,7 @@ class EpisodeStore:
             raise CodeNavError(f"the record of {id} cannot be read: {error}", hint=hint or f"ls -l {folder}") from error
 
     def list(self, limit: int | None = None) -> EpisodeList:
-        """The newest `limit` episodes (None: all), newest first. Reads the two ends of each record only."""
+        """The newest `limit` episodes (None: all), newest first. Reads only the two ends of each record."""
         rows: list[EpisodeRow] = []
         names = self._names()
         damaged = [name for name in names if not _ID.fullmatch(name)]
@@ -159,16 +159,16 @@ class EpisodeStore:
             raise NotFound(f"{self.folder} cannot be read: {error.strerror}", hint="codenav doctor") from error
 
     def ids(self) -> Sequence[str]:
-        """All of them, newest first, also those without a readable record."""
+        """All ids, newest first, also those without a readable record."""
         return [name for name in self._names() if _ID.fullmatch(name)]
 
     def status(self, id: str) -> Status | None:
-        """How an episode ended, or that it runs; None where its record cannot be read."""
+        """The status of an episode; None where its record cannot be read."""
         row = self._row(id)
         return row.status if row else None
 
     def resolve(self, name: str) -> str:
-        """The id that `load` takes a name for.
+        """The id that `load` reads for a name.
 
         Raises:
             NotFound, UsageError: as `load`.
@@ -184,7 +184,7 @@ class EpisodeStore:
             return found[0]
         if found:
             shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
-            raise UsageError(f"{len(found)} episodes begin with {name!r}: {shown}", hint="name more of it")
+            raise UsageError(f"{len(found)} episodes begin with {name!r}: {shown}", hint="give more of the id")
         near = difflib.get_close_matches(name, [*ids, "last"], n=1)
         raise NotFound(f"no episode {name!r}", hint=f"did you mean {near[0]}?" if near else "codenav episodes list")
 
@@ -192,7 +192,7 @@ class EpisodeStore:
         try:
             with open(self.folder / id / EVENTS_FILE, "rb") as file:
                 head = read_line(file.readline()) or {}
-                # Before the rest is read: a run that ends in between is then found with its last line.
+                # Before the rest is read: if the run ends in between, its last line is then found.
                 alive = _runs(head.get("owner"))
                 end = _last_event(file)
                 ended = end.get("event") == "run_ended"
@@ -215,20 +215,20 @@ def _runs(owner: Any) -> bool:
 
 
 def _new_id() -> str:
-    """`YYYYMMDD-HHMMSS-` in UTC, then four digits of the fraction of the second and two that are random."""
+    """A new id: `YYYYMMDD-HHMMSS-` in UTC, then four digits of the fraction of the second and two random ones."""
     now = datetime.now(UTC)
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond * 65536 // 1_000_000:04x}{os.urandom(1).hex()}"
 
 
 def _last_event(file: BinaryIO) -> Mapping[str, Any]:
-    """The event of the last line that can be read; a torn line behind it is passed over."""
+    """The event of the last readable line; a torn line after it is skipped."""
     size = file.seek(0, os.SEEK_END)
     length = _TAIL
     while True:
         start = max(0, size - length)
         file.seek(start)
         lines = file.read(size - start).split(b"\n")
-        # What precedes the first line feed may be the end of a longer line.
+        # The part before the first line feed may be the end of a longer line.
         for line in reversed(lines[1:] if start else lines):
             event = read_line(line)
             if event is not None:
@@ -239,6 +239,6 @@ def _last_event(file: BinaryIO) -> Mapping[str, Any]:
 
 
 def _count_steps(file: BinaryIO) -> int:
-    """Steps in a record, without parsing it; a torn last line does not count."""
+    """The number of steps in a record, without parsing it; a torn last line does not count."""
     file.seek(0)
     return sum(b'"observed"' in line[:32] and (line.endswith(b"\n") or read_line(line) is not None) for line in file)

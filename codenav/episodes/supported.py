@@ -1,4 +1,4 @@
-"""Whether the numbers and names of an answer stand in what the replay of its summary left."""
+"""The search for the numbers and names of an answer in the results of the replay of its summary."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codenav.episodes.written_down import Code
 from codenav.execution import Replayed
 
 MOST_TOLD = 8
-"""Of what nothing holds."""
+"""Missing numbers and names that are reported."""
 NAME_CHARACTERS = 100
-"""A longer quotation is no name."""
+"""Characters of the longest quotation that counts as a name."""
 BARE_WORDS = 3
-"""An answer of so few words with capitals is a name itself, as is a single word."""
+"""Words of the longest answer that is a name itself, if all begin with a capital; a single word needs none."""
 _QUOTED = re.compile(
     rf"`+([^`\n]{{1,{NAME_CHARACTERS}}})`+|“([^”\n]{{1,{NAME_CHARACTERS}}})”|\"([^\"\n]{{1,{NAME_CHARACTERS}}})\""
     rf"|(?<!\w)['‘]([^'’\n]{{1,{NAME_CHARACTERS}}})['’](?!\w)"
@@ -25,16 +25,16 @@ _PLAIN = frozenset({
     "yes", "no", "true", "false", "none", "done", "ok", "the", "a", "an", "it", "this", "there", "these", "in", "node",
     "python", "see", "i", "we", "all", "both", "each", "not",
 })  # fmt: skip
-"""Words that begin with a capital and name nothing."""
+"""Words that name nothing although they may begin with a capital."""
 _YES = re.compile(r"\W*(yes|true|no|false)\b", re.IGNORECASE)
 
 
 def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, known: Sequence[str] = ()) -> list[str]:
-    """The numbers and names of an answer that nothing holds, in order.
+    """The numbers and names of an answer that nothing supports, in order.
 
-    Numbers, also rounded or written otherwise, are held by the replay's output and variables, or by the request; names
-    in quotes may also stand in the script, and in `known`: names of files, sources, versions. A name without quotes is
-    what follows `is` or a colon with a capital, or an answer of a word or two.
+    The replay's output and variables, or the request, support numbers, also rounded or reformatted; the script and
+    `known` (names of files, sources, versions) also support quoted names. A name without quotes is a capitalised word
+    after `is` or a colon, or an answer of a word or two.
     """
     held = replayed.held
     output = Pool().add(held.numbers, held.many, [request, *small_reprs(held), *held.texts]).add_output(replayed.output)
@@ -44,7 +44,7 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
     printed = Pool(text="\n".join([output.text, request, *replayed.files]).casefold())
     lacking: list[str] = []
     quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(answer)]
-    # What is quoted is looked for as it stands, with its numbers.
+    # A quotation is searched for as a whole, with its numbers.
     rest = _QUOTED.sub(" ", answer)
     for name in quoted:
         if not named.names(name) and not _all_numbers(name, output):

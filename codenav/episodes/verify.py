@@ -1,4 +1,4 @@
-"""Whether a code summary gives the same result again, in a fresh sandbox."""
+"""The verification of a code summary: the same result again, in a fresh sandbox."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from codenav.execution import Execution, Outcome, Replayed, Verdict
 from codenav.protocols import Sandbox, StartSandbox
 
 WITNESS_SECONDS = 10.0
-"""For a step that only fails."""
+"""Seconds for a step that only fails."""
 
 
 def script_from_steps(steps: Sequence[Step]) -> str:
-    """The code of the code steps that ran to their end, in order, as one script.
+    """The code of the code steps that succeeded, in order, as one script.
 
     `from __future__` lines, which Python wants first, are moved to the top.
     """
@@ -33,7 +33,7 @@ def script_from_steps(steps: Sequence[Step]) -> str:
 
 
 def _named_values(steps: Sequence[Step]) -> list[str]:
-    """The code of steps; where one uses `_`, those before it bind the value of their last expression to it."""
+    """The code of steps; if one uses `_`, those before it bind the value of their last expression to that name."""
     codes = [step.action.content for step in steps]
     trees = [parsed(code) for code in codes]
     names = [{(one.id, type(one.ctx)) for one in ast.walk(tree) if isinstance(one, ast.Name)} for tree in trees if tree]
@@ -53,7 +53,7 @@ def _with_value_named(code: str, tree: ast.Module | None, step: Step) -> str:
 
 
 def _without_futures(code: str, found: list[str]) -> str:
-    """The code without its `from __future__` lines, which go to `found`. Code of a newer Python stays as it is."""
+    """The code without its `from __future__` lines, which are added to `found`. Newer Python stays as it is."""
     if "__future__" not in code:
         return code
     tree = parsed(code)
@@ -72,7 +72,7 @@ def _without_futures(code: str, found: list[str]) -> str:
 
 
 def last_summary(steps: Sequence[Step]) -> Summary | None:
-    """The agent's last code summary with its verdict; None where it sent none."""
+    """The agent's last code summary with its verdict; None where there is none."""
     for step in reversed(steps):
         if step.action.type == "code_summary":
             stored = step.observation.to_data()
@@ -89,19 +89,19 @@ def verify(
     timeout: float,
     mounted: Sequence[Mounted] = (),
 ) -> Verdict:
-    """Run a script to its end in a fresh sandbox and compare what it leaves with what the episode left.
+    """Run a script to its end in a fresh sandbox and compare its results with those of the episode.
 
-    Compared are variables of both by a digest of the whole value, files by content, and what was printed last; at
-    least one of them must be computed by the script and agree. See `compared`, `outputs`, `files`, `written_down`.
+    Variables of both are compared by a digest of the whole value, files by content, and the last output; at least one
+    of them must be computed by the script and agree. See `compared`, `outputs`, `files`, `written_down`.
 
     Args:
         start: starts the sandbox; its work folder begins as a copy of `inputs`.
         inputs: the work folder as it was when the episode began; None: it was empty.
-        left: what the episode left.
+        left: the results of the episode.
         timeout: seconds that the script may take.
         mounted: folders that the script may write to, as they were when the episode began.
 
-    A sandbox that does not start is a verdict too, never an exception: the reason says so.
+    A sandbox that does not start gives a verdict too, never an exception: the reason says so.
     """
     if not script.strip():
         return Verdict(False, "there is no code")
@@ -112,7 +112,7 @@ def verify(
             if not execution.ok:
                 return Verdict(False, _failure(execution, timeout))
             if not _tells_of_failure(sandbox):
-                return Verdict(False, "after the script a step that fails is not told as one")
+                return Verdict(False, "after the script, a step that fails is no longer reported as an error")
             held = sandbox.digests(list(left.held.digests))
             files = written(sandbox, inputs, mounted)
             replayed = Replayed(printed(script, execution.stdout), held, tuple(sandbox.artifacts()))
@@ -124,9 +124,9 @@ def verify(
 
 
 def _tells_of_failure(sandbox: Sandbox) -> bool:
-    """A second witness: whether the process in which the script ran still says that a step of ours fails.
+    """True if the process in which the script ran still reports a step of codenav's own that fails as an error.
 
-    Beside the token with which the sandbox is told that a step came to its end (see docs/sandbox.md, "True results").
+    The witness stands beside the token that tells the sandbox of the end of a step (docs/sandbox.md, "True results").
     """
     word = f"{OURS} {secrets.token_hex(8)}"
     done = sandbox.run(f"assert False, {word!r}", timeout=WITNESS_SECONDS)
@@ -141,6 +141,6 @@ def _failure(execution: Execution, timeout: float) -> str:
         return f"the script raised {error.type}{message}{where}"
     return {
         Outcome.TIMEOUT: f"the script did not end within {timeout:g} seconds",
-        Outcome.OUT_OF_MEMORY: "the script used more memory than it may",
+        Outcome.OUT_OF_MEMORY: "the script used more memory than allowed",
         Outcome.CRASHED: "the script ended its process",
     }.get(execution.outcome, "the script broke the sandbox's protocol")

@@ -1,4 +1,4 @@
-"""Whether a value is computed by code, or only written down in it."""
+"""The origin of values in code: computed, or only written down as literals."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ MAKERS = frozenset({
     "OrderedDict", "defaultdict", "deque", "date", "datetime", "timedelta", "Timestamp", "Path", "PurePath", "loads",
     "literal_eval", "SimpleNamespace", "StringIO", "BytesIO",
 })  # fmt: skip
-"""Calls of libraries that give what they are given."""
+"""Library functions whose result holds just what they are given."""
 READERS = frozenset(
     {"open", "input", "__import__", "eval", "exec", "globals", "locals", "vars", "getattr", "id", "hash"}
 )
 WRITES = frozenset({"write", "write_text", "write_bytes", "writelines", "writerow", "writerows", "dump"})
 TELLING_DIGITS = 3
-"""Significant ones from which on a number that a run had is not written into a script by chance."""
+"""Significant digits from which on a number of the run does not stand in a script by chance."""
 _BUILTINS = frozenset(dir(builtins)) - READERS
 
 
 @dataclass
 class Made:
-    """What an expression is made of."""
+    """The origin of a value: computed, or written as literals."""
 
     computed: bool = False
-    """Something in it is read, imported or given from outside."""
+    """True if something in it is read, imported or given from outside."""
     works: bool = False
-    """It is more than a literal: there is an operation or a call."""
+    """True if it is more than a literal: it holds an operation or a call."""
     numbers: set[float] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
 
     def with_(self, *others: Made) -> Made:
-        """Together with other parts."""
+        """Add the origins of other parts; return self."""
         for other in others:
             self.computed |= other.computed
             self.works |= other.works
@@ -54,13 +54,13 @@ class _Function:
 
 
 class Code:
-    """What the names of a script are made of."""
+    """The origins of the values in a script, or in the steps of a session."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._names: dict[str, list[tuple[ast.expr | None, bool]]] = {}
         self._functions: dict[str, _Function] = {}
         self.printed: list[tuple[list[ast.expr], _Names]] = []
-        """Arguments of each `print`, and of what is shown at the end of a step; with the scope."""
+        """The arguments of each `print`, and each value displayed at the end of a step; with the scope."""
         self.written: list[tuple[ast.expr, _Names]] = []
         self._trees = [tree for code in codes if (tree := parsed(code))]
         for tree in self._trees:
@@ -69,15 +69,15 @@ class Code:
                 self.printed.append(([tree.body[-1].value], self._names))
 
     def name(self, name: str) -> Made:
-        """What a name of the module is made of."""
+        """The origin of a name of the module."""
         return self._name(name, {}, frozenset())
 
     def of(self, node: ast.expr, scope: _Names) -> Made:
-        """What an expression is made of."""
+        """The origin of an expression."""
         return self._of(node, scope, {}, frozenset())
 
     def constants(self) -> tuple[set[float], list[str]]:
-        """Every number and text that stands in the code."""
+        """The numbers and texts that stand in the code."""
         numbers: set[float] = set()
         texts: list[str] = []
         for tree in self._trees:
@@ -89,11 +89,11 @@ class Code:
         return numbers, texts
 
     def values(self) -> Iterator[Number]:
-        """Telling numbers that stand in the code as values, also in texts: not in comparisons and assertions."""
+        """Telling numbers that stand in the code as values, also within texts; not in comparisons and assertions."""
         for tree in self._trees:
             yield from _values(tree)
 
-    # What stands in a scope
+    # Collection of the names in a scope
 
     def _collect(self, body: Sequence[ast.stmt], scope: _Names, heads: list[ast.expr]) -> None:
         for node in body:
@@ -123,7 +123,7 @@ class Code:
         self._functions[node.name] = _Function(parameters, found, inner)
 
     def _bind(self, node: ast.stmt, scope: _Names, heads: list[ast.expr]) -> None:
-        """What a statement itself does to names; `heads` are the conditions that it stands under."""
+        """Record the names that a statement itself binds; `heads` are the conditions that it depends on."""
         computed = any(self._of(head, scope, {}, frozenset()).computed for head in heads)
 
         def add(target: ast.AST, value: ast.expr | None) -> None:
@@ -169,12 +169,12 @@ class Code:
             if isinstance(call.func, ast.Attribute) and base_name(call.func) in scope:
                 scope[base_name(call.func)] += [(one, False) for one in call.args]
             if isinstance(node, ast.Expr) and node.value is call and name not in _BUILTINS:
-                # It may fill what it is given.
+                # The call may fill its arguments.
                 for argument in call.args:
                     if isinstance(argument, ast.Name) and argument.id in scope and isinstance(call.func, ast.Name):
                         scope[argument.id].append((None, True))
 
-    # What an expression is made of
+    # The origin of an expression
 
     def _name(self, name: str, local: Mapping[str, Made], seen: frozenset[str], scope: _Names | None = None) -> Made:
         if name in local:
@@ -262,7 +262,7 @@ _Names = dict[str, list[tuple[ast.expr | None, bool]]]
 
 
 def _heads(node: ast.AST) -> list[ast.expr]:
-    """What decides whether, and how often, the body of a statement runs; of a simple one its value."""
+    """The expressions that decide whether or how often the body of a statement runs; of an assignment its value."""
     match node:
         case ast.If() | ast.While():
             return [node.test]
@@ -300,18 +300,18 @@ def _values(node: ast.AST) -> Iterator[Number]:
 
 @dataclass
 class Given:
-    """What may stand in a script: what the request says and the session's own code holds."""
+    """The numbers and texts that a script may contain: those of the request and of the session's own code."""
 
     pool: Pool
 
     @classmethod
     def of(cls, request: str, session: Code) -> Given:
-        """From the request and the code of the steps."""
+        """Collect the literals of the request and of the code of the steps."""
         numbers, texts = session.constants()
         return cls(Pool().add(numbers, texts=[request, *texts]))
 
     def lacks(self, made: Made) -> list[str]:
-        """The literals in something made that are not given, as they are written."""
+        """The literals in a value that are not given, as they are written."""
         few = set(self.pool.few)
         found = [f"{one:g}" for one in sorted(made.numbers) if one not in few]
         return found + [repr(one) for one in sorted(made.texts) if not self._gives(one, few)]
@@ -339,7 +339,7 @@ def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -
 
 
 def files_down(script: Code, session: Code, given: Given) -> str:
-    """What the script writes to files as a literal although the session computed it; empty where there is none."""
+    """A literal that the script writes to files although the session computed it; empty where there is none."""
     theirs = [session.of(one, scope) for one, scope in session.written]
     ours = [script.of(one, scope) for one, scope in script.written]
     if not any(one.computed for one in theirs) or not ours or any(one.computed for one in ours):
@@ -356,7 +356,7 @@ def values_down(script: Code, given: Given, session_had: Pool) -> str:
 
 
 def _literal_numbers(script: Code, node: ast.expr, scope: _Names) -> Iterator[Number]:
-    """Numbers in a printed expression that no code computes."""
+    """The numbers in a printed expression that no code computes."""
     made = script.of(node, scope)
     if not made.computed and not made.works:
         texts = [repr(number) for number in made.numbers] + sorted(made.texts)

@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of what `--json` prints and what records hold."""
+"""JSON Schemas (2020-12) of the documents that `--json` prints, and of records."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _URN = "urn:codenav:schema:"
 
 @cache
 def names() -> tuple[str, ...]:
-    """The names that `load` takes, sorted."""
+    """The names that `load` accepts, sorted."""
     files = (entry.name for entry in resources.files("codenav.schemas").iterdir())
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)))
 
 
 def load(name: str) -> dict[str, Any]:
-    """The schema of that name; the ones that it refers to are inside, under `$defs`.
+    """The schema of that name, with the schemas that it refers to under `$defs`.
 
     Raises:
-        NotFound: there is none of that name.
+        NotFound: there is no schema of that name.
     """
     if name not in names():
         near = difflib.get_close_matches(name, names(), n=1)
@@ -51,7 +51,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _references(node: Any) -> Iterator[str]:
-    """Names of the schemas that a schema refers to."""
+    """The names of the schemas that a schema refers to."""
     if isinstance(node, dict):
         reference = node.get("$ref")
         if isinstance(reference, str) and reference.startswith(_URN):

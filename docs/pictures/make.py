@@ -1,4 +1,4 @@
-"""Makes a picture (SVG) of what a command prints on a terminal. The picture of README:
+"""Picture (SVG) of the output of a command on a terminal. The picture in the README:
 
     .venv/bin/python docs/pictures/make.py docs/pictures/run.svg -- \
         codenav run "Which node of the karate club graph has the highest betweenness?" --on pkg:networkx
@@ -30,14 +30,14 @@ from rich.console import Console
 from rich.text import Text
 
 ROWS = 1000
-"""Of the terminal: more than any output that makes a picture, so that nothing scrolls."""
+"""Lines of the terminal: more than any output that is pictured, so that nothing scrolls."""
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<numbers>[0-9;?]*)(?P<act>[A-Za-z])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|(?P<char>.)",
     re.DOTALL,
 )
 _FETCHED = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
-"""Fonts of rich's pictures, which come from a server: a picture asks nobody for anything."""
+"""Fonts of rich's pictures, which come from a server; a picture must not load anything."""
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def run(command: list[str], width: int) -> str:
-    """What a command prints, both streams, on a terminal of its own. One that fails ends the script."""
+    """The output of a command, both streams, on a terminal of its own. A command that fails ends the script."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, width, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
@@ -89,7 +89,7 @@ def picture(typed: str, output: str, width: int) -> str:
 
 
 def screen(output: str, width: int) -> list[str]:
-    """The lines that stand on the terminal in the end, with their colours: what was overwritten is gone."""
+    """The lines that stand on the terminal at the end, with their colours: overwritten text is gone."""
     rows: list[list[tuple[str, str]]] = [[]]
     row = column = 0
     style = ""

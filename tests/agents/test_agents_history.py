@@ -200,8 +200,8 @@ def test_what_a_cut_left_out_is_told_once(tmp_path: Path) -> None:
     for count in range(1, 21):
         agent.act(played[:count])
     assert told == [
-        "the conversation is too long for plays: the result of 1 step is left out of what it is shown, and older ones "
-        "from now on where they must be"
+        "the conversation is too long for plays: it is no longer shown the result of 1 step, nor further old ones "
+        "where room is needed"
     ]
 
 

@@ -109,7 +109,7 @@ def test_a_value_that_one_side_cannot_compare_is_passed_over() -> None:
         ),
         (Execution(Outcome.ERROR, error=ExecutionError("SystemExit", "")), "the script raised SystemExit"),
         (Execution(Outcome.TIMEOUT), "the script did not end within 5 seconds"),
-        (Execution(Outcome.OUT_OF_MEMORY), "the script used more memory than it may"),
+        (Execution(Outcome.OUT_OF_MEMORY), "the script used more memory than allowed"),
         (Execution(Outcome.CRASHED), "the script ended its process"),
         (Execution(Outcome.PROTOCOL_VIOLATION), "the script broke the sandbox's protocol"),
     ],

@@ -1,4 +1,4 @@
-"""What black, flake8 and mypy say of each step, beside its run."""
+"""The checkers (black, flake8 and mypy) that read each step while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes between a checker's process and the host: one JSON object a line."""
+"""The messages between a checker's process and the host: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any, NamedTuple
 
 
 class Trust(StrEnum):
-    """How far a tool may go in reading a step that ran."""
+    """The extent to which a tool may read a step that ran."""
 
     WHOLE = "whole"
     NAMES = "names"
-    """The tool once failed on it: its names are taken in, and nothing is said of their types."""
+    """The tool once failed on the step: its names are used, and its types are unknown."""
     NOTHING = "nothing"
-    """Not even parsed: from then on any name may exist."""
+    """The step is not even parsed: from then on any name may exist."""
 
 
 @dataclass(frozen=True)
 class Past:
-    """A step that ran, wholly or until line `failed_at` (1-based) raised."""
+    """A step that ran, completely or until line `failed_at` (1-based) raised."""
 
     code: str
     failed_at: int | None = None
     trust: Trust = Trust.WHOLE
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The stored form: JSON types only."""
         return {"code": self.code, "failed_at": self.failed_at, "trust": self.trust.value}
 
     @classmethod
@@ -37,7 +37,7 @@ class Past:
 
 
 class Remark(NamedTuple):
-    """One finding: the tool's code, its message, the line in the step (1-based)."""
+    """A remark of a tool: its code, its message, the line in the step (1-based)."""
 
     code: str
     message: str
@@ -46,16 +46,16 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool has to say of a step; with `failure` it says nothing."""
+    """The answer of a tool about a step; with `failure` the step was not checked."""
 
     remarks: Sequence[Remark] = ()
     formatted: str | None = None
     failure: str = ""
     at: float = 0.0
-    """When the host had it, by `time.monotonic`; 0 within the tool's process."""
+    """The time at which the host had it, by `time.monotonic`; 0 within the tool's process."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The stored form without `at`: JSON types only."""
         return {"remarks": [list(r) for r in self.remarks], "formatted": self.formatted, "failure": self.failure}
 
     @classmethod
@@ -66,10 +66,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Loading:
-    """Instead of an answer: start the tool again with these modules read from the beginning, then ask again."""
+    """A reply in place of an answer: start the tool again with these modules preloaded, then repeat the request."""
 
     modules: Sequence[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """The stored form: JSON types only."""
         return {"load": list(self.modules)}

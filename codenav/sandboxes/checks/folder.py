@@ -1,4 +1,4 @@
-"""A private folder in the temporary directory that does not outlive its owner for long."""
+"""A private folder in the temporary directory that does not long outlive its owner."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 _PREFIX = "codenav-checks-"
 _LOCK = "owner.lock"
 _YOUNG = 60.0
-"""Seconds in which a folder without an owner may be one that is just being made."""
+"""Seconds for which a folder without an owner may be one that is just being created."""
 
 
 class PrivateFolder:
-    """Made empty with `renew`; locked by this process while it exists, so that others can tell an abandoned one."""
+    """A folder created empty by `renew`; this process locks it, so that others can tell an abandoned one."""
 
     def __init__(self) -> None:
         self.path: Path | None = None
         self._lock = -1
 
     def renew(self) -> Path:
-        """Another, empty folder instead of the last one, with mode 0700. Removes those whose owner is gone.
+        """Create a new, empty folder with mode 0700 in place of the last one. Removes abandoned folders of others.
 
         Raises:
-            OSError: none can be made.
+            OSError: the folder cannot be created.
         """
         self.remove()
         sweep(Path(tempfile.gettempdir()))
@@ -37,7 +37,7 @@ class PrivateFolder:
         return self.path
 
     def remove(self) -> None:
-        """Remove it; safe to call twice."""
+        """Remove the folder; safe to call twice."""
         if self.path is not None:
             shutil.rmtree(self.path, ignore_errors=True)
             self.path = None
@@ -47,7 +47,7 @@ class PrivateFolder:
 
 
 def sweep(parent: Path) -> None:
-    """Remove the folders in `parent` whose owner is gone, kill -9 included; those of a living one are locked."""
+    """Remove the folders in `parent` whose owner is gone, after kill -9 too; those of a living owner are locked."""
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
             info = folder.lstat()
@@ -55,7 +55,7 @@ def sweep(parent: Path) -> None:
             if own and time.time() - info.st_mtime > _YOUNG and _abandoned(folder):
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            # Somebody else removed it in between.
+            # Somebody else removed it in the meantime.
             continue
 
 

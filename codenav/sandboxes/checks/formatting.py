@@ -1,4 +1,4 @@
-"""A step as black would write it. Runs in a process of its own (`serve.py`)."""
+"""The checker black: a step as black would write it. Runs in a process of its own (`serve.py`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codenav.sandboxes.checks.answers import Answer, Past
 
 
 class Formatting:
-    """`black.format_str` with black's defaults: it reads no configuration."""
+    """`black.format_str` with black's defaults; it reads no configuration."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         import black
@@ -21,7 +21,7 @@ class Formatting:
         self._format("x = 1\n", mode=self._mode)
 
     def check(self, code: str) -> Answer:
-        """`formatted` is set where black would change more than the newline at the end."""
+        """The answer on a step; `formatted` is set if black would change more than the newline at the end."""
         try:
             formatted = self._format(code, mode=self._mode)
         except self._unreadable as error:
@@ -30,4 +30,4 @@ class Formatting:
         return Answer(formatted=None if same else formatted)
 
     def remember(self, steps: Sequence[Past]) -> None:
-        """The layout of a step does not depend on earlier ones."""
+        """Do nothing: the layout of a step does not depend on earlier ones."""

@@ -1,4 +1,4 @@
-"""What the steps so far have bound: the part that every reader of steps needs."""
+"""The names that earlier steps bound, as every checker of steps needs them."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from codenav.sandboxes.checks.names import Bindings, bindings, read
 
 @dataclass(frozen=True)
 class Learnt:
-    """The part of a remembered step that ran."""
+    """The part of a remembered step that was executed."""
 
     source: str
-    """Whole lines; empty where nothing of the step can be read."""
+    """Whole lines; empty if nothing of the step can be read."""
     bindings: Bindings
     doubtful: frozenset[str]
     """Names that a statement may have bound before it raised."""
 
 
 class History:
-    """Names that a step may use without binding them."""
+    """The names that a step may use without binding them."""
 
     def __init__(self, newest: tuple[int, int]) -> None:
         self.names: set[str] = set()
         self.set_attributes: set[str] = set()
         self.open = False
-        """There may be names that are not in `names`: after a star import, `exec`, a step that cannot be read."""
+        """There may be names that are not in `names`: after a star import, `exec`, or a step that cannot be read."""
         self.postponed = newest >= (3, 14)
         """Annotations are not evaluated: after `from __future__ import annotations`, and since 3.14 (PEP 649)."""
         self._newest = newest
 
     def examine(self, step: Past) -> Learnt | None:
-        """What a step that ran has bound; None where nothing of it is known."""
+        """The bindings of a step that ran; None if they are unknown."""
         if step.trust is Trust.NOTHING:
             return None
         try:
             tree = read(step.code, newest=self._newest)
         except SyntaxError:
-            # Under a newer Python it may have run; under this one it did not, and bound nothing.
+            # A newer Python may have run it; this version did not, and bound nothing.
             return None if self._newest > sys.version_info[:2] else Learnt("", Bindings(), frozenset())
         except (RecursionError, MemoryError):
             return None
@@ -49,7 +49,7 @@ class History:
         return Learnt(step.code, bindings(tree), frozenset())
 
     def add(self, learnt: Learnt | None) -> None:
-        """Take it in."""
+        """Add the bindings of a step."""
         if learnt is None:
             self.open = True
             return
@@ -61,9 +61,9 @@ class History:
 
 
 def _until(tree: ast.Module, code: str, failed_at: int) -> Learnt:
-    """What is left of a step in whose line `failed_at` an exception was raised.
+    """The executed part of a step that raised an exception in line `failed_at`.
 
-    Where that line may belong to a function, nobody knows from which later line it was called.
+    If that line may belong to a function, the later line that called it is unknown.
     """
     whole: list[ast.stmt] = []
     doubtful: list[ast.stmt] = []

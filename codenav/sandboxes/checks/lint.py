@@ -1,4 +1,4 @@
-"""What flake8 says of a step, as far as it is a fault of the step. Runs in a process of its own (`serve.py`)."""
+"""The checker flake8, for faults of a step only. Runs in a process of its own (`serve.py`)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ REPORTED = frozenset({
     "F404", "F407", "F501", "F502", "F503", "F505", "F506", "F507", "F508", "F509", "F521", "F524", "F525", "F601",
     "F602", "F631", "F632", "F633", "F634", "F702", "F704", "F706", "F707", "F821", "F822", "F823", "F901",
 })  # fmt: skip
-"""The faults among flake8's codes (flake8 7, "Error / Violation Codes"): what raises, or does not do what it says.
+"""The faults among flake8's codes (flake8 7, "Error / Violation Codes"): code that raises or does not do what it says.
 
-Not among them: what is no fault in a step, since a later one may use the name (F401 unused import, F841 unused
-variable, F811 redefinition, F403 and F405 star imports, F402), style (F541, E, W, C), arguments of a format that
-are left over (F504, F522, F523), and F722, which takes the shapes in `Float[Array, "b c"]` for broken annotations.
-E999 (syntax) comes from the compiler, as in flake8.
+Left out: what is no fault in a step, since a later one may use the name (F401 unused import, F841 unused variable,
+F811 redefinition, F403 and F405 star imports, F402), style (F541, E, W, C), superfluous arguments of a format (F504,
+F522, F523), and F722, which takes the shapes in `Float[Array, "b c"]` for broken annotations. E999 (syntax) comes
+from the compiler, as in flake8.
 """
 
 
 class Lint:
     """flake8's own checker for its F codes (pyflakes), called directly.
 
-    flake8's front door looks for configuration and plugins in the current folder and above it; the checker below
-    it reads nothing but the code.
+    flake8's own entry point looks for configuration and plugins in the current folder and above it; the checker
+    underneath reads nothing but the code.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -48,7 +48,7 @@ class Lint:
         except UNREADABLE as error:
             return unreadable(error, self._newest, "E999")
         awaited = {(node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.Await)}
-        # `await` at the top level, which pyflakes takes for a `yield`.
+        # Top-level `await`, which pyflakes takes for a `yield`.
         messages = [
             message
             for message in messages
@@ -70,23 +70,23 @@ class Lint:
         return sorted(checked.messages, key=lambda message: (message.lineno, message.col))
 
     def remember(self, steps: Sequence[Past]) -> None:
-        """Steps ran."""
+        """Add the bindings of steps that ran."""
         for step in steps:
             self._history.add(self._history.examine(step))
 
 
 UNREADABLE = (SyntaxError, RecursionError, MemoryError)
-"""What `read` raises, and pyflakes on code that is nested more deeply than its stack."""
+"""Errors that `read` raises, and pyflakes on code nested more deeply than its stack."""
 
 
 def unreadable(error: BaseException, newest: tuple[int, int], code: str) -> Answer:
-    """The finding for code that does not parse; a failure where it is this interpreter that cannot parse it."""
+    """The remark for code that does not parse; a failure where only this interpreter cannot parse it."""
     own = sys.version_info[:2]
     if not isinstance(error, SyntaxError):
         return Answer(failure=f"the code is too deeply nested ({type(error).__name__})")
     if newest > own:
         return Answer(
-            failure=f"Python {own[0]}.{own[1]}, which runs the checkers, does not read this code "
+            failure=f"Python {own[0]}.{own[1]}, which runs the checkers, cannot read this code "
             f"of Python {newest[0]}.{newest[1]}: {error.msg} (line {error.lineno})"
         )
     return Answer([Remark(code, f"{type(error).__name__}: {error.msg}", error.lineno or 1)])

@@ -1,4 +1,4 @@
-"""What a step binds and mentions, and what is known after several steps."""
+"""The names that a step binds and mentions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[^\W\d]\w*")
 PROVIDED = frozenset({"display", "_"})
-"""Names that a sandbox gives to all steps."""
+"""Names that a sandbox provides to all steps."""
 _DYNAMIC = frozenset({"exec", "globals", "locals", "run_line_magic", "run_cell_magic"})
-"""With one of these a step can bind names that no reader sees."""
+"""Names with which a step can bind further names that no reader sees."""
 
 
 def read(code: str, *, newest: tuple[int, int]) -> ast.Module:
     """Parse a step as the language version that runs it would, as far as this interpreter knows that version.
 
     Raises:
-        SyntaxError: with its line; also for a null byte and for a lone surrogate, as the sandbox does.
-        RecursionError, MemoryError: nested too deeply for CPython's parser.
+        SyntaxError: with its line; also for a null byte or a lone surrogate, as in the sandbox.
+        RecursionError, MemoryError: the code is nested too deeply for CPython's parser.
     """
     for number, line in enumerate(code.split("\n"), 1):
         if "\0" in line:
@@ -35,41 +35,41 @@ def read(code: str, *, newest: tuple[int, int]) -> ast.Module:
 
 
 def words(code: str) -> set[str]:
-    """Every identifier in the text: also those in strings, since annotations may be strings."""
+    """Every identifier in the text, also within strings, since annotations may be strings."""
     return set(_WORD.findall(code))
 
 
 @dataclass
 class Bindings:
-    """What the top level of one step does to the names of the session."""
+    """The effects of the top level of one step on the names of the session."""
 
     assigned: set[str] = field(default_factory=set)
-    """By an assignment, a loop, `with`, `:=`, `match`: the value may be of any type, again and again."""
+    """Bound by an assignment, a loop, `with`, `:=`, `match`: the type may change each time."""
     defined: set[str] = field(default_factory=set)
-    """By `def`, `class` and `import`."""
+    """Bound by `def`, `class` and `import`."""
     from_functions: set[str] = field(default_factory=set)
     """Declared `global` in a function."""
     deleted: set[str] = field(default_factory=set)
-    """Gone at the end of the step."""
+    """Deleted, and not bound again, by the end of the step."""
     submodules: dict[str, set[str]] = field(default_factory=dict)
-    """`import a.b` makes `a` and loads `a.b`: `{"a": {"a.b"}}`."""
+    """`import a.b` binds `a` and loads `a.b`: `{"a": {"a.b"}}`."""
     set_attributes: set[str] = field(default_factory=set)
-    """Attributes that are set on something other than `self`: `figure.title = …`."""
+    """Attributes set on something other than `self`: `figure.title = …`."""
     star: bool = False
-    """`from m import *`."""
+    """True with `from m import *`."""
     dynamic: bool = False
-    """`exec`, `globals()` and the like are mentioned: names may exist that no reader sees."""
+    """True if `exec`, `globals()` or the like is mentioned: names may exist that no reader sees."""
     postponed: bool = False
-    """`from __future__ import annotations`."""
+    """True with `from __future__ import annotations`."""
 
     @property
     def bound(self) -> set[str]:
-        """All names that exist after the step because of it."""
+        """All names that the step binds and that exist after it."""
         return (self.assigned | self.defined | self.from_functions) - self.deleted
 
 
 def bindings(tree: ast.Module) -> Bindings:
-    """Walk the statements of a step, without recursion: a step may be nested as deeply as the parser allows."""
+    """The bindings of a step, found without recursion: a step may be nested as deeply as the parser allows."""
     found = Bindings()
     queue: list[tuple[ast.AST, bool]] = [(tree, True)]
     while queue:
@@ -80,7 +80,7 @@ def bindings(tree: ast.Module) -> Bindings:
             queue.extend((child, top) for child in outer)
             queue.extend((child, False) for child in inner)
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            # The loop variables are the comprehension's own; what `:=` binds inside it is not.
+            # The loop variables belong to the comprehension; names that `:=` binds inside it do not.
             queue.extend((child, False) for child in ast.iter_child_nodes(node))
             if top:
                 found.assigned |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
@@ -89,7 +89,7 @@ def bindings(tree: ast.Module) -> Bindings:
             queue.append((node.annotation, top))
         else:
             queue.extend((child, top) for child in ast.iter_child_nodes(node))
-    # In source order, at the top level itself: elsewhere nobody knows whether a `del` runs.
+    # In source order, and at the top level only: elsewhere it is unknown whether a `del` runs.
     for statement in tree.body:
         if found.deleted or isinstance(statement, ast.Delete):
             found.deleted = (found.deleted - _bound_by(statement)) | _deleted(statement)
@@ -99,7 +99,7 @@ def bindings(tree: ast.Module) -> Bindings:
 def _split(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda,
 ) -> tuple[list[ast.AST], list[ast.AST]]:
-    """Children that belong to the enclosing scope (decorators, defaults), and those of the new one."""
+    """The children that belong to the enclosing scope (decorators, defaults), and those of the new scope."""
     inner: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
     own = {id(child) for child in inner}
     return [child for child in ast.iter_child_nodes(node) if id(child) not in own], inner

@@ -1,4 +1,4 @@
-"""Which modules of an interpreter differ from those of another one that runs the steps."""
+"""Modules whose version in one interpreter differs from the version in the interpreter that runs the steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codenav.interpreter import Interpreter, normalise
 
 
 def unlike(python: Interpreter, packages: Sequence[tuple[str, str]]) -> list[str]:
-    """All modules of the distributions that are among `packages` in another version than `python` has them."""
+    """All modules of the distributions that `packages` lists with another version than `python` has."""
     inside = {normalise(name): version for name, version in packages}
     strange = {
         normalise(name) for name, version in python.distributions if inside.get(normalise(name), version) != version
@@ -25,7 +25,7 @@ def unlike(python: Interpreter, packages: Sequence[tuple[str, str]]) -> list[str
 
 
 def _module(file: metadata.PackagePath) -> str:
-    """Dotted name of the module in a file; empty where it holds none, or one of the standard library's name."""
+    """The dotted name of the module in a file; empty for other files and for names of the standard library."""
     if file.suffix not in (".py", ".pyi", ".so"):
         return ""
     parts = [*file.parts[:-1], file.name.partition(".")[0]]

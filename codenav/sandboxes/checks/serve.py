@@ -1,7 +1,7 @@
-"""The process of one checker: reads requests from stdin, answers on stdout, one JSON object a line.
+"""The process of one checker: reads requests from stdin, answers on stdout, one JSON object per line.
 
-A checker runs apart from the host because the code that it reads may come from anywhere: black 26 ends its process
-with a segmentation fault on `not` repeated 20,000 times, and does not come back from `-` repeated 100,000 times.
+A checker runs apart from the host because the code that it reads may come from anywhere: black 26 ends its process with
+a segmentation fault on `not` repeated 20,000 times, and does not return from `-` repeated 100,000 times.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import IO, Any, Protocol
 from codenav.sandboxes.checks.answers import Answer, Loading, Past
 
 MEMORY = 2 << 30
-"""Bytes of data of one checker (RLIMIT_DATA). Seen with mypy 2.4 after `import numpy` and 60 steps: 0.2 GiB."""
+"""Bytes of data of one checker (RLIMIT_DATA). Measured with mypy 2.4 after `import numpy` and 60 steps: 0.2 GiB."""
 
 
 class Tool(Protocol):
-    """One checker inside its process."""
+    """A checker inside its process."""
 
     def check(self, code: str) -> Answer | Loading:
-        """What it says of a step."""
+        """The answer on a step."""
         ...
 
     def remember(self, steps: Sequence[Past]) -> Loading | None:
-        """Steps ran: later ones may use what they bound. Called once, perhaps without any, before the first check."""
+        """Add steps that ran: later ones may use their names. Called once, maybe with none, before the first check."""
         ...
 
 
@@ -41,7 +41,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # Whatever a tool prints must not get between the answers.
+    # Nothing that a tool prints may get between the answers.
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     try:
@@ -82,7 +82,7 @@ def _tool(settings: Mapping[str, Any]) -> Tool:
 
 
 def _die_with(host: int) -> None:
-    """Be killed when the thread that started this process ends, however busy this process is then."""
+    """Have this process killed when the thread that started it ends, however busy the process is."""
     if sys.platform == "linux":
         import ctypes
 

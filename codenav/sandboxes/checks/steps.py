@@ -1,4 +1,4 @@
-"""Black, flake8 and mypy beside each step."""
+"""Black, flake8 and mypy for each step."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from codenav.sandboxes.checks.packages import unlike
 from codenav.sandboxes.checks.worker import Worker
 
 _GRACE = 0.5
-"""Seconds by which a caller waits longer than the thread that serves it."""
+"""Seconds that a caller waits longer than the thread that serves it."""
 
 
 class StepChecks:
-    """Reads each step with the tools that are switched on: a `protocols.Checker`.
+    """The checkers of steps, for the tools that are switched on; a `protocols.Checker`.
 
-    `python` runs the steps: its version and its packages are those that the tools assume. Where another one does, as
-    in a container, `version` is its, and `packages` are its distributions with their versions: nothing is said of what
-    comes out of those that `python` has in another version. `import_paths` are folders or single files whose modules
-    steps can import. `seconds` bounds one `check`, a cold start included.
+    `python` runs the steps: the tools assume its version and its packages. Where another Python runs them, as in a
+    container, `version` is that of the other one, and `packages` are its distributions with their versions: what
+    `python` has in another version is not checked. `import_paths` are folders or single files whose modules steps can
+    import. `seconds` bounds one `check`, a cold start included.
 
-    Each tool is a child process that is started here, stays warm, and dies with this process. None reads any
-    configuration: not the user's, and not what a step may have written.
+    Each tool is a child process that starts here, stays warm, and dies with this process. None reads any configuration:
+    neither the user's nor files that a step may have written.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StepChecks:
             self._workers.append(Worker("mypy", settings, PrivateFolder()))
 
     def check(self, code: str) -> Sequence[CheckReport]:
-        """A report per tool, at the latest after `seconds` (10); one that fails says so. Never raises."""
+        """One report per tool, after `seconds` (10) at the latest; a tool that fails says so. Never raises."""
         if self._closed:
             return [CheckReport(worker.tool, failure="the checks are closed") for worker in self._workers]
         started = time.monotonic()
@@ -68,17 +68,17 @@ class StepChecks:
         return [_report(tool, _await(future, deadline), started) for tool, future in asked]
 
     def remember(self, code: str, *, failed_at: int | None = None) -> None:
-        """A step ran: later steps may use what it bound. Returns at once.
+        """Add a step that ran: later steps may use its names. Returns at once.
 
-        `failed_at` is the last of its own lines (1-based) in the traceback, if it raised: what stands below did not
-        happen, unless that line is in a function.
+        `failed_at` is the last of its own lines (1-based) in the traceback, if it raised: the lines below were not
+        executed, unless that line is in a function.
         """
         if not self._closed:
             for worker in self._workers:
                 worker.remember(Past(code, failed_at))
 
     def close(self) -> None:
-        """End the tools' processes; safe to call twice."""
+        """End the processes of the tools; safe to call twice."""
         self._closed = True
         for worker in self._workers:
             worker.close()

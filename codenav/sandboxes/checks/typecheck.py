@@ -1,13 +1,13 @@
-"""What mypy says of a step. Runs in a process of its own (`serve.py`).
+"""The checker mypy. Runs in a process of its own (`serve.py`).
 
 mypy's daemon (the `Server` behind `dmypy`) stays warm in the process and is called directly. Each step that ran is a
-module of its own (`codenav_past_7`), read once, its errors ignored; the step under check is the one module that
+module of its own (`codenav_past_7`), read once, its errors ignored; the step under check is the only module that
 changes (`codenav_step`), and it imports just the names that it mentions from the modules that bound them last. So a
 check costs the same after 2 and after 40 steps, and a name may have another type in every step.
 
-The daemon is sound while the libraries that it has read stay the same, and fails with a KeyError when a change brings
-in more of them (mypy issues 9366, 10047 and 18755, seen with 1.20 and 2.4 on `import ctypes`). So a step that imports
-a module which is not yet read asks for a fresh start with that module (`Loading`), and none is ever dropped.
+The daemon is reliable while the libraries that it has read stay the same, and fails with a KeyError when a change
+adds more of them (mypy issues 9366, 10047 and 18755, seen with 1.20 and 2.4 on `import ctypes`). So a step that imports
+a module not yet read asks for a fresh start with that module (`Loading`), and no module is ever dropped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMON = (
     "itertools", "json", "math", "operator", "os", "pathlib", "pprint", "random", "re", "statistics", "string", "sys",
     "textwrap", "time", "typing",
 )  # fmt: skip
-"""Modules of the standard library that are read at the start: a quarter of a second once instead of a fresh start."""
+"""Modules of the standard library that are read at the start: a quarter of a second, instead of a fresh start later."""
 
 _KEPT = "codenav_kept"
 """The module that imports all libraries, so that none is dropped when no step uses it."""
@@ -40,14 +40,14 @@ _TYPESHED = frozenset({
     "_collections_abc", "_typeshed", "abc", "builtins", "collections", "mypy_extensions", "sys", "types", "typing",
     "typing_extensions",
 })  # fmt: skip
-"""Modules that mypy takes from typeshed alone: it stops at a file of that name (`build.CORE_BUILTIN_MODULES`)."""
+"""Modules that mypy takes from typeshed only: it stops at a file of that name (`build.CORE_BUILTIN_MODULES`)."""
 
 _FLAGS = (
     "--follow-imports=normal",
     "--ignore-missing-imports",
     "--check-untyped-defs",
     "--allow-redefinition",
-    # A value that may be None in general is mostly known not to be between two steps of one session.
+    # A value that may be None in general is usually known not to be between two steps of one session.
     "--no-strict-optional",
     "--show-column-numbers",
     "--show-error-codes",
@@ -59,7 +59,7 @@ _FLAGS = (
 
 
 class Types:
-    """One daemon and the steps that it has read."""
+    """A mypy daemon and the steps that it has read."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         from mypy import dmypy_server
@@ -79,14 +79,14 @@ class Types:
 
         config = self._folder / "mypy.ini"
         config.write_text(_CONFIG, encoding="utf-8")
-        # Found before the real ones. `follow_imports = skip` holds for the first build only.
+        # Found before the real modules. `follow_imports = skip` holds for the first build only.
         skipped = {module.partition(".")[0] for module in settings["skip"]}
         skipped |= {module for module in settings["unlike"] if module.partition(".")[0] not in _TYPESHED}
         for module in skipped:
             folder = self._folder.joinpath(*module.split("."))
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "__init__.pyi").write_text(_ANY, encoding="utf-8")
-        # An interpreter older than mypy knows is checked as the oldest that it knows.
+        # An interpreter older than mypy supports is checked as the oldest supported one.
         version = max(self._newest, defaults.PYTHON3_VERSION_MIN)
         options = dmypy_server.process_start_options(
             [
@@ -119,7 +119,7 @@ class Types:
         return Answer(remarks(lines, Context(tree, bound, self._history), skip=LINES))
 
     def remember(self, steps: Sequence[Past]) -> Loading | None:
-        """Steps ran: read them now, so that the next check need not. The first call builds the whole program."""
+        """Read steps that ran now, so that the next check need not. The first call builds the whole program."""
         self._write(STEP, "")
         more: set[str] = set()
         for step in steps:
@@ -135,7 +135,7 @@ class Types:
             name = blocked.partition(".py:")[0]
             if not blocked or name not in {source.module for source in self._sources}:
                 break
-            # mypy refuses what Python has run, a comment that looks like a type, say.
+            # mypy refuses code that Python has run: a comment that looks like a type, for example.
             self._write(name, _ANY)
             self._run()
         if self._blocked():
@@ -162,7 +162,7 @@ class Types:
         return [line for line in self._output if f"{STEP}.py:" in line]
 
     def _blocked(self) -> str:
-        """The error that kept mypy from reading the program, as `FILE.py:LINE: …`; empty where there was none."""
+        """The error that kept mypy from reading the program, as `FILE.py:LINE: …`; empty if there was none."""
         manager = self._server.fine_grained_manager
         if manager is not None and not manager.blocking_error:
             return ""
@@ -174,14 +174,14 @@ class Types:
 
         path = self._folder / f"{module}.py"
         path.write_text(text, encoding="utf-8")
-        # mypy compares times and sizes; two steps of one size may be written within one tick of the clock.
+        # mypy compares times and sizes; two steps of the same size may be written within one tick of the clock.
         self._clock += 1
         os.utime(path, (self._clock, self._clock))
         return BuildSource(str(path), module, None, str(self._folder))
 
 
 def _redefinition() -> list[str]:
-    """mypy 1.16 to 1.20 has today's `--allow-redefinition` under another name."""
+    """The name that mypy 1.16 to 1.20 has for today's `--allow-redefinition`; empty for other versions."""
     from mypy.version import __version__
 
     major, minor = (int(part) for part in __version__.split(".")[:2])
@@ -189,7 +189,7 @@ def _redefinition() -> list[str]:
 
 
 def _importable(paths: Sequence[str], folder: Path) -> list[str]:
-    """Folders for mypy's search. A single file, and a folder that mypy would refuse, is a folder of links."""
+    """The folders for mypy's search. A single file, or a folder that mypy would refuse, becomes a folder of links."""
     found = []
     for number, path in enumerate(map(Path, paths)):
         entries = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
@@ -206,7 +206,7 @@ def _importable(paths: Sequence[str], folder: Path) -> list[str]:
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
-    """Names of modules that the code imports; what `from a import b` brings in may be one, too."""
+    """The names of modules that the code imports; `b` in `from a import b` may be one, too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

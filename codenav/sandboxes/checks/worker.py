@@ -1,4 +1,4 @@
-"""The host's side of one checker: a warm child process, its thread, and what happens when the child fails."""
+"""The host's side of one checker: a warm child process, its thread, and the recovery when the child fails."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from codenav.sandboxes.checks.answers import Answer, Past, Trust
 from codenav.sandboxes.checks.folder import PrivateFolder
 
 START_SECONDS = 60.0
-"""For a start, with all steps read again. A cold start of mypy takes 1 to 2 s; 2 s more where numpy is imported."""
+"""Seconds for a start, with all steps read again. A cold start of mypy takes 1 to 2 s; 2 s more with numpy."""
 RENEW_AFTER = 500
-"""Checks after which a child is replaced by a fresh one. mypy's daemon was seen to grow by 7 MiB in 100 checks."""
+"""Checks after which a fresh child replaces the old one. mypy's daemon was seen to grow by 7 MiB in 100 checks."""
 
 _ATTEMPTS = 4
-"""At one check: with a module more, or after a fault of the tool."""
+"""Attempts for one check: with a further module, or after a fault of the tool."""
 
 _ROOT = Path(__file__).resolve().parents[3]
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from codenav.sandboxes.checks.serve import main; main()"
@@ -40,16 +40,16 @@ class _Failed(Exception):
 
 
 class _Broken(_Failed):
-    """The tool itself raised."""
+    """The tool itself raised an exception."""
 
 
 class _Late(_Failed):
-    """It may still be at it."""
+    """The child did not answer in time, and may still be working."""
 
 
 @dataclass
 class _Job:
-    """A step to check (`answer` is awaited) or one to remember."""
+    """A step to check (`answer` is awaited) or to remember."""
 
     step: Past
     deadline: float
@@ -58,10 +58,10 @@ class _Job:
 
 @dataclass
 class Worker:
-    """One tool in a process of its own, started at once and again whenever it has failed.
+    """A tool in a process of its own, started at once and again after each failure.
 
-    All its work is done by one thread, which lives as long as the worker: the child is set to die with the thread
-    that started it. `settings` go to the tool; `folder`, where given, is made anew for each start.
+    One thread, which lives as long as the worker, does all its work: the child is set to die with the thread that
+    started it. `settings` go to the tool; `folder`, if given, is created anew for each start.
     """
 
     tool: str
@@ -74,11 +74,11 @@ class Worker:
     _load: list[str] = field(default_factory=list)
     """Modules that the tool reads at its start, because steps import them."""
     _newest: list[str] = field(default_factory=list)
-    """Those of the start that is under way."""
+    """The modules that the start under way adds."""
     _skip: list[str] = field(default_factory=list)
-    """Those that it could not read."""
+    """Modules that the tool could not read."""
     _doubted: Past | None = None
-    """The step that it was taking in when it failed."""
+    """The step that the tool was reading when it failed."""
     _process: subprocess.Popen[bytes] | None = None
     _unread: bytes = b""
     _checks: int = 0
@@ -90,14 +90,14 @@ class Worker:
         self._thread.start()
 
     def check(self, code: str, *, deadline: float) -> Future[Answer]:
-        """Ask for the verdict on a step, by a moment of `time.monotonic`. A failure is an answer, too."""
+        """Ask for the verdict on a step, until `deadline` by `time.monotonic`. A failure is an answer, too."""
         job = _Job(Past(code), deadline, Future())
         self._jobs.put(job)
         assert job.answer is not None
         return job.answer
 
     def remember(self, step: Past) -> None:
-        """A step ran. Returns at once."""
+        """Add a step that ran. Returns at once."""
         self._jobs.put(_Job(step, 0.0))
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class Worker:
 
     def _check(self, job: _Job, answer: Future[Answer]) -> None:
         if not answer.set_running_or_notify_cancel():
-            # Its asker has stopped waiting.
+            # The caller has stopped waiting.
             return
         try:
             answer.set_result(self._verdict(job))
@@ -136,7 +136,7 @@ class Worker:
 
     def _verdict(self, job: _Job) -> Answer:
         if self._process is not None and self._process.poll() is not None:
-            # It died between two steps: no fault of this one.
+            # It died between two steps: not a fault of this one.
             self._end()
         if self._process is None:
             self._start()
@@ -175,7 +175,7 @@ class Worker:
             self._restart()
 
     def _restart(self) -> None:
-        """A fresh child. Where none comes up now, the next check tries again and says why."""
+        """Start a fresh child. If that fails, the next check tries again and gives the reason."""
         with contextlib.suppress(_Failed):
             self._again()
 
@@ -185,7 +185,7 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        """Bring up a child, if need be by asking less of it."""
+        """Start a child, if necessary by asking less of it."""
         while True:
             try:
                 self._launch()
@@ -204,13 +204,13 @@ class Worker:
         if self._distrust():
             return True
         if any(step.trust is Trust.NAMES for step in self._past):
-            # There is a step from which it cannot even take the names.
+            # It cannot even read the names of one of the steps.
             self._past = [replace(s, trust=Trust.NOTHING) if s.trust is Trust.NAMES else s for s in self._past]
             return True
         return False
 
     def _distrust(self) -> bool:
-        """Take only the names from the step that the tool was reading when it failed; False where there is none."""
+        """Use only the names of the step that the tool was reading when it failed; False if there is none."""
         doubted, self._doubted = self._doubted, None
         if doubted is None:
             return False
@@ -247,7 +247,7 @@ class Worker:
             bufsize=0,
             cwd=folder,
             env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-            # Ctrl-C at the terminal is for the host.
+            # Ctrl-C in the terminal is for the host.
             start_new_session=True,
         )
         assert process.stdin is not None
@@ -260,7 +260,7 @@ class Worker:
         """Send a request, after the settings in the first one; return the reply, or give up at the deadline.
 
         Raises:
-            _Failed: the child ended, did not answer in time, or broke; it is of no use any more.
+            _Failed: the child ended, did not answer in time, or broke; it is of no further use.
         """
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
@@ -290,7 +290,7 @@ class Worker:
         try:
             return os.write(sink, data)
         except (BlockingIOError, BrokenPipeError):
-            # A child that is gone shows on the other pipe.
+            # The other pipe shows that the child is gone.
             return 0
 
     def _end(self) -> None:
