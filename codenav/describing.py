@@ -11,17 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Unpack
 
-from codenav.config import StoreKeywords, home, spelled
+from codenav.config import home
 from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex
 from codenav.navigation import description
 from codenav.navigation.verbs import opened
+from codenav.options import StoreKeywords, spelled
 
 RULES = 1
 """Of `navigation.description`; what was made by other rules is made anew."""
 
 
-@spelled
+@spelled(StoreKeywords)
 def describe(
     on: On | Sequence[On],
     *,

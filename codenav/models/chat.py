@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
+from codenav.cancelling import current_scope
 from codenav.errors import (
     CodeNavError,
     ContextOverflow,
@@ -114,6 +115,7 @@ class ChatModel:
             ContextOverflow: the prompt is longer than the model's context.
             ModelFailed: anything else: an error that lasts, something that is no chat server.
             Interrupted: Ctrl-C.
+            Cancelled: the scope in which it was called was cancelled (`codenav.cancelling`).
         """
         deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
         ledger = Ledger(sum(estimate_tokens(message.content) for message in messages))
@@ -197,7 +199,7 @@ class ChatModel:
                 raise self._error(fault, tries, before, deadline)
             self._tell(f"{fault.message}; trying again in {spelled(pause)}")
             before = fault
-            time.sleep(pause)
+            current_scope().sleep(pause)
 
     def _pause(self, fault: Fault, tries: int, left: float) -> float | None:
         """Seconds until the next try; None where there is none: the fault lasts, or `left` seconds are too few."""
