@@ -273,8 +273,9 @@ class Session:
 
     def _started(self, folder: Path) -> Workspace:
         space = Workspace(self._bench, folder, given=self._given, objects=self._records.objects, tools=self._tools)
-        if space.sandbox.info.notice:
-            self._tell(space.sandbox.info.notice)
+        for notice in (space.sandbox.info.notice, space.checker_notice):
+            if notice:
+                self._tell(notice)
         return space
 
     def _stop(self) -> None:

@@ -34,6 +34,8 @@ class Workspace:
         self.ran: list[Ran] = []
         """Every step that ran, in order."""
         self.checker: Checker | None = None
+        self.checker_notice = ""
+        """What a person should know of the checkers; mostly empty."""
         self.distributions = bench.template.python.distributions
         """Name and version of what the code can import beside the sources."""
         self._bench = bench
@@ -61,7 +63,10 @@ class Workspace:
 
     def _checks(self, tools: Mapping[str, bool]) -> Checker:
         from codenav.sandboxes.checks import StepChecks
+        from codenav.sandboxes.checks.mypy_runs import installed, untried
 
+        if tools["types"]:
+            self.checker_notice = untried(installed())
         return StepChecks(
             python=self._bench.template.python,
             import_paths=self._bench.template.import_paths,
