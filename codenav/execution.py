@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from codenav.errors import UsageError
 from codenav.interpreter import Interpreter
@@ -445,8 +445,8 @@ def _of(backend: str) -> dict[str, str]:
 class SandboxSettings:
     """The settings of a sandbox that pass from a caller's options to the backend as they are.
 
-    A field whose metadata name a `backend` is refused by the others. A new setting is a field here, its keyword in
-    `codenav.options.SandboxKeywords`, its option in `codenav.cli.options`, and what the backend does with it.
+    A field whose metadata name a `backend` is refused by the others. A new setting is a field here and its keyword
+    below, its option in `codenav.cli.options`, and what the backend does with it.
     """
 
     network: str = ""
@@ -460,6 +460,16 @@ class SandboxSettings:
     """Of `docker`: `all`, a number, or ids joined by commas, as `docker run --gpus` takes them."""
     snapshots: bool = True
     """Whether a frozen twin is made before steps; without one a step that ends its process costs the replay of all."""
+
+
+class SettingKeywords(TypedDict, total=False):
+    """`SandboxSettings` as keywords; None or missing is the default."""
+
+    network: str | None
+    image: str | None
+    runtime: str | None
+    gpus: str | None
+    snapshots: bool | None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from codenav.errors import UsageError
-from codenav.execution import Mount, Resources, SandboxSettings
+from codenav.execution import Mount, Resources, SandboxSettings, SettingKeywords
 
 if TYPE_CHECKING:
     from codenav.messages import Hear
@@ -128,14 +128,9 @@ class StoreKeywords(TypedDict, total=False):
     elasticsearch_ca_file: str | None
 
 
-class SandboxKeywords(TypedDict, total=False):
+class SandboxKeywords(SettingKeywords, total=False):
     """`SandboxOptions` as keywords, without `backend`, which has another name in each place."""
 
-    network: str | None
-    image: str | None
-    runtime: str | None
-    gpus: str | None
-    snapshots: bool | None
     python: str | Path | None
     work_dir: str | Path | None
     env: Sequence[str] | Mapping[str, str] | None
