@@ -25,6 +25,7 @@ from codenav.episode import Episode
 from codenav.episodes.objects import Objects
 from codenav.execution import Mount, Ran
 from codenav.models.scripted import ScriptedModel
+from codenav.options import SandboxOptions
 from codenav.replaying import Beginning, Replay
 from codenav.workbench import Workbench
 
@@ -75,7 +76,7 @@ def run(case: dict[str, Any], folder: Path, *, nobody: bool = False) -> Result:
         for path in (mount, *mount.iterdir()):
             os.chown(path, 65534, 65534)
     mounts = [Mount(mount, writable=True)] if "mount" in case else []
-    bench = Workbench.of("bubblewrap", mounts=mounts, python=sys.executable)
+    bench = Workbench.of(SandboxOptions("bubblewrap", mounts=mounts, python=sys.executable))
     beginning = Beginning.keep(work, kept, bench, Objects(folder / "objects"))
     ran: list[Ran] = []
     sandbox = bench.start(work)

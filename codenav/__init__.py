@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from codenav.api import index, load_episode, run, sandbox, search
     from codenav.blocks import BlockKind, CodeBlock, Hit, SearchResult
     from codenav.describing import describe
-    from codenav.episode import Episode
+    from codenav.environments.standard import EpisodeParts, standard_environments
+    from codenav.episode import Episode, EpisodeFacts
     from codenav.episodes.record import EpisodeResult
-    from codenav.errors import CodeNavError
+    from codenav.errors import Cancelled, CodeNavError
     from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
     from codenav.execution import Execution, Outcome, Resources
     from codenav.limits import Limits
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from codenav.navigation.calls import Callees, Callers
     from codenav.navigation.outline import Outline
     from codenav.navigation.verbs import callees, callers, outline, show
+    from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions
     from codenav.session import Session
     from codenav.usage import Usage
 
@@ -41,12 +43,16 @@ __all__ = [
     "BlockKind",
     "Callees",
     "Callers",
+    "Cancelled",
+    "CheckOptions",
     "Code",
     "CodeBlock",
     "CodeNavError",
     "CodeSummary",
     "Done",
     "Episode",
+    "EpisodeFacts",
+    "EpisodeParts",
     "EpisodeResult",
     "Event",
     "Execution",
@@ -54,6 +60,7 @@ __all__ = [
     "Heard",
     "Hit",
     "Limits",
+    "ModelOptions",
     "Noticed",
     "Observed",
     "Outcome",
@@ -61,12 +68,14 @@ __all__ = [
     "Resources",
     "RunEnded",
     "RunStarted",
+    "SandboxOptions",
     "ScriptedModel",
     "Search",
     "SearchResult",
     "Session",
     "Status",
     "Step",
+    "StoreOptions",
     "Tried",
     "Unfinished",
     "Usage",
@@ -80,6 +89,7 @@ __all__ = [
     "sandbox",
     "search",
     "show",
+    "standard_environments",
 ]
 
 _HOME = {
@@ -87,9 +97,10 @@ _HOME = {
     "codenav.api": ("index", "load_episode", "run", "sandbox", "search"),
     "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
     "codenav.describing": ("describe",),
-    "codenav.episode": ("Episode",),
+    "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
+    "codenav.episode": ("Episode", "EpisodeFacts"),
     "codenav.episodes.record": ("EpisodeResult",),
-    "codenav.errors": ("CodeNavError",),
+    "codenav.errors": ("Cancelled", "CodeNavError"),
     "codenav.events": (
         "Acted",
         "Event",
@@ -108,6 +119,7 @@ _HOME = {
     "codenav.navigation.calls": ("Callees", "Callers"),
     "codenav.navigation.outline": ("Outline",),
     "codenav.navigation.verbs": ("callees", "callers", "outline", "show"),
+    "codenav.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions"),
     "codenav.session": ("Session",),
     "codenav.usage": ("Usage",),
 }

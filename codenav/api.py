@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from codenav.blocks import BlockKind, SearchResult
-from codenav.config import StoreKeywords, episodes_dir, load_config, spelled
+from codenav.config import episodes_dir, load_config
+from codenav.environments.standard import MakeEnvironments
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
-from codenav.execution import Mount, Resources
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, On, SourceIndex, as_index, define, listed, open_index
+from codenav.indexing import Notice, On, SourceIndex, as_index, define, listed, open_index, open_indexes
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
-from codenav.protocols import Model, Sandbox
+from codenav.options import (
+    CheckKeywords,
+    CheckOptions,
+    ModelKeywords,
+    ModelOptions,
+    SandboxKeywords,
+    SandboxOptions,
+    StoreKeywords,
+    StoreOptions,
+    given_of,
+    spelled,
+)
+from codenav.protocols import Agent, Listener, Model, Sandbox
 from codenav.stores import open_store
 
+if TYPE_CHECKING:
+    from codenav.session import Session
 
-@spelled
+
+@spelled(StoreKeywords)
 def index(
     source: str | Path | Sequence[str | Path],
     *,
@@ -69,7 +85,7 @@ def index(
     return found
 
 
-@spelled
+@spelled(StoreKeywords)
 def search(
     query: str,
     *,
@@ -98,36 +114,78 @@ def search(
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     opened = open_store(config.store_options(**store))
-    indexes = [
-        item
-        if isinstance(item, SourceIndex)
-        else open_index(item, python=interpreter, store=opened, refresh=refresh, progress=progress, notice=notice)
-        for item in listed(on)
-    ]
+    indexes = open_indexes(
+        listed(on),
+        python=interpreter,
+        store=opened,
+        opening=ExitStack(),  # never closed: hits load their blocks later
+        refresh=refresh,
+        progress=progress,
+        notice=notice,
+    )
     return as_index(indexes).search(query, kinds=wanted, limit=limit)
 
 
-def run(
-    request: str,
-    *,
-    on: On | Sequence[On],
-    model: str | Model | None = None,
-    sandbox: str | None = None,
-    work_dir: str | Path | None = None,
-    limits: Limits | None = None,
-    **options: Any,
-) -> EpisodeResult:
-    """Run one request to its end and return the whole episode. Further keywords are those of `Session`.
+class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, total=False):
+    """The keywords of `run`: those of `Session`, and the fields of its option classes one by one."""
+
+    agent: Agent | None
+    model: str | Model | None
+    environments: MakeEnvironments
+    listeners: Sequence[Listener]
+    sandbox: str | None
+    code_timeout: float | None
+    limits: Limits | None
+    description: str | Path | None
+    ask: Callable[[str], str | None] | None
+    confirm: Callable[[str], bool] | None
+    progress: Callable[[Progress], None] | None
+    notice: Notice | None
+
+
+@spelled(RunKeywords)
+def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> EpisodeResult:
+    """Run one request to its end and return the whole episode.
+
+    `on` names the code bases, `model` the model; `sandbox`, `work_dir`, `limits` and the others (`RunKeywords`) are the
+    long options of the command with underscores, as fields of `SandboxOptions`, `ModelOptions`, `CheckOptions` and
+    `StoreOptions`, and the arguments of `Session`. `code_timeout` is `Resources.step_seconds`, in seconds. A keyword
+    that is missing or None is the configured value.
 
     What goes wrong during the run is in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
 
     Raises:
         ModelNotConfigured, NotFound, UsageError, SandboxUnavailable, StorageFull: before the run begins.
     """
+    with open_session(on=on, **keywords) as session:
+        return session.run(request)
+
+
+@spelled(RunKeywords)
+def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> Session:
+    """A session from the keywords of `run`: the one place where they become the options of its parts.
+
+    Raises:
+        ModelNotConfigured, NotFound, UsageError, Unavailable: as `Session`.
+    """
     from codenav.session import Session
 
-    with Session(on=on, model=model, sandbox=sandbox, work_dir=work_dir, limits=limits, **options) as session:
-        return session.run(request)
+    given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+    config = load_config()
+    store = config.store_options(**given_of(StoreOptions, given))
+    contained = given_of(SandboxOptions, given)
+    if "code_timeout" in given:
+        resources = contained.get("resources") or config.resources()
+        contained["resources"] = replace(resources, step_seconds=given.pop("code_timeout"))
+    model = given_of(ModelOptions, given)
+    return Session(
+        on=on,
+        model=ModelOptions(**model) if model else None,
+        sandbox=SandboxOptions(given.pop("sandbox", ""), **contained),
+        store=store,
+        checks=CheckOptions(**given_of(CheckOptions, given)),
+        **given,
+    )
 
 
 def load_episode(name: str = "last") -> EpisodeResult:
@@ -139,28 +197,20 @@ def load_episode(name: str = "last") -> EpisodeResult:
     return EpisodeStore(episodes_dir()).load(name)
 
 
+@spelled(SandboxKeywords)
 def sandbox(
-    backend: str = "auto",
+    backend: str | SandboxOptions = "",
     *,
     on: On | Sequence[On] = (),
-    python: str | Path | None = None,
-    work_dir: str | Path | None = None,
-    env: Sequence[str] | Mapping[str, str] = (),
-    network: str = "",
-    resources: Resources | None = None,
-    mounts: Sequence[str | Path | Mount] = (),
-    image: str = "",
-    runtime: str = "",
-    gpus: str = "",
-    snapshots: bool = True,
     warm: int = 0,
+    **keywords: Unpack[SandboxKeywords],
 ) -> Sandbox:
     """Start a sandbox by itself: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
 
-    `on` names code bases that the code can import; they need not be indexed. Without `snapshots` no frozen twin is
-    made before a step, and one that ends its process costs the replay of all. `warm` keeps so many others like this
-    one started, and takes one of those for the next call with the same keywords, until all sandboxes of such calls
-    are closed. The other keywords are those of `Session`.
+    `backend` is `auto`, `docker`, `bubblewrap` or `process`, or `SandboxOptions`, whose other fields are the further
+    keywords; empty is the configured one. `on` names code bases that the code can import; they need not be indexed.
+    `warm` keeps so many others like this one started, and takes one of those for the next call with the same keywords,
+    until all sandboxes of such calls are closed.
 
     Raises:
         SandboxUnavailable: the backend does not work here.
@@ -168,22 +218,13 @@ def sandbox(
     """
     from codenav.workbench import Workbench, checked_work_dir
 
-    bench = Workbench.of(
-        backend,
-        on=listed(on) if on else [],
-        python=python,
-        env=env,
-        network=network,
-        resources=resources,
-        mounts=mounts,
-        image=image,
-        runtime=runtime,
-        gpus=gpus,
-        snapshots=snapshots,
-    )
     if warm < 0:
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")
-    return bench.start(checked_work_dir(work_dir), warm=warm)
+    options = backend if isinstance(backend, SandboxOptions) else SandboxOptions(backend)
+    given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+    options = replace(options, **given)
+    bench = Workbench.of(options, on=listed(on) if on else [])
+    return bench.start(checked_work_dir(options.work_dir), warm=warm)
 
 
 def _kind(value: BlockKind | str) -> BlockKind:

@@ -8,109 +8,20 @@ from __future__ import annotations
 
 import difflib
 import errno
-import functools
-import inspect
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Unpack
 
 from codenav.errors import ELSEWHERE, Unavailable, UsageError
 from codenav.execution import GIB, KIB, MIB, Resources
 from codenav.limits import Limits
-
-
-@dataclass(frozen=True)
-class Config:
-    """The settings of one user. Each field is a key of the configuration file, `config.toml`."""
-
-    model: str = ""
-    """Name of the model; `scripted:FILE` plays a file of actions. Without one, and without a server, the planner does
-    what it can. Environment: CODENAV_MODEL."""
-    base_url: str = ""
-    """Of an OpenAI-compatible server; empty is OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
-    prompts: str = ""
-    """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
-    sandbox: str = "auto"
-    """`auto`, `docker`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
-    image: str = ""
-    """Of `docker`: the image where none is named; empty takes the one built for the sources. Environment:
-    CODENAV_IMAGE."""
-    runtime: str = ""
-    """Of `docker`: `runsc` for gVisor; empty is the engine's default. Environment: CODENAV_RUNTIME."""
-    memory: str = "2g"
-    """Of everything inside a sandbox, together: a number with k, m or g. Environment: CODENAV_MEMORY."""
-    cpus: float = 2.0
-    """Processors that a sandbox may keep busy. Environment: CODENAV_CPUS."""
-    pids: int = 256
-    """Processes and threads in a sandbox. Environment: CODENAV_PIDS."""
-    python: str = ""
-    """Interpreter or virtual environment. Environment: CODENAV_PYTHON."""
-    store: str = "embedded"
-    """`embedded` or `elasticsearch`. Environment: CODENAV_STORE."""
-    elasticsearch_url: str = ""
-    """One URL or several with commas between; for the fields below see `StoreOptions`. Environment of these fields:
-    CODENAV_ELASTICSEARCH_URL and so on."""
-    elasticsearch_replicas: int = 0
-    elasticsearch_shards: int = 1
-    elasticsearch_api_key: str = ""
-    elasticsearch_user: str = ""
-    elasticsearch_password: str = ""
-    elasticsearch_ca_file: str = ""
-    code_timeout: float = 60.0
-    """Seconds of one code step. Environment: CODENAV_CODE_TIMEOUT."""
-    limit_steps: int = 20
-    """Environment: CODENAV_LIMIT_STEPS. See `Limits`."""
-    limit_seconds: float = 600.0
-    """Environment: CODENAV_LIMIT_SECONDS."""
-    limit_tokens: int = 0
-    """Environment: CODENAV_LIMIT_TOKENS."""
-
-    def store_options(self, **given: Unpack[StoreKeywords]) -> StoreOptions:
-        """The configured store; what is given and not None wins.
-
-        Raises:
-            UsageError: no such store, an option that the store does not have, or a number out of range.
-        """
-        said = {key: value for key, value in given.items() if value is not None}
-        values = {item.name: getattr(self, item.name) for item in fields(StoreOptions)}
-        options = StoreOptions(**{**values, **said})
-        if options.store not in STORES:
-            raise UsageError(f"no store {options.store!r}", hint=f"one of {', '.join(STORES)}")
-        alien = [key for key in said if key.startswith("elasticsearch_")]
-        if options.store == "embedded" and alien:
-            raise UsageError(f"--{alien[0].replace('_', '-')} goes with --store elasticsearch", hint="add it")
-        if options.elasticsearch_replicas < 0 or options.elasticsearch_shards < 1:
-            raise UsageError(
-                "Elasticsearch takes 0 replicas or more, and 1 shard or more", hint="docs/elasticsearch.md"
-            )
-        return options
-
-    def resources(self, *, memory: str | None = None, cpus: float | None = None, pids: int | None = None) -> Resources:
-        """What a sandbox may use; what is given wins.
-
-        Raises:
-            UsageError: a size that is none, or a number that is not above 0.
-        """
-        cpus, pids = self.cpus if cpus is None else cpus, self.pids if pids is None else pids
-        if not 0 < cpus < float("inf") or pids < 1:
-            raise UsageError(f"a sandbox with {cpus:g} processors and {pids} processes", hint="both above 0")
-        return Resources(
-            memory_bytes=bytes_of(memory or self.memory), cpus=cpus, processes=pids, step_seconds=self.code_timeout
-        )
-
-    def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
-        """The configured limits; what is given wins."""
-        return Limits(
-            steps=self.limit_steps if steps is None else steps,
-            seconds=self.limit_seconds if seconds is None else seconds,
-            tokens=self.limit_tokens if tokens is None else tokens,
-        )
-
+from codenav.options import ModelOptions, SandboxOptions, StoreKeywords
+from codenav.options import StoreOptions as StoreOptions
 
 _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB}
 
@@ -127,61 +38,130 @@ def bytes_of(size: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-STORES = ("embedded", "elasticsearch")
-
-
-class StoreKeywords(TypedDict, total=False):
-    """What `codenav.index`, `codenav.search`, `Session` and others take of `StoreOptions`, as keywords."""
-
-    store: str | None
-    elasticsearch_url: str | None
-    elasticsearch_replicas: int | None
-    elasticsearch_shards: int | None
-    elasticsearch_api_key: str | None
-    elasticsearch_user: str | None
-    elasticsearch_password: str | None
-    elasticsearch_ca_file: str | None
-
-
-_Taker = TypeVar("_Taker", bound=Callable[..., Any])
-
-
-def spelled(function: _Taker) -> _Taker:
-    """For a function that takes `**store`: a keyword that it does not have is a UsageError, which names a near one."""
-
-    @functools.wraps(function)
-    def checked(*arguments: Any, **keywords: Any) -> Any:
-        own = [item.name for item in inspect.signature(function).parameters.values() if item.kind != item.VAR_KEYWORD]
-        known = [name for name in (*own, *StoreKeywords.__annotations__) if name != "self"]
-        for name in keywords:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                raise UsageError(
-                    f"there is no keyword {name!r}",
-                    hint=f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}",
-                )
-        return function(*arguments, **keywords)
-
-    return cast(_Taker, checked)
+def size_of(number: int) -> str:
+    """The inverse of `bytes_of`: `2g` for 2 GiB."""
+    unit = next(unit for unit in "gmk" if number % _UNITS[unit] == 0)
+    return f"{number // _UNITS[unit]}{unit}"
 
 
 @dataclass(frozen=True)
-class StoreOptions:
-    """Where indexes are kept, and how it is reached."""
+class Config:
+    """The settings of one user. Each field is a key of the configuration file, `config.toml`.
 
-    store: str = "embedded"
-    """`embedded` or `elasticsearch`."""
-    elasticsearch_url: str = ""
-    """Base URL with scheme and port (`https://localhost:9200`); with commas between, nodes of one cluster."""
-    elasticsearch_replicas: int = 0
-    """Copies of each shard besides the first one. 0 is for a single node."""
-    elasticsearch_shards: int = 1
-    elasticsearch_api_key: str = field(default="", repr=False)
-    """Encoded form, `id:key` in base64. Empty: none."""
-    elasticsearch_user: str = ""
-    elasticsearch_password: str = field(default="", repr=False)
-    elasticsearch_ca_file: str = ""
-    """Certificate authority in PEM that signed the server's certificate; empty: those of the system."""
+    A default that is one of `Resources`, `Limits` or `StoreOptions` is taken from there.
+    """
+
+    model: str = ""
+    """Name of the model; `scripted:FILE` plays a file of actions. Without one, and without a server, the planner does
+    what it can. Environment: CODENAV_MODEL."""
+    base_url: str = ""
+    """Of an OpenAI-compatible server; empty is OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
+    prompts: str = ""
+    """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
+    sandbox: str = "auto"
+    """`auto`, `docker`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
+    image: str = ""
+    """Of `docker`: the image where none is named; empty takes the one built for the sources. Environment:
+    CODENAV_IMAGE."""
+    runtime: str = ""
+    """Of `docker`: `runsc` for gVisor; empty is the engine's default. Environment: CODENAV_RUNTIME."""
+    memory: str = size_of(Resources.memory_bytes)
+    """Of everything inside a sandbox, together: a number with k, m or g. Environment: CODENAV_MEMORY."""
+    cpus: float = Resources.cpus
+    """Processors that a sandbox may keep busy. Environment: CODENAV_CPUS."""
+    pids: int = Resources.processes
+    """Processes and threads in a sandbox. Environment: CODENAV_PIDS."""
+    python: str = ""
+    """Interpreter or virtual environment. Environment: CODENAV_PYTHON."""
+    store: str = StoreOptions.store
+    """`embedded` or `elasticsearch`. Environment: CODENAV_STORE."""
+    elasticsearch_url: str = StoreOptions.elasticsearch_url
+    """One URL or several with commas between; for the fields below see `StoreOptions`. Environment of these fields:
+    CODENAV_ELASTICSEARCH_URL and so on."""
+    elasticsearch_replicas: int = StoreOptions.elasticsearch_replicas
+    elasticsearch_shards: int = StoreOptions.elasticsearch_shards
+    elasticsearch_api_key: str = StoreOptions.elasticsearch_api_key
+    elasticsearch_user: str = StoreOptions.elasticsearch_user
+    elasticsearch_password: str = StoreOptions.elasticsearch_password
+    elasticsearch_ca_file: str = StoreOptions.elasticsearch_ca_file
+    code_timeout: float = Resources.step_seconds
+    """Seconds of one code step. Environment: CODENAV_CODE_TIMEOUT."""
+    limit_steps: int = Limits.steps
+    """Environment: CODENAV_LIMIT_STEPS. See `Limits`."""
+    limit_seconds: float = Limits.seconds
+    """Environment: CODENAV_LIMIT_SECONDS."""
+    limit_tokens: int = Limits.tokens
+    """Environment: CODENAV_LIMIT_TOKENS."""
+
+    def store_options(self, **given: Unpack[StoreKeywords]) -> StoreOptions:
+        """The configured store; what is given and not None wins.
+
+        Raises:
+            UsageError: no such store, an option that the store does not have, or a number out of range.
+        """
+        said = {key: value for key, value in given.items() if value is not None}
+        values = {item.name: getattr(self, item.name) for item in fields(StoreOptions)}
+        options = StoreOptions(**{**values, **said}).checked()
+        alien = [key for key in said if key.startswith("elasticsearch_")]
+        if options.store == "embedded" and alien:
+            raise UsageError(f"--{alien[0].replace('_', '-')} goes with --store elasticsearch", hint="add it")
+        return options
+
+    def sandbox_options(self, given: SandboxOptions) -> SandboxOptions:
+        """The same options, with the configured backend, interpreter and resources where none are given.
+
+        `image` and `runtime` are left as they are: whether the configured ones hold depends on the backend that `auto`
+        comes to (`Workbench.of`).
+
+        Raises:
+            UsageError: as `resources`.
+        """
+        return replace(
+            given,
+            backend=given.backend or self.sandbox,
+            python=given.python or self.python or None,
+            resources=given.resources or self.resources(),
+        )
+
+    def model_options(self, given: ModelOptions) -> ModelOptions:
+        """The same options, with the configured model, server and prompts where none are given."""
+        return replace(
+            given,
+            model=given.model or self.model,
+            base_url=given.base_url or self.base_url,
+            prompts=given.prompts or self.prompts,
+        )
+
+    def resources(
+        self,
+        *,
+        memory: str | None = None,
+        cpus: float | None = None,
+        pids: int | None = None,
+        code_timeout: float | None = None,
+    ) -> Resources:
+        """What a sandbox may use; what is given wins.
+
+        Raises:
+            UsageError: a size that is none, or a number that is not above 0.
+        """
+        cpus, pids = self.cpus if cpus is None else cpus, self.pids if pids is None else pids
+        if not 0 < cpus < float("inf") or pids < 1:
+            raise UsageError(f"a sandbox with {cpus:g} processors and {pids} processes", hint="both above 0")
+        return Resources(
+            memory_bytes=bytes_of(memory or self.memory),
+            cpus=cpus,
+            processes=pids,
+            step_seconds=self.code_timeout if code_timeout is None else code_timeout,
+        )
+
+    def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
+        """The configured limits; what is given wins."""
+        return Limits(
+            steps=self.limit_steps if steps is None else steps,
+            seconds=self.limit_seconds if seconds is None else seconds,
+            tokens=self.limit_tokens if tokens is None else tokens,
+        )
 
 
 def home(kind: str) -> Path:

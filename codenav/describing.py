@@ -9,18 +9,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Unpack
 
-from codenav.config import StoreKeywords, home, spelled
+from codenav.config import home
 from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex
 from codenav.navigation import description
 from codenav.navigation.verbs import opened
+from codenav.options import StoreKeywords, spelled
 from codenav.system.atomic_files import write_whole
 
 RULES = 1
 """Version of the rules in `navigation.description`; descriptions made by another version are made again."""
 
 
-@spelled
+@spelled(StoreKeywords)
 def describe(
     on: On | Sequence[On],
     *,

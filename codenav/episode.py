@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codenav import __version__
 from codenav.actions import (
@@ -25,10 +25,11 @@ from codenav.actions import (
     Turn,
     Unreadable,
 )
+from codenav.cancelling import CancelScope
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
-from codenav.errors import CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
+from codenav.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
 from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
 from codenav.limits import Limits
 from codenav.messages import Completion
@@ -38,6 +39,32 @@ from codenav.usage import Usage
 
 if TYPE_CHECKING:
     import pandas
+
+
+@dataclass(frozen=True)
+class EpisodeFacts:
+    """The facts in a record that only the caller of an episode knows."""
+
+    id: str = ""
+    sources: Sequence[Mapping[str, Any]] = ()
+    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    """`SandboxInfo.to_dict()`."""
+    work_dir: str = ""
+    """On the host."""
+    folder: Path | None = None
+    """The folder of the record; None: nothing is recorded. Not in the record itself."""
+
+
+def checked_request(request: str) -> str:
+    """The same request.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not request.strip():
+        raise UsageError("the request is empty", hint="say what you want in one sentence")
+    return request
 
 
 class Episode:
@@ -57,21 +84,18 @@ class Episode:
         listeners: Sequence[Listener] = (),
         verify: Verifier | None = None,
         earlier: Sequence[Step] = (),
-        head: RunStarted | None = None,
-        folder: Path | None = None,
+        facts: EpisodeFacts | None = None,
     ) -> None:
         """Join the parts; nothing runs yet.
 
         `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that
-        ran before in the same sandbox: a summary made of steps begins with them. `head` brings what only the
-        caller knows (id, sources, sandbox, work folder) into the record, `folder` says where that lies.
+        ran before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. What a
+        listener raises ends the episode as an error; the first listeners are told first.
 
         Raises:
             UsageError: the request is empty, or two environments answer the same action.
         """
-        if not request.strip():
-            raise UsageError("the request is empty", hint="say what you want in one sentence")
-        self.request = request
+        self.request = checked_request(request)
         self.limits = limits or Limits()
         self.steps: list[Step] = []
         self.tries: list[Tried] = []
@@ -83,7 +107,7 @@ class Episode:
         self._listeners = list(listeners)
         self._verify = verify
         self._earlier = list(earlier)
-        self._folder = folder
+        self._scope = CancelScope()
         self._started = False
         self._tried: Step | None = None
         """The last try, until a step follows it."""
@@ -93,14 +117,18 @@ class Episode:
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
         prompt = agent.brief(request, description=description, environments=environments)
-        head = head or RunStarted(id="", request=request, started="", model="")
-        self._head = replace(
-            head,
+        facts = facts or EpisodeFacts()
+        self._folder = facts.folder
+        self._head = RunStarted(
+            id=facts.id,
             request=request,
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             model=agent.name,
+            sources=facts.sources,
             description=description,
             prompt=prompt,
+            sandbox=facts.sandbox,
+            work_dir=facts.work_dir,
             limits=self.limits,
             codenav=__version__,
         )
@@ -108,8 +136,8 @@ class Episode:
     def stream(self) -> Generator[Event]:
         """Run to the end, yielding each event as it happens.
 
-        A caller that stops reading ends the episode as interrupted. Errors of codenav's own are in the last event,
-        not raised; Ctrl-C is raised again once the last event is out.
+        A caller that stops reading ends the episode as interrupted, and so does `cancel`. Errors of codenav's own are
+        in the last event, not raised; Ctrl-C is raised again once the last event is out.
         """
         try:
             with self._one_ending():
@@ -126,6 +154,7 @@ class Episode:
 
         Raises:
             LimitReached: a limit has been reached; the episode is then over.
+            Cancelled: another thread called `cancel`; the episode is then over.
             UsageError: the episode is over.
             ModelUnreachable, ModelRefused, ModelFailed: as the agent raises them; the episode is then over.
         """
@@ -144,6 +173,17 @@ class Episode:
         """Put something into the record that a person should know, and into the stream before the next step."""
         if self._started and not self.ended:
             self._noticed.append(self._emit(Noticed(text)))
+
+    def cancel(self) -> None:
+        """End the episode as interrupted, from any thread; returns at once. Safe to call twice, and after the end.
+
+        What is under way is ended in the thread that runs the episode: a request to a model is given up (what it had
+        written is kept), a step of code is interrupted (the variables of the sandbox stay), a replay is closed. The
+        record then ends as with any ending, and `run` and `stream` return as usual. An episode that nobody runs ends
+        with its next step, or with `close`. A function of your own (`ask`, a `FunctionModel`, a listener) is not
+        interrupted: the episode ends when it returns.
+        """
+        self._scope.cancel()
 
     def close(self) -> None:
         """End an episode that has not ended, as interrupted; safe to call twice."""
@@ -166,34 +206,15 @@ class Episode:
     @property
     def result(self) -> EpisodeResult:
         """How the episode stands now; final once `ended`."""
-        head, end = self._head, self._ended or RunEnded(Status.RUNNING)
-        return EpisodeResult(
-            id=head.id,
-            request=self.request,
-            status=end.status,
-            answer=end.answer,
-            guess=end.guess,
-            summary=end.summary,
+        result = replace(
+            EpisodeResult.told_by(self._head, folder=self._folder),
             steps=tuple(self.steps),
             tries=tuple(self.tries),
             under_way=self._under_way,
-            usage=self.usage,
-            seconds=end.seconds,
-            reason=end.reason,
-            hint=end.hint,
-            exit_code=end.exit_code,
             unfinished=self._unfinished,
-            sources=head.sources,
-            description=head.description,
-            prompt=head.prompt,
-            model=head.model,
-            sandbox=head.sandbox,
-            work_dir=head.work_dir,
-            limits=head.limits,
-            started=head.started,
-            codenav=head.codenav,
-            folder=self._folder,
+            usage=self.usage,
         )
+        return result.ended_by(self._ended) if self._ended else result
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per step: thought, action, outcome, what was shown, seconds, tokens."""
@@ -212,18 +233,24 @@ class Episode:
         """Whatever is raised inside ends the episode, and goes on."""
         try:
             yield
+        except Cancelled:
+            self._interrupted("cancelled")
+            raise
         except CodeNavError as error:
             status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
             self._end(RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code))
             raise
         except (KeyboardInterrupt, GeneratorExit):
-            # An answer that is out is not lost when its replay is interrupted.
-            answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
-            self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason="interrupted", exit_code=130))
+            self._interrupted("interrupted")
             raise
         except BaseException as error:
             self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
             raise
+
+    def _interrupted(self, reason: str) -> None:
+        # An answer that is out is not lost when its replay is interrupted.
+        answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
+        self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason=reason, exit_code=130))
 
     def _start(self) -> Event:
         self._started, self._began = True, time.monotonic()
@@ -231,13 +258,16 @@ class Episode:
 
     def _events_of_a_step(self) -> Iterator[Event]:
         began = time.monotonic()
+        self._scope.check()
         self._check_limits()
         try:
             seen = [*self.steps, self._tried] if self._tried else self.steps
-            turn = self._agent.act(seen, timeout=self._seconds_left())
+            with self._scope.entered():
+                turn = self._agent.act(seen, timeout=self._seconds_left())
         except CodeNavError as error:
             yield from self._cut_off(error.partial)
-            # A model that was cut off because the time is up has not failed.
+            # A model that was cut off because the time is up, or by `cancel`, has not failed.
+            self._scope.check()
             self._check_limits()
             raise
         except Interrupted as error:
@@ -276,13 +306,15 @@ class Episode:
             yield self._emit(self._unfinished)
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
+        self._scope.check()
         type_ = Code.type if isinstance(turn.action, Try) else turn.action.type
         environment = self._environments.get(type_)
         observation: Observation
         if turn.invalid or environment is None:
             observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
         else:
-            observation = environment.respond(turn.action, timeout=self._seconds_left())
+            with self._scope.entered():
+                observation = environment.respond(turn.action, timeout=self._seconds_left())
         return Step(
             number=len(self.steps) + 1,
             action=turn.action,
@@ -309,7 +341,8 @@ class Episode:
             return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
         if verdict is None:
             assert self._verify is not None
-            verdict = self._verify(code, timeout=self._seconds_left())
+            with self._scope.entered():
+                verdict = self._verify(code, timeout=self._seconds_left())
         summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
         if not answer or not verdict.verified or verdict.replayed is None:
             return summary

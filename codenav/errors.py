@@ -14,6 +14,7 @@ CodeNavError (exit code 1)
 │   ├── StorageFull         no space or no permission to write under CODENAV_HOME
 │   └── MissingExtra        an optional package is not installed
 ├── LimitReached (3)        steps, seconds or tokens of an episode
+├── Cancelled (130)         `Episode.cancel` was called
 └── ModelFailed (1)         the model answered, but not with anything usable
     └── ContextOverflow     the conversation no longer fits into the model's context
 
@@ -150,6 +151,15 @@ class LimitReached(CodeNavError):
     def __init__(self, kind: str, value: float, limit: float) -> None:
         super().__init__(f"limit reached: {value:,.10g} of {limit:,.10g} {kind}", hint=f"raise it with --max-{kind}")
         self.kind, self.value, self.limit = kind, value, limit
+
+
+class Cancelled(CodeNavError):
+    """The episode was cancelled by another thread."""
+
+    exit_code = 130
+
+    def __init__(self, message: str = "cancelled", *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
 
 
 class ModelFailed(CodeNavError):

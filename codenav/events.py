@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -83,6 +83,12 @@ class RunStarted(Event):
             "limits": self.limits.to_dict(),
             "codenav": self.codenav,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunStarted:
+        """The inverse of `to_dict`; further keys, as the recorder's own, are passed over."""
+        known = {item.name: data[item.name] for item in fields(cls)}
+        return cls(**{**known, "sources": tuple(known["sources"]), "limits": Limits.from_dict(known["limits"])})
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,21 @@ class RunEnded(Event):
             "hint": self.hint,
             "exit_code": self.exit_code,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunEnded:
+        """The inverse of `to_dict`; further keys, as the recorder's own, are passed over."""
+        return cls(
+            status=Status(data["status"]),
+            answer=data["answer"],
+            summary=Summary.from_dict(data["summary"]),
+            usage=Usage.from_dict(data["usage"]),
+            seconds=data["seconds"],
+            reason=data["reason"],
+            hint=data["hint"],
+            exit_code=data["exit_code"],
+            guess=Guess.from_dict(data["guess"]) if data.get("guess") else None,
+        )
 
 
 _NAMES: dict[type[Event], str] = {

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from codenav.errors import UsageError
 from codenav.interpreter import Interpreter
 
 
@@ -388,7 +389,11 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 @dataclass(frozen=True)
 class Resources:
-    """What sandboxed code may use; the defaults are the promise of docs/concepts.md, "Sandbox"."""
+    """What sandboxed code may use; the defaults are the promise of docs/concepts.md, "Sandbox".
+
+    Raises:
+        UsageError: a step of code has no time, or no end.
+    """
 
     memory_bytes: int = 2 * GIB
     """Resident memory of everything inside, together."""
@@ -408,6 +413,12 @@ class Resources:
     """For copying changed files out after a step, beside the step's own time; the rest comes with the next one.
     256 MiB took 1.8 s, bubblewrap to a local disk, two cores."""
 
+    def __post_init__(self) -> None:
+        if not 0 < self.step_seconds < float("inf"):
+            raise UsageError(
+                f"a step of code in {self.step_seconds:g} seconds", hint="code_timeout is a number above 0"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:
@@ -425,8 +436,44 @@ class Mount:
         return self.source or self.path
 
 
+def _of(backend: str) -> dict[str, str]:
+    """The metadata of a field that one backend alone takes."""
+    return {"backend": backend}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxSettings:
+    """The settings of a sandbox that pass from a caller's options to the backend as they are.
+
+    A field whose metadata name a `backend` is refused by the others. A new setting is a field here and its keyword
+    below, its option in `codenav.cli.options`, and what the backend does with it.
+    """
+
+    network: str = ""
+    """`none`, `host` for the host's own network (bubblewrap, process), `bridge` for the engine's (docker), or empty for
+    what the backend does by itself: `process` has the host's and cannot cut it off, the others have none."""
+    image: str = field(default="", metadata=_of("docker"))
+    """Of `docker`: name or id of the image; empty takes the one that was built for the sources."""
+    runtime: str = field(default="", metadata=_of("docker"))
+    """Of `docker`: the engine's runtime, `runsc` for gVisor; empty is the engine's default."""
+    gpus: str = field(default="", metadata=_of("docker"))
+    """Of `docker`: `all`, a number, or ids joined by commas, as `docker run --gpus` takes them."""
+    snapshots: bool = True
+    """Whether a frozen twin is made before steps; without one a step that ends its process costs the replay of all."""
+
+
+class SettingKeywords(TypedDict, total=False):
+    """`SandboxSettings` as keywords; None or missing is the default."""
+
+    network: str | None
+    image: str | None
+    runtime: str | None
+    gpus: str | None
+    snapshots: bool | None
+
+
 @dataclass(frozen=True)
-class SandboxSpec:
+class SandboxSpec(SandboxSettings):
     """What a sandbox is started with."""
 
     python: Interpreter
@@ -440,20 +487,9 @@ class SandboxSpec:
     """Whether files that a step changed are copied back into `work_dir`."""
     env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of the code; it travels over the protocol, never in a process's environment."""
-    network: str = ""
-    """`none`, `host` for the host's own network (bubblewrap, process), `bridge` for the engine's (docker), or empty for
-    what the backend does by itself: `process` has the host's and cannot cut it off, the others have none."""
     resources: Resources = Resources()
     mounts: Sequence[Mount] = ()
     """Live folders of the host, beside the work folder, which is a copy."""
-    image: str = ""
-    """Of `docker`: name or id of the image; empty takes the one that was built for the sources."""
-    runtime: str = ""
-    """Of `docker`: the engine's runtime, `runsc` for gVisor; empty is the engine's default."""
-    gpus: str = ""
-    """Of `docker`: `all`, a number, or ids joined by commas, as `docker run --gpus` takes them."""
-    snapshots: bool = True
-    """Whether a frozen twin is made before steps; without one a step that ends its process costs the replay of all."""
 
 
 @dataclass(frozen=True)

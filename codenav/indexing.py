@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -183,6 +183,30 @@ def open_index(
     tell(f"another process is building the index of {source.name}: waiting for it")
     with store.build_lock(source.key, wait=True):
         return _built(source, store, progress, tell)
+
+
+def open_indexes(
+    on: Sequence[On],
+    *,
+    python: Interpreter,
+    store: Store,
+    opening: ExitStack,
+    refresh: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+) -> list[SourceIndex]:
+    """The indexes of code bases. Those that this opens are closed by `opening`; an index that came in stays open.
+
+    Raises:
+        NotFound, UsageError, Unavailable, IndexUnavailable, StorageFull: as `open_index`.
+    """
+    indexes = []
+    for item in on:
+        if not isinstance(item, SourceIndex):
+            item = open_index(item, python=python, store=store, refresh=refresh, progress=progress, notice=notice)
+            opening.callback(item.close)
+        indexes.append(item)
+    return indexes
 
 
 def _built(source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice) -> SourceIndex:

@@ -455,7 +455,7 @@ class Model(Protocol):
 
 
 class Environment(Protocol):
-    """Answers one kind of action."""
+    """Answers one kind of action. Made anew for each episode, so it may remember what it showed."""
 
     @property
     def action(self) -> type[Action]:
@@ -469,13 +469,20 @@ class Environment(Protocol):
     def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Carry out one action. What the model can mend is in the observation, never an exception.
 
-        `timeout` is what the episode has left, in seconds; None is no limit.
+        `timeout` is what the episode has left, in seconds; None is no limit. What takes long registers with
+        `cancelling.current_scope()` how it is woken when the episode is cancelled.
         """
         ...
 
 
 class Agent(Protocol):
-    """Chooses the next action."""
+    """Chooses the actions of an episode: an object that works on one request at a time.
+
+    An episode calls `brief` once, then `act` again and again, all in one thread. The next `brief` begins the next
+    request, so one object serves a whole session; episodes that run at the same time need an agent each. What `act`
+    waits for (a `ChatModel`, or anything that registers with `cancelling.current_scope()`) ends when the episode is
+    cancelled; an agent that waits for something else is waited for.
+    """
 
     @property
     def name(self) -> str:
@@ -483,14 +490,26 @@ class Agent(Protocol):
         ...
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
-        """Take up a request; returns the system prompt."""
+        """Take up a request and forget the one before; returns the system prompt, for the record.
+
+        `description` says what the code base is for. `environments` answer the actions: each has the class of its
+        `action` and `facts` about itself.
+
+        Raises:
+            UsageError: the agent cannot work with these environments; the episode does not begin.
+        """
         ...
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
-        """The next action, given all steps so far. `timeout` in seconds bounds the model call.
+        """The next action, given all steps of this request so far. `timeout` is what the episode has left, in seconds.
+
+        An answer that holds no valid action is a `Turn` with `invalid`, never an exception. A `Try` is carried out as
+        code and is no step: `steps` then ends with it, once.
 
         Raises:
-            ModelUnreachable, ModelRefused, ModelFailed.
+            ModelUnreachable, ModelRefused, ModelFailed: the episode ends as an error; `partial` of the exception is
+                what the call had cost and written.
+            Cancelled: the episode was cancelled meanwhile.
         """
         ...
 
@@ -503,7 +522,11 @@ class Verifier(Protocol):
     """Replays a script in a fresh sandbox and says whether the result is the same."""
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
-        """`timeout` is what the episode has left, in seconds; None is no limit."""
+        """The verdict on a script. `timeout` is what the episode has left, in seconds; None is no limit.
+
+        Raises:
+            Cancelled: the episode was cancelled meanwhile.
+        """
         ...
 
 

@@ -16,7 +16,7 @@ from codenav.episodes.compared import Left
 from codenav.episodes.files import Mounted, written
 from codenav.episodes.objects import Objects
 from codenav.episodes.verify import verify
-from codenav.errors import CodeNavError, SandboxUnavailable
+from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable
 from codenav.execution import MIB, Mount, Ran, Resources, Verdict
 from codenav.protocols import Sandbox
 from codenav.workbench import Workbench, copy_inputs
@@ -47,12 +47,12 @@ class Beginning:
         Raises:
             UsageError, StorageFull: as `copy_inputs`, of the work folder.
         """
-        inputs = copy_inputs(work_dir, folder / "inputs", bench.resources, objects) if work_dir else None
+        inputs = copy_inputs(work_dir, folder / "inputs", bench.template.resources, objects) if work_dir else None
         kept: list[tuple[Mount, Path]] = []
-        for number, mount in enumerate(one for one in bench.mounts if one.writable):
+        for number, mount in enumerate(one for one in bench.template.mounts if one.writable):
             trouble = f"{mount.path} can be written to, and process has no way to put a copy in its place"
             if bench.backend != "process":
-                trouble = _copied(mount.path, folder / "mounts" / str(number), bench.resources)
+                trouble = _copied(mount.path, folder / "mounts" / str(number), bench.template.resources)
             if trouble:
                 return cls(folder, inputs, trouble=trouble)
             kept.append((mount, folder / "mounts" / str(number)))
@@ -66,11 +66,11 @@ class Beginning:
             mounted, replaced = [], {}
             for number, (mount, before) in enumerate(self.mounts):
                 now = Path(place, str(number))
-                _copy(before, now, bench.resources)
+                _copy(before, now, bench.template.resources)
                 mounted.append(Mounted(mount.path, before, now))
                 replaced[mount.path] = replace(mount, source=now)
-            mounts = [replaced.get(mount.path, mount) for mount in bench.mounts]
-            yield replace(bench, mounts=mounts), mounted
+            mounts = [replaced.get(mount.path, mount) for mount in bench.template.mounts]
+            yield bench.changed(mounts=mounts), mounted
 
     def forget(self) -> None:
         """Remove the copies of mounts, which only replays need; the inputs stay with the record."""
@@ -153,7 +153,7 @@ class Replay:
             return Verdict(False, f"there is nothing to compare with: {error}")
         left = Left(held, files, tuple(self._ran), self._request, self._tries)
         # The script does at once what took that many steps.
-        seconds = self._bench.resources.step_seconds * max(len(self._ran), 1)
+        seconds = self._bench.template.resources.step_seconds * max(len(self._ran), 1)
         try:
             with begun.fresh(self._bench) as (bench, mounted):
                 return verify(
@@ -164,5 +164,7 @@ class Replay:
                     timeout=seconds if timeout is None else min(seconds, timeout),
                     mounted=mounted,
                 )
+        except Cancelled:
+            raise
         except (OSError, CodeNavError) as error:
             return Verdict(False, f"it could not be replayed: {error}")

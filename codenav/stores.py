@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from codenav.config import StoreOptions, indexes_dir
+from codenav.config import indexes_dir
 from codenav.errors import CodeNavError
+from codenav.options import StoreOptions
 from codenav.protocols import Store, WritableIndex
 from codenav.retrieval.self_check import CheckRow, run_checks
 

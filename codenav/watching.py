@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from codenav.blocks import FileSkip, IndexStats
-from codenav.config import StoreKeywords, load_config, spelled
+from codenav.config import load_config
 from codenav.errors import CodeNavError
 from codenav.indexers.build import RACY_SECONDS, BuildReport, Progress
 from codenav.indexers.sources import lasting, resolve
 from codenav.indexing import Notice, define, open_index
 from codenav.interpreter import Interpreter, find_interpreter
+from codenav.options import StoreKeywords, spelled
 from codenav.protocols import Store
 from codenav.stores import open_store
 
@@ -55,7 +56,7 @@ class Update:
         return {**self.stats.to_dict(details=False), "changed": list(self.changed), "removed": list(self.removed)}
 
 
-@spelled
+@spelled(StoreKeywords)
 def watch(
     sources: Sequence[str | Path],
     *,

@@ -9,21 +9,22 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from codenav.config import load_config
 from codenav.docker_engine import engine_listens
 from codenav.episodes.objects import Objects
 from codenav.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
-from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
 from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.repository import parse
 from codenav.indexers.sources import Source, resolve
 from codenav.indexing import On, SourceIndex
 from codenav.interpreter import Interpreter, find_interpreter, normalise
 from codenav.masked import MaskedSandbox
+from codenav.options import SandboxOptions
 from codenav.protocols import Sandbox
 from codenav.sandboxes import diagnose, image_for, start
 from codenav.sandboxes.workfolder import WorkFolder
@@ -48,80 +49,65 @@ Confirm = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Workbench:
-    """What every sandbox of one session has in common."""
+    """Starts the sandboxes of one session: each of the same backend, and like the others."""
 
     backend: str
     """`docker`, `bubblewrap` or `process`."""
-    python: Interpreter
-    import_paths: Sequence[Path]
-    network: str
-    env: Mapping[str, str]
-    """What the code sees as its environment; the values are masked in all that comes out."""
-    resources: Resources
-    mounts: Sequence[Mount] = ()
-    image: str = ""
-    runtime: str = ""
-    gpus: str = ""
-    snapshots: bool = True
+    template: SandboxSpec
+    """The specification of each but for its work folder. Values of `env` are masked in all that comes out."""
 
     @classmethod
-    def of(
-        cls,
-        backend: str,
-        *,
-        on: Sequence[On] = (),
-        python: str | Path | None = None,
-        env: Sequence[str] | Mapping[str, str] = (),
-        network: str = "",
-        resources: Resources | None = None,
-        mounts: Sequence[str | Path | Mount] = (),
-        image: str = "",
-        runtime: str = "",
-        gpus: str = "",
-        snapshots: bool = True,
-        confirm: Confirm | None = None,
+    def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
+        """A workbench with the code bases of `on` importable, which need not be indexed.
+
+        Raises:
+            SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
+        """
+        options = load_config().sandbox_options(options)
+        sources = sources_of(on, find_interpreter(options.python))
+        bench = cls.prepared(options, sources=lambda: sources, confirm=confirm)
+        return bench.changed(import_paths=[path for source in sources for path in source.import_paths])
+
+    @classmethod
+    def prepared(
+        cls, options: SandboxOptions, *, sources: Callable[[], Sequence[Source]], confirm: Confirm | None = None
     ) -> Self:
-        """What the keywords of `codenav.sandbox` come to, and what is configured where they say nothing.
+        """A workbench that imports nothing yet: the one place where options become a backend and a specification.
+
+        `options` are those of `Config.sandbox_options`; `sources` and `confirm` as in `choose_backend`.
 
         Raises:
             SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
         """
         config = load_config()
-        interpreter = find_interpreter(python or config.python or None)
-        sources = sources_of(on, interpreter)
         chosen = choose_backend(
-            backend, confirm, sources=lambda: sources, image=image, usual_image=config.image, network=network
+            options.backend,
+            confirm,
+            sources=sources,
+            image=options.image,
+            usual_image=config.image,
+            network=options.network,
         )
-        return cls(
-            backend=chosen.backend,
-            python=interpreter,
-            import_paths=[path for source in sources for path in source.import_paths],
-            network=network,
-            env=values_of(env),
-            resources=resources or config.resources(),
-            mounts=mounts_of(mounts),
-            image=chosen.image,
-            runtime=runtime or (config.runtime if chosen.backend == "docker" else ""),
-            gpus=gpus,
-            snapshots=snapshots,
+        settings = {item.name: getattr(options, item.name) for item in fields(SandboxSettings)}
+        settings["image"] = chosen.image
+        if chosen.backend == "docker":
+            settings["runtime"] = options.runtime or config.runtime
+        spec = SandboxSpec(
+            find_interpreter(options.python),
+            env=values_of(options.env),
+            resources=options.resources or config.resources(),
+            mounts=mounts_of(options.mounts),
+            **settings,
         )
+        return cls(chosen.backend, spec)
+
+    def changed(self, **changes: Any) -> Self:
+        """The same with other fields of the specification."""
+        return replace(self, template=replace(self.template, **changes))
 
     def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
         """What a sandbox is started with."""
-        return SandboxSpec(
-            python=self.python,
-            import_paths=self.import_paths,
-            work_dir=work_dir,
-            copy_out=copy_out,
-            env=self.env,
-            network=self.network,
-            resources=self.resources,
-            mounts=self.mounts,
-            image=self.image,
-            runtime=self.runtime,
-            gpus=self.gpus,
-            snapshots=self.snapshots,
-        )
+        return replace(self.template, work_dir=work_dir, copy_out=copy_out)
 
     def start(self, work_dir: Path | None, *, copy_out: bool = True, warm: int = 0) -> Sandbox:
         """Start a fresh sandbox; with `warm`, take it out of a pool of so many, see `codenav.sandboxes.pool`.
@@ -137,7 +123,7 @@ class Workbench:
             sandbox = start_warm(self.backend, spec, warm)
         else:
             sandbox = start(self.backend, spec)
-        return MaskedSandbox(sandbox, self.env) if self.env else sandbox
+        return MaskedSandbox(sandbox, spec.env) if spec.env else sandbox
 
 
 def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Objects) -> Path | None:

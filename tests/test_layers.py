@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent / "codenav"
 
 BASE = {
-    "errors", "blocks", "execution", "actions", "events", "messages", "limits", "locks", "usage", "config",
-    "interpreter", "owners", "protocols", "text", "docker_engine",
+    "errors", "blocks", "execution", "actions", "events", "messages", "limits", "locks", "usage", "cancelling",
+    "config", "options", "interpreter", "owners", "protocols", "text", "docker_engine",
 }  # fmt: skip
 PARTS = {"planner", "indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -34,6 +34,7 @@ JOINTS = {
     "replaying",
     "session",
     "workbench",
+    "workspace",
     "api",
     "",
 }

@@ -39,7 +39,7 @@ class Row:
 @python_option
 @json_option
 def command(model: str | None, base_url: str | None, python: str | None, as_json: bool) -> int:
-    """Check Python, sandboxes, Docker, Elasticsearch, the model's server and the disk.
+    """Check Python, sandboxes, Docker, checkers, Elasticsearch, the model's server and the disk.
 
     \b
     Exit codes: 0 code can run here, 4 Python, bubblewrap and Docker, or the disk is not fit for it.
@@ -69,6 +69,7 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     yield replace(contained, needed=not docker.ok)
     yield _process()
     yield docker
+    yield _checkers()
     yield _elasticsearch()
     yield _guarded("model", lambda: _model(model, base_url))
     yield _guarded("disk", _disk, needed=True)
@@ -133,6 +134,16 @@ def _docker(others: bool) -> Row:
         return Row(name, False, f"no engine answers at {host()}", hint, needed)
     row = diagnose("docker")
     return Row(name, row.ok, row.detail, row.hint, needed)
+
+
+def _checkers() -> Row:
+    from importlib import metadata
+
+    from codenav.sandboxes.checks.mypy_runs import bounds, installed, untried
+
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("black", "flake8", "mypy"))
+    trouble = untried(installed())
+    return Row("checkers", not trouble, trouble or versions, f"pip install '{bounds()}'" if trouble else "")
 
 
 def _elasticsearch() -> Row:

@@ -23,7 +23,7 @@ from codenav.cli.options import (
 
 if TYPE_CHECKING:
     from codenav.blocks import IndexStats
-    from codenav.config import StoreKeywords
+    from codenav.options import StoreKeywords
     from codenav.watching import Update
 
 NAMED = 3

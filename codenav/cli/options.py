@@ -7,12 +7,13 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from codenav.cli import completing
-from codenav.config import STORES, StoreKeywords, load_config
+from codenav.config import Config, load_config
+from codenav.options import STORES, StoreKeywords
 from codenav.text import neutral
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+
+
+def default_of(key: str) -> str:
+    """The default of a key of the configuration, for a help text."""
+    value = getattr(Config, key)
+    return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
+
 
 python_option: Decorator = click.option(
     "--python",
@@ -41,10 +49,14 @@ on_option: Decorator = click.option(
 )
 
 _STORE_OPTIONS = (
-    click.option("--store", type=click.Choice(STORES), help="Where indexes are kept.  [default: embedded]"),
+    click.option("--store", type=click.Choice(STORES), help=f"Where indexes are kept.  {default_of('store')}"),
     click.option("--elasticsearch-url", metavar="URL[,URL…]", help="Nodes of one cluster, with scheme and port."),
-    click.option("--elasticsearch-replicas", type=click.IntRange(min=0), metavar="N", help="[default: 0]"),
-    click.option("--elasticsearch-shards", type=click.IntRange(min=1), metavar="N", help="[default: 1]"),
+    click.option(
+        "--elasticsearch-replicas", type=click.IntRange(min=0), metavar="N", help=default_of("elasticsearch_replicas")
+    ),
+    click.option(
+        "--elasticsearch-shards", type=click.IntRange(min=1), metavar="N", help=default_of("elasticsearch_shards")
+    ),
     click.option(
         "--elasticsearch-api-key", metavar="KEY", help="Better: CODENAV_ELASTICSEARCH_API_KEY; ps shows this."
     ),
@@ -84,50 +96,40 @@ _SANDBOX_OPTIONS = (
     click.option(
         "--mount", "mounts", metavar="DIR[:rw]", multiple=True, help="A live folder at the same path. Repeatable."
     ),
-    click.option("--memory", metavar="SIZE", help="Of everything inside.  [default: 2g]"),
-    click.option("--cpus", type=float, metavar="N", help="Processors.  [default: 2]"),
-    click.option("--pids", type=click.IntRange(min=1), metavar="N", help="Processes and threads.  [default: 256]"),
+    click.option("--memory", metavar="SIZE", help=f"Of everything inside.  {default_of('memory')}"),
+    click.option("--cpus", type=float, metavar="N", help=f"Processors.  {default_of('cpus')}"),
+    click.option(
+        "--pids", type=click.IntRange(min=1), metavar="N", help=f"Processes and threads.  {default_of('pids')}"
+    ),
     click.option("--gpus", metavar="all|N|ID[,ID…]", help="Of docker."),
     click.option("--runtime", metavar="NAME", help="Of docker: runsc for gVisor.  [default: the engine's]"),
 )
 
 
-class SandboxKeywords(TypedDict):
-    """What the options of a sandbox come to: keywords of `Session` and `codenav.sandbox`."""
-
-    image: str
-    network: str
-    env: tuple[str, ...]
-    mounts: tuple[str, ...]
-    resources: Resources
-    gpus: str
-    runtime: str
-
-
 def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every command that starts a sandbox takes, taken together by `sandbox_of`."""
-    for option in reversed(_SANDBOX_OPTIONS):
+    """What every command that starts a sandbox takes: fields of `SandboxOptions`, and those of `resources_of`."""
+    code_timeout = click.option(
+        "--code-timeout",
+        type=Seconds(min=0, min_open=True),
+        metavar="SECONDS",
+        help=f"Of one step of code.  {default_of('code_timeout')}",
+    )
+    for option in reversed((*_SANDBOX_OPTIONS, code_timeout)):
         command = option(command)
     return command
 
 
-def sandbox_of(options: dict[str, Any]) -> SandboxKeywords:
-    """Takes the options of the sandbox out of a command's options; limits that are not named are the configured ones.
+def resources_of(options: dict[str, Any]) -> Resources:
+    """Takes the limits of a sandbox out of a command's options; those that are not named are the configured ones.
 
     Raises:
         UsageError: a limit that is none.
     """
-    resources = load_config().resources(
-        memory=options.pop("memory"), cpus=options.pop("cpus"), pids=options.pop("pids")
-    )
-    return SandboxKeywords(
-        image=options.pop("image") or "",
-        network=options.pop("network") or "",
-        env=options.pop("env"),
-        mounts=options.pop("mounts"),
-        resources=resources,
-        gpus=options.pop("gpus") or "",
-        runtime=options.pop("runtime") or "",
+    return load_config().resources(
+        memory=options.pop("memory"),
+        cpus=options.pop("cpus"),
+        pids=options.pop("pids"),
+        code_timeout=options.pop("code_timeout"),
     )
 
 

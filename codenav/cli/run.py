@@ -13,14 +13,14 @@ import click
 
 from codenav.cli.options import (
     Seconds,
+    default_of,
     json_option,
     on_option,
     print_json,
     python_option,
-    sandbox_of,
+    resources_of,
     sandbox_options,
     say,
-    store_of,
     store_options,
 )
 from codenav.errors import CodeNavError, UsageError
@@ -43,14 +43,17 @@ T = TypeVar("T")
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY.")
 @click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes. [default: a fresh one]")
 @click.option("--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary there.")
-@click.option("--max-steps", type=click.IntRange(min=0), help="Actions of the agent; 0 is no limit. [default: 20]")
-@click.option("--max-seconds", type=Seconds(min=0), help="Wall clock; 0 is no limit. [default: 600]")
-@click.option("--max-tokens", type=click.IntRange(min=0), help="Of all model calls; 0 is no limit. [default: 0]")
-@click.option("--code-timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
+@click.option(
+    "--max-steps", type=click.IntRange(min=0), help=f"Actions of the agent; 0 is no limit. {default_of('limit_steps')}"
+)
+@click.option("--max-seconds", type=Seconds(min=0), help=f"Wall clock; 0 is no limit. {default_of('limit_seconds')}")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=0), help=f"Of all model calls; 0 is no limit. {default_of('limit_tokens')}"
+)
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    help="What contains the code; process contains nothing. [default: auto]",
+    help=f"What contains the code; process contains nothing. {default_of('sandbox')}",
 )
 @sandbox_options
 @click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy.")
@@ -120,37 +123,28 @@ def _read_request() -> str:
 
 
 def _session(options: dict[str, Any], live: LiveLine) -> Session:
+    from codenav.api import RunKeywords, open_session
     from codenav.cli import asking, display
     from codenav.config import load_config
-    from codenav.session import Session
 
-    store, contained = store_of(options), sandbox_of(options)
+    # Before the keywords are picked: it takes options that are no keywords.
+    resources = resources_of(options)
     limits = load_config().limits(
         steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
     )
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    plain = {name: value for name, value in options.items() if name in RunKeywords.__annotations__}
     with display.indexing(", ".join(options["sources"])) as progress:
-        return Session(
+        return open_session(
             on=options["sources"],
-            model=options["model"],
-            base_url=options["base_url"],
-            description=options["description"],
-            python=options["python"],
-            work_dir=options["work_dir"],
             limits=limits,
-            code_timeout=options["code_timeout"],
-            sandbox=options["sandbox"],
-            format=options["format"],
-            lint=options["lint"],
-            types=options["types"],
-            prompts=options["prompts"],
+            resources=resources,
             ask=_between(live, asking.ask) if terminal else None,
             confirm=asking.confirm if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else _between(live, display.notice),
             heard=live.heard,
-            **contained,
-            **store,
+            **plain,
         )
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from codenav.cli.options import (
     Duration,
-    Seconds,
+    default_of,
     json_option,
     print_json,
     python_option,
-    sandbox_of,
+    resources_of,
     sandbox_options,
     say,
 )
@@ -25,14 +24,11 @@ from codenav.cli.options import (
 @click.option(
     "--backend",
     type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    default="auto",
-    show_default=True,
-    help="What contains the code; process contains nothing.",
+    help=f"What contains the code; process contains nothing.  {default_of('sandbox')}",
 )
 @click.option("--on", "sources", metavar="SOURCE", multiple=True, help="Code base to import from. Repeatable.")
 @click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes.  [default: an empty one]")
 @click.option("--idle", type=Duration(), default="1h", show_default=True, help="It ends after so long without a step.")
-@click.option("--code-timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="[default: 60]")
 @click.option("--snapshots/--no-snapshots", default=True, help="A frozen twin before each step.  [default: yes]")
 @sandbox_options
 @python_option
@@ -55,21 +51,18 @@ def command(**options: Any) -> None:
     from codenav.cli.sandbox_ps import row_of
     from codenav.indexing import listed
     from codenav.named import launch, places
+    from codenav.options import SandboxOptions, given_of
     from codenav.workbench import Workbench, checked_work_dir
 
-    contained = sandbox_of(options)
-    if options["code_timeout"]:
-        contained["resources"] = replace(contained["resources"], step_seconds=options["code_timeout"])
+    options["resources"] = resources_of(options)
+    contained = SandboxOptions(**given_of(SandboxOptions, options))
     bench = Workbench.of(
-        options["backend"],
+        contained,
         on=listed(options["sources"]) if options["sources"] else [],
-        python=options["python"],
-        snapshots=options["snapshots"],
         confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
-        **contained,
     )
     name = launch.start(
-        bench, name=options["name"], work_dir=checked_work_dir(options["work_dir"]), idle=options["idle"]
+        bench, name=options["name"], work_dir=checked_work_dir(contained.work_dir), idle=options["idle"]
     )
     record = places.record_of(name)
     if record.notice:

@@ -3,5 +3,15 @@
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.environments.search import SearchEnvironment
+from codenav.environments.standard import EpisodeParts, MakeEnvironments, standard_environments
 
-__all__ = ["AskEnvironment", "CodeEnvironment", "CodeSummaryEnvironment", "DoneEnvironment", "SearchEnvironment"]
+__all__ = [
+    "AskEnvironment",
+    "CodeEnvironment",
+    "CodeSummaryEnvironment",
+    "DoneEnvironment",
+    "EpisodeParts",
+    "MakeEnvironments",
+    "SearchEnvironment",
+    "standard_environments",
+]

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from codenav.actions import Action, Code, CodeObservation
+from codenav.cancelling import current_scope
 from codenav.environments.formatting import executed
-from codenav.execution import CheckReport, Outcome, Ran
+from codenav.execution import CheckReport, Outcome, Ran, Resources
 from codenav.protocols import Checker, Sandbox
 
 
@@ -25,7 +26,7 @@ class CodeEnvironment:
         sandbox: Sandbox,
         *,
         checker: Checker | None = None,
-        timeout: float = 60.0,
+        timeout: float = Resources.step_seconds,
         packages: Sequence[tuple[str, str]] = (),
         imports: str = "",
         tools: Sequence[str] = (),
@@ -57,22 +58,31 @@ class CodeEnvironment:
         }
 
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
-        """Run one step. The checkers read it at the same time; a slow one is waited for up to its own time limit."""
+        """Run one step. The checkers read it at the same time; a slow one is waited for up to its own bound.
+
+        Raises:
+            Cancelled: the episode was cancelled before the step began. One that runs is interrupted, and observed.
+        """
         reports: list[CheckReport] = []
-        checker = self._checker
-        reading = threading.Thread(
-            target=lambda: reports.extend(checker.check(action.content)) if checker else None,
-            name="codenav-checks",
-            # An interrupted run does not wait for its checkers.
-            daemon=True,
-        )
-        reading.start()
-        execution = self.sandbox.run(action.content, timeout=min(self.timeout, timeout or self.timeout))
-        reading.join()
+        checker, read = self._checker, threading.Event()
+
+        def reading() -> None:
+            try:
+                reports.extend(checker.check(action.content) if checker else ())
+            finally:
+                read.set()
+
+        scope = current_scope()
+        with scope.waking(self.sandbox.interrupt):
+            # A run that is interrupted does not wait for its checkers.
+            threading.Thread(target=reading, name="codenav-checks", daemon=True).start()
+            execution = self.sandbox.run(action.content, timeout=min(self.timeout, timeout or self.timeout))
+        scope.wait(read)
+        checks = tuple(reports)
         if self._ran:
             self._ran(Ran(action.content, execution))
         # An exception keeps what the step bound before it; a crash or a timeout undoes the step.
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
             failed_at = execution.error.line_number if execution.error else None
             self._checker.remember(action.content, failed_at=failed_at)
-        return CodeObservation(executed(execution, reports), execution=execution, checks=reports)
+        return CodeObservation(executed(execution, checks), execution=execution, checks=checks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from codenav.actions import Guess, Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, UsageError
-from codenav.events import Acted, Event, Status, Tried, Unfinished
+from codenav.events import Acted, Event, RunEnded, RunStarted, Status, Tried, Unfinished
 from codenav.limits import Limits
 from codenav.text import flattened
 from codenav.usage import Usage
@@ -105,6 +105,16 @@ class EpisodeResult:
         }
 
     @classmethod
+    def told_by(cls, head: RunStarted, *, folder: Path | None = None) -> EpisodeResult:
+        """An episode that has begun, and nothing more."""
+        told = {item.name: getattr(head, item.name) for item in fields(head)}
+        return cls(status=Status.RUNNING, folder=folder, **told)
+
+    def ended_by(self, end: RunEnded) -> EpisodeResult:
+        """The same episode with its end."""
+        return replace(self, **{item.name: getattr(end, item.name) for item in fields(end)})
+
+    @classmethod
     def from_events(
         cls, lines: Iterable[bytes | str], *, alive: bool = False, folder: Path | None = None
     ) -> EpisodeResult:
@@ -125,7 +135,7 @@ class EpisodeResult:
                 hint="read it with the codenav that wrote it, or a newer one",
             )
         try:
-            result = _begun(events[0], folder)
+            result = cls.told_by(RunStarted.from_dict(events[0]), folder=folder)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
         steps: list[Step] = []
@@ -150,7 +160,7 @@ class EpisodeResult:
                         usage = Usage.from_dict(event["usage"])
                         unfinished = Unfinished(event["response"], event["reasoning"], usage)
                     case "run_ended":
-                        end = _ended(result, event)
+                        end = result.ended_by(RunEnded.from_dict(event))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 notices.append(f"an event of the record ({event['event']}) is damaged and left out: {error!r}")
         result = replace(
@@ -230,39 +240,6 @@ def read_line(line: bytes | str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
-
-
-def _begun(head: Mapping[str, Any], folder: Path | None) -> EpisodeResult:
-    return EpisodeResult(
-        id=head["id"],
-        request=head["request"],
-        status=Status.RUNNING,
-        started=head["started"],
-        model=head["model"],
-        sources=tuple(head["sources"]),
-        description=head["description"],
-        prompt=head["prompt"],
-        sandbox=head["sandbox"],
-        work_dir=head["work_dir"],
-        limits=Limits.from_dict(head["limits"]),
-        codenav=head["codenav"],
-        folder=folder,
-    )
-
-
-def _ended(result: EpisodeResult, end: Mapping[str, Any]) -> EpisodeResult:
-    return replace(
-        result,
-        status=Status(end["status"]),
-        answer=end["answer"],
-        guess=Guess.from_dict(end["guess"]) if end.get("guess") else None,
-        summary=Summary.from_dict(end["summary"]),
-        usage=Usage.from_dict(end["usage"]),
-        seconds=end["seconds"],
-        reason=end["reason"],
-        hint=end["hint"],
-        exit_code=end["exit_code"],
-    )
 
 
 def _without_event(event: Event) -> dict[str, Any]:

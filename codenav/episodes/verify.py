@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from codenav.actions import Step, Summary
+from codenav.cancelling import current_scope
 from codenav.episodes.code import OURS, parsed, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
-from codenav.errors import CodeNavError
+from codenav.errors import Cancelled, CodeNavError
 from codenav.execution import Execution, Outcome, Replayed, Verdict
 from codenav.protocols import Sandbox, StartSandbox
 
@@ -102,13 +103,21 @@ def verify(
         mounted: folders that the script may write to, as they were when the episode began.
 
     A sandbox that does not start gives a verdict too, never an exception: the reason says so.
+
+    Raises:
+        Cancelled: the episode was cancelled meanwhile.
     """
     if not script.strip():
         return Verdict(False, "there is no code")
     try:
+        scope = current_scope()
+        scope.check()
         sandbox = start(inputs)
         try:
-            execution = sandbox.run(script, timeout=timeout)
+            # Nothing of it is wanted any more, and one that is closed runs nothing.
+            with scope.waking(lambda: sandbox.close(force=True)):
+                execution = sandbox.run(script, timeout=timeout)
+            scope.check()
             if not execution.ok:
                 return Verdict(False, _failure(execution, timeout))
             if not _tells_of_failure(sandbox):
@@ -118,6 +127,8 @@ def verify(
             replayed = Replayed(printed(script, execution.stdout), held, tuple(sandbox.artifacts()))
         finally:
             sandbox.close()
+    except Cancelled:
+        raise
     except CodeNavError as error:
         return Verdict(False, f"it could not be replayed: {error}")
     return replace(Comparison(script, left, replayed, files).verdict(), replayed=replayed)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
+from codenav.cancelling import current_scope
 from codenav.errors import (
     CodeNavError,
     ContextOverflow,
@@ -120,6 +121,7 @@ class ChatModel:
             ContextOverflow: the prompt is longer than the model's context.
             ModelFailed: anything else: a permanent error, or something that is not a chat server.
             Interrupted: Ctrl-C.
+            Cancelled: the scope in which it was called was cancelled (`codenav.cancelling`).
         """
         deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
         ledger = Ledger(sum(estimate_tokens(message.content) for message in messages))
@@ -203,7 +205,7 @@ class ChatModel:
                 raise self._error(fault, tries, before, deadline)
             self._tell(f"{fault.message}; trying again in {spelled(pause)}")
             before = fault
-            time.sleep(pause)
+            current_scope().sleep(pause)
 
     def _pause(self, fault: Fault, tries: int, left: float) -> float | None:
         """Seconds until the next try; None if the fault is permanent, or if `left` seconds are too few."""

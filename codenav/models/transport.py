@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from codenav.cancelling import current_scope
+from codenav.errors import Cancelled
 from codenav.messages import Hear
 from codenav.models.faults import Fault, Kind, classify, classify_told, is_page
 from codenav.models.streams import Stream
@@ -94,6 +96,7 @@ class Transport:
         """
         import openai
 
+        # A response in pieces; None is its end.
         arrived: queue.SimpleQueue[bytes | BaseException | None] = queue.SimpleQueue()
         stop = threading.Event()
         client = self._connected()
@@ -111,31 +114,46 @@ class Transport:
             except BaseException as error:
                 arrived.put(error)
 
-        threading.Thread(target=work, name="codenav-model", daemon=True).start()
-        size = 0
         try:
-            while not into.done:
-                left = deadline - time.monotonic()
-                if left <= 0 and size:
-                    return self._silent(seconds, into)
-                try:
-                    chunk = arrived.get(timeout=max(0.0, left))
-                except queue.Empty:
-                    return self._silent(seconds, into)
-                if isinstance(chunk, BaseException):
-                    return self._fault(chunk, sent, seconds, into)
-                size += len(chunk or b"")
-                if size > LARGEST:
-                    return Fault(Kind.FAILED, f"an answer of over {LARGEST // 2**20} MB")
-                try:
-                    heard = into.feed(chunk)
-                except (ValueError, RecursionError):
-                    return Fault(Kind.TRANSIENT, "an answer that is not JSON")
-                if heard.text or heard.reasoning:
-                    hear(heard)
-            return None
+            with current_scope().waking(lambda: arrived.put(Cancelled())):
+                threading.Thread(target=work, name="codenav-model", daemon=True).start()
+                return self._read(arrived, sent, seconds, deadline, into, hear)
         finally:
             stop.set()
+
+    def _read(
+        self,
+        arrived: queue.SimpleQueue[bytes | BaseException | None],
+        sent: Collection[str],
+        seconds: float,
+        deadline: float,
+        into: Stream,
+        hear: Hear,
+    ) -> Fault | None:
+        """Read a response as it arrives; None where it has come whole."""
+        size = 0
+        while not into.done:
+            left = deadline - time.monotonic()
+            if left <= 0 and size:
+                return self._silent(seconds, into)
+            try:
+                chunk = arrived.get(timeout=max(0.0, left))
+            except queue.Empty:
+                return self._silent(seconds, into)
+            if isinstance(chunk, Cancelled):
+                raise chunk
+            if isinstance(chunk, BaseException):
+                return self._fault(chunk, sent, seconds, into)
+            size += len(chunk or b"")
+            if size > LARGEST:
+                return Fault(Kind.FAILED, f"an answer of over {LARGEST // 2**20} MB")
+            try:
+                heard = into.feed(chunk)
+            except (ValueError, RecursionError):
+                return Fault(Kind.TRANSIENT, "an answer that is not JSON")
+            if heard.text or heard.reasoning:
+                hear(heard)
+        return None
 
     def _silent(self, seconds: float, into: Stream) -> Fault:
         what = "the answer was not complete" if into.began else f"no answer from {self.url}"

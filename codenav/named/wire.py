@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from codenav import errors
 from codenav.errors import CodeNavError
-from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
 from codenav.interpreter import Interpreter
 from codenav.sandboxes.guest_files import left_in
 
@@ -164,13 +164,9 @@ def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
         "work_dir": None if spec.work_dir is None else str(spec.work_dir),
         "copy_out": spec.copy_out,
         "env": dict(spec.env),
-        "network": spec.network,
         "resources": {name: getattr(spec.resources, name) for name in Resources.__dataclass_fields__},
         "mounts": [[str(mount.path), mount.writable] for mount in spec.mounts],
-        "image": spec.image,
-        "runtime": spec.runtime,
-        "gpus": spec.gpus,
-        "snapshots": spec.snapshots,
+        **{name: getattr(spec, name) for name in SandboxSettings.__dataclass_fields__},
     }
 
 
@@ -189,11 +185,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
         work_dir=None if data["work_dir"] is None else Path(data["work_dir"]),
         copy_out=data["copy_out"],
         env=data["env"],
-        network=data["network"],
         resources=Resources(**data["resources"]),
         mounts=tuple(Mount(Path(path), writable) for path, writable in data["mounts"]),
-        image=data["image"],
-        runtime=data["runtime"],
-        gpus=data["gpus"],
-        snapshots=data["snapshots"],
+        **{name: data[name] for name in SandboxSettings.__dataclass_fields__},
     )

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Unpack
 
 from codenav.blocks import CodeBlock
-from codenav.config import StoreKeywords, load_config, spelled
+from codenav.config import load_config
 from codenav.errors import UsageError
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_index
+from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_indexes
 from codenav.interpreter import find_interpreter
 from codenav.navigation import calls, lookup
 from codenav.navigation import outline as maps
 from codenav.navigation.calls import Callees, Callers
 from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
+from codenav.options import StoreKeywords, spelled
 from codenav.protocols import Index
 from codenav.stores import open_store
 
 
-@spelled
+@spelled(StoreKeywords)
 def show(
     block: str,
     *,
@@ -45,7 +46,7 @@ def show(
         return list(lookup.definition(as_index(indexes), block))
 
 
-@spelled
+@spelled(StoreKeywords)
 def callers(
     name: str,
     *,
@@ -71,7 +72,7 @@ def callers(
         return calls.callers(as_index(indexes), name, limit=limit)
 
 
-@spelled
+@spelled(StoreKeywords)
 def callees(
     name: str,
     *,
@@ -94,7 +95,7 @@ def callees(
         return calls.callees(as_index(indexes), name, limit=limit)
 
 
-@spelled
+@spelled(StoreKeywords)
 def outline(
     on: On | Sequence[On],
     *,
@@ -156,12 +157,12 @@ def opened(
     with ExitStack() as opening:
         kept = open_store(config.store_options(**store))
         opening.callback(kept.close)
-        indexes = []
-        for item in named:
-            if not isinstance(item, SourceIndex):
-                item = open_index(
-                    item, python=interpreter, store=kept, refresh=refresh, progress=progress, notice=notice
-                )
-                opening.callback(item.close)
-            indexes.append(item)
-        yield indexes
+        yield open_indexes(
+            named,
+            python=interpreter,
+            store=kept,
+            opening=opening,
+            refresh=refresh,
+            progress=progress,
+            notice=notice,
+        )

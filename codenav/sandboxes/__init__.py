@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from codenav.errors import Unavailable, UsageError
-from codenav.execution import Resources, SandboxSpec
+from codenav.execution import Resources, SandboxSettings, SandboxSpec
 
 if TYPE_CHECKING:
     from codenav.sandboxes.host import GuestSandbox
@@ -48,9 +48,10 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
     """
     _known(backend)
     network = spec.network or NETWORKS[backend][0]
-    for option, value in (("image", spec.image), ("runtime", spec.runtime), ("gpus", spec.gpus)):
-        if value and backend != "docker":
-            raise UsageError(f"{backend} takes no --{option}", hint="--sandbox docker")
+    for option in fields(SandboxSettings):
+        taker = option.metadata.get("backend", backend)
+        if getattr(spec, option.name) and backend != taker:
+            raise UsageError(f"{backend} takes no --{option.name}", hint=f"--sandbox {taker}")
     if backend == "process" and network == "none":
         raise UsageError(
             "process cannot cut the code off from the network", hint="--sandbox bubblewrap, or --network host"

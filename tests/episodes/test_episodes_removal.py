@@ -15,7 +15,7 @@ import pytest
 from command_line import codenav
 from jsonschema import Draft202012Validator
 
-from codenav import Code, Done, ScriptedModel, Session, schemas
+from codenav import CheckOptions, Code, Done, ScriptedModel, Session, schemas
 from codenav.episodes.objects import Objects
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.removal import remove, remove_old, size_of
@@ -160,7 +160,9 @@ def test_an_episode_that_has_no_record_yet_is_in_use_while_its_session_is(codena
     (tmp_path / "code" / "one.py").write_text("ONE = 1\n")
     store = EpisodeStore(codenav_home / "episodes")
     script = [Code("x = 1"), Done("1"), Code("x += 1"), Done("2")]
-    with Session(on=tmp_path / "code", model=ScriptedModel(script), sandbox="process", types=False) as session:
+    with Session(
+        on=tmp_path / "code", model=ScriptedModel(script), sandbox="process", checks=CheckOptions(types=False)
+    ) as session:
         first, second = session.run("One?"), session.run("Two?")
         # The first one's folder holds the work folder of the session, so that one stays.
         done = remove_old(store, keep=0)

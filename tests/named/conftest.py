@@ -9,6 +9,7 @@ import pytest
 
 from codenav.named import client, launch, places
 from codenav.named.client import NamedSandbox
+from codenav.options import SandboxOptions
 from codenav.workbench import Workbench
 
 Fresh = Callable[..., NamedSandbox]
@@ -27,7 +28,7 @@ def named() -> Iterator[Fresh]:
     opened: list[NamedSandbox] = []
 
     def make(backend: str = "bubblewrap", *, name: str = "", idle: float = 600.0, work_dir=None, **keywords: Any):
-        found = launch.start(Workbench.of(backend, **keywords), name=name, idle=idle, work_dir=work_dir)
+        found = launch.start(Workbench.of(SandboxOptions(backend, **keywords)), name=name, idle=idle, work_dir=work_dir)
         opened.append(client.connect(found))
         return opened[-1]
 

@@ -16,6 +16,7 @@ from codenav.execution import Outcome, Resources
 from codenav.named import client, places, steps
 from codenav.named.client import connect
 from codenav.named.launch import start
+from codenav.options import SandboxOptions
 from codenav.workbench import Workbench
 
 
@@ -145,9 +146,9 @@ def test_an_unknown_name_and_one_that_is_near(named):
 
 def test_what_cannot_start_says_why_and_leaves_nothing():
     with pytest.raises(UsageError, match="too low for Python"):
-        start(Workbench.of("bubblewrap", resources=Resources(memory_bytes=1 << 20)), name="lab")
+        start(Workbench.of(SandboxOptions("bubblewrap", resources=Resources(memory_bytes=1 << 20))), name="lab")
     with pytest.raises(UsageError, match="no network 'bridge'"):
-        start(Workbench.of("bubblewrap", network="bridge"), name="lab")
+        start(Workbench.of(SandboxOptions("bubblewrap", network="bridge")), name="lab")
     assert places.names() == []
 
 

@@ -1,9 +1,9 @@
 """The checker mypy. Runs in a process of its own (`serve.py`).
 
-mypy's daemon (the `Server` behind `dmypy`) stays warm in the process and is called directly. Each step that ran is a
-module of its own (`codenav_past_7`), read once, its errors ignored; the step under check is the only module that
-changes (`codenav_step`), and it imports just the names that it mentions from the modules that bound them last. So a
-check costs the same after 2 and after 40 steps, and a name may have another type in every step.
+mypy's daemon stays warm in the process and is called directly (`mypy_runs.py`). Each step that ran is a module of its
+own (`codenav_past_7`), read once, its errors ignored; the step under check is the one module that changes
+(`codenav_step`), and it imports just the names that it mentions from the modules that bound them last. So a check costs
+the same after 2 and after 40 steps, and a name may have another type in every step.
 
 The daemon is reliable while the libraries that it has read stay the same, and fails with a KeyError when a change
 adds more of them (mypy issues 9366, 10047 and 18755, seen with 1.20 and 2.4 on `import ctypes`). So a step that imports
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from codenav.sandboxes.checks.answers import Answer, Loading, Past
 from codenav.sandboxes.checks.history import History
 from codenav.sandboxes.checks.lint import UNREADABLE, unreadable
+from codenav.sandboxes.checks.mypy_runs import Mypy, Run, Source, installed
 from codenav.sandboxes.checks.names import bindings, read
 from codenav.sandboxes.checks.prelude import LINES, STEP, Origins
 from codenav.sandboxes.checks.verdicts import Context, remarks
@@ -54,28 +55,28 @@ _FLAGS = (
     "--no-error-summary",
     "--no-color-output",
     "--no-pretty",
-    "--cache-dir=/dev/null",
 )
 
 
 class Types:
-    """A mypy daemon and the steps that it has read."""
+    """One mypy and the steps that it has read."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        from mypy import dmypy_server
-
+    def __init__(self, settings: Mapping[str, Any], *, run: Callable[..., Run] = Mypy) -> None:
+        """`run` makes what runs mypy, of its arguments, a private folder, and the folders of modules."""
         self._folder = Path(settings["folder"])
         self._newest = (settings["version"][0], settings["version"][1])
         self._history = History(self._newest)
         self._origins = Origins(self._history)
         self._clock = 0
         self._loaded = {*COMMON, *settings["load"], *settings["skip"]}
-        self._server: dmypy_server.Server = dmypy_server.Server(self._options(settings), str(self._folder / "status"))
+        arguments = self._arguments(settings)
+        paths = [str(self._folder), *_importable(settings["import_paths"], self._folder)]
+        self._mypy = run(arguments, self._folder, paths)
         kept = "".join(f"import {module}\n" for module in sorted({*COMMON, *settings["load"]}))
         self._sources = [self._write(_KEPT, kept), self._write(STEP, "")]
 
-    def _options(self, settings: Mapping[str, Any]) -> Any:
-        from mypy import defaults, dmypy_server
+    def _arguments(self, settings: Mapping[str, Any]) -> list[str]:
+        from mypy import defaults
 
         config = self._folder / "mypy.ini"
         config.write_text(_CONFIG, encoding="utf-8")
@@ -88,18 +89,13 @@ class Types:
             (folder / "__init__.pyi").write_text(_ANY, encoding="utf-8")
         # An interpreter older than mypy supports is checked as the oldest supported one.
         version = max(self._newest, defaults.PYTHON3_VERSION_MIN)
-        options = dmypy_server.process_start_options(
-            [
-                *_FLAGS,
-                *_redefinition(),
-                f"--config-file={config}",
-                f"--python-executable={settings['python']}",
-                f"--python-version={version[0]}.{version[1]}",
-            ],
-            False,
-        )
-        options.mypy_path = [str(self._folder), *_importable(settings["import_paths"], self._folder)]
-        return options
+        return [
+            *_FLAGS,
+            *_redefinition(),
+            f"--config-file={config}",
+            f"--python-executable={settings['python']}",
+            f"--python-version={version[0]}.{version[1]}",
+        ]
 
     def check(self, code: str) -> Answer | Loading:
         """The faults of a step, by line."""
@@ -144,47 +140,36 @@ class Types:
 
     def _not_loaded(self, tree: ast.Module) -> list[str]:
         """Modules that the code imports, that mypy would find, and that it has not read."""
-        manager = self._server.fine_grained_manager
-        if manager is None:
-            return []
         found = []
         for module in _imported(tree):
-            if module in self._loaded or module in manager.graph:
-                continue
-            self._loaded.add(module)
-            if isinstance(manager.manager.find_module_cache.find_module(module), str):
+            if module not in self._loaded and self._mypy.lacks(module):
                 found.append(module)
+            self._loaded.add(module)
         return found
 
     def _run(self) -> list[str]:
-        answer = self._server.check(list(self._sources), export_types=False, is_tty=False, terminal_width=80)
-        self._output = answer["out"].splitlines() + answer["err"].splitlines()
+        self._output = self._mypy.read(self._sources)
         return [line for line in self._output if f"{STEP}.py:" in line]
 
     def _blocked(self) -> str:
-        """The error that kept mypy from reading the program, as `FILE.py:LINE: …`; empty if there was none."""
-        manager = self._server.fine_grained_manager
-        if manager is not None and not manager.blocking_error:
+        """The error that kept mypy from reading the program, as `FILE.py:LINE: …`; empty where there was none."""
+        if not self._mypy.blocked:
             return ""
         lines = [line for line in self._output if "error:" in line] or self._output or ["no reason given"]
         return str(lines[0]).rpartition(str(self._folder) + os.sep)[2][:300]
 
-    def _write(self, module: str, text: str) -> Any:
-        from mypy.modulefinder import BuildSource
-
+    def _write(self, module: str, text: str) -> Source:
         path = self._folder / f"{module}.py"
         path.write_text(text, encoding="utf-8")
         # mypy compares times and sizes; two steps of the same size may be written within one tick of the clock.
         self._clock += 1
         os.utime(path, (self._clock, self._clock))
-        return BuildSource(str(path), module, None, str(self._folder))
+        return Source(path, module)
 
 
 def _redefinition() -> list[str]:
-    """The name that mypy 1.16 to 1.20 has for today's `--allow-redefinition`; empty for other versions."""
-    from mypy.version import __version__
-
-    major, minor = (int(part) for part in __version__.split(".")[:2])
+    """mypy 1.16 to 1.20 has today's `--allow-redefinition` under another name."""
+    major, minor = installed()
     return ["--allow-redefinition-new"] if major == 1 and minor >= 16 else []
 
 

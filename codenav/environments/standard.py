@@ -1,0 +1,71 @@
+"""The environments that an episode has unless its caller says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from codenav.environments.code import CodeEnvironment
+from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
+from codenav.environments.search import SearchEnvironment
+from codenav.execution import Ran, Resources
+from codenav.protocols import Checker, Environment, Index, Sandbox, Verifier
+
+
+@dataclass(frozen=True)
+class EpisodeParts:
+    """The parts of one episode that its environments are made of. A session makes them for each request."""
+
+    index: Index
+    sandbox: Sandbox
+    """Holds the variables of the earlier requests of the session."""
+    verify: Verifier
+    """Replays a script in a fresh sandbox, from the beginning of the session."""
+    ran: Callable[[Ran], None]
+    """To be told of every step of code that ran in `sandbox`: a replay is compared with what all of them left."""
+    checker: Checker | None = None
+    """None: no tool is switched on."""
+    ask: Callable[[str], str | None] | None = None
+    """Puts a question to a person; None: nobody is there."""
+    timeout: float = Resources.step_seconds
+    """Seconds of one step of code."""
+    several_sources: bool = False
+    """The index is of several sources, so a hit has to say from which it is."""
+    packages: Sequence[tuple[str, str]] = ()
+    """Name and version of installed distributions that the prompt names."""
+    imports: str = ""
+    """A sentence on what of the sources can be imported."""
+    tools: Sequence[str] = ()
+    """Names of the tools that `checker` runs."""
+
+
+MakeEnvironments = Callable[[EpisodeParts], Sequence[Environment]]
+"""Makes the environments of one episode."""
+
+
+def standard_environments(parts: EpisodeParts) -> list[Environment]:
+    """Search, code, code summary, ask and done: what a `Session` takes unless it is given another function.
+
+    One of your own may add to the list or leave something out:
+
+        def mine(parts):
+            without_search = [one for one in standard_environments(parts) if one.action is not Search]
+            return [*without_search, BashEnvironment(parts.sandbox)]
+
+        Session(on=…, environments=mine)
+    """
+    return [
+        SearchEnvironment(parts.index, tagged=parts.several_sources),
+        CodeEnvironment(
+            parts.sandbox,
+            checker=parts.checker,
+            timeout=parts.timeout,
+            packages=parts.packages,
+            imports=parts.imports,
+            tools=parts.tools,
+            ran=parts.ran,
+        ),
+        CodeSummaryEnvironment(parts.verify),
+        AskEnvironment(parts.ask),
+        DoneEnvironment(),
+    ]

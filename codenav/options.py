@@ -1,0 +1,192 @@
+"""The choices of a caller, one class for each part of a session, and the same choices as plain keywords.
+
+A default stands in these classes (and in `Resources` and `Limits`) and nowhere else: configuration, help texts and the
+tables of `docs/` are made from them or held to them by tests.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+
+from codenav.errors import UsageError
+from codenav.execution import Mount, Resources, SandboxSettings, SettingKeywords
+
+if TYPE_CHECKING:
+    from codenav.messages import Hear
+    from codenav.protocols import Model
+
+STORES = ("embedded", "elasticsearch")
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """The place where indexes are kept, and how it is reached.
+
+    A session takes such an object as it is; of plain keywords, those that are missing are the configured ones.
+    """
+
+    store: str = "embedded"
+    """`embedded` or `elasticsearch`."""
+    elasticsearch_url: str = ""
+    """Base URL with scheme and port (`https://localhost:9200`); with commas between, nodes of one cluster."""
+    elasticsearch_replicas: int = 0
+    """Copies of each shard besides the first one. 0 is for a single node."""
+    elasticsearch_shards: int = 1
+    elasticsearch_api_key: str = field(default="", repr=False)
+    """Encoded form, `id:key` in base64. Empty: none."""
+    elasticsearch_user: str = ""
+    elasticsearch_password: str = field(default="", repr=False)
+    elasticsearch_ca_file: str = ""
+    """Certificate authority in PEM that signed the server's certificate; empty: those of the system."""
+
+    def checked(self) -> StoreOptions:
+        """The same options.
+
+        Raises:
+            UsageError: no such store, or a number out of range.
+        """
+        if self.store not in STORES:
+            raise UsageError(f"no store {self.store!r}", hint=f"one of {', '.join(STORES)}")
+        if self.elasticsearch_replicas < 0 or self.elasticsearch_shards < 1:
+            raise UsageError(
+                "Elasticsearch takes 0 replicas or more, and 1 shard or more", hint="docs/elasticsearch.md"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class SandboxOptions(SandboxSettings):
+    """The sandbox that runs the code: `SandboxOptions("docker", image="python:3.12-slim", gpus="all")`.
+
+    Where a field is empty or None the configured value holds, else the default.
+    """
+
+    backend: str = ""
+    """`auto`, `docker`, `bubblewrap` or `process` (no isolation). `auto` takes Docker where its engine has an image
+    built for these sources, else bubblewrap. Configured: `sandbox`."""
+    _: KW_ONLY
+    python: str | Path | None = None
+    """Interpreter or virtual environment in which packages are found and code runs. Default: the active virtual
+    environment, else codenav's own."""
+    work_dir: str | Path | None = None
+    """Copied in at the start; gets the files that the code writes. Default: a fresh folder beside the first record."""
+    env: Sequence[str] | Mapping[str, str] = ()
+    """Names of variables of this process that the code sees, or names with values; the values are masked in what comes
+    out."""
+    resources: Resources | None = None
+    """What the code may use. Default: the configured `memory`, `cpus`, `pids` and `code_timeout`."""
+    mounts: Sequence[str | Path | Mount] = ()
+    """Folders of the host that are live inside, at the same path: read-only, or `DIR:rw`."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The model that chooses the actions, and what it is told."""
+
+    model: str | Model = ""
+    """A name, or any `protocols.Model`. Empty: the configured one; where neither that nor a server is named,
+    `planner`, which needs none and does plain requests only."""
+    _: KW_ONLY
+    base_url: str = ""
+    """Of an OpenAI-compatible server. Empty: the configured one, else OPENAI_BASE_URL, else OpenAI's own."""
+    prompts: str | Path = ""
+    """A folder whose prompt files replace ours of the same name, or add those of new actions. Empty: the configured
+    one."""
+    heard: Hear | None = None
+    """Told of each request to the model and of what it writes, as it comes (`codenav.Heard`); not of a model that is
+    given as an object."""
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """The tools that read each step of code. None: they do for a model, and do not for the planner."""
+
+    format: bool = False
+    """black."""
+    lint: bool | None = None
+    """flake8."""
+    types: bool | None = None
+    """mypy."""
+
+
+class StoreKeywords(TypedDict, total=False):
+    """`StoreOptions` as keywords; None or missing is the configured value."""
+
+    store: str | None
+    elasticsearch_url: str | None
+    elasticsearch_replicas: int | None
+    elasticsearch_shards: int | None
+    elasticsearch_api_key: str | None
+    elasticsearch_user: str | None
+    elasticsearch_password: str | None
+    elasticsearch_ca_file: str | None
+
+
+class SandboxKeywords(SettingKeywords, total=False):
+    """`SandboxOptions` as keywords, without `backend`, which has another name in each place."""
+
+    python: str | Path | None
+    work_dir: str | Path | None
+    env: Sequence[str] | Mapping[str, str] | None
+    resources: Resources | None
+    mounts: Sequence[str | Path | Mount] | None
+
+
+class ModelKeywords(TypedDict, total=False):
+    """`ModelOptions` as keywords, without `model`."""
+
+    base_url: str | None
+    prompts: str | Path | None
+    heard: Hear | None
+
+
+class CheckKeywords(TypedDict, total=False):
+    """`CheckOptions` as keywords."""
+
+    format: bool | None
+    lint: bool | None
+    types: bool | None
+
+
+Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions)
+
+
+def given_of(kind: type[Options], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Takes the fields of an options class out of keywords; returns those that are not None."""
+    taken = {item.name: keywords.pop(item.name, None) for item in fields(kind)}
+    return {name: value for name, value in taken.items() if value is not None}
+
+
+def near_one(name: str, known: Sequence[str]) -> str:
+    """A hint that names the known name which was probably meant, else all of them."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
+
+
+_Taker = TypeVar("_Taker", bound=Callable[..., Any])
+
+
+def spelled(*kinds: Any) -> Callable[[_Taker], _Taker]:
+    """For a function that takes the keywords of these `TypedDict`s: another keyword is a UsageError with a hint."""
+
+    def checking(function: _Taker) -> _Taker:
+        parameters = inspect.signature(function).parameters.values()
+        own = [item.name for item in parameters if item.kind != item.VAR_KEYWORD and item.name != "self"]
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **keywords: Any) -> Any:
+            known = [*own, *(name for kind in kinds for name in kind.__annotations__)]
+            for name in keywords:
+                if name not in known:
+                    raise UsageError(f"there is no keyword {name!r}", hint=near_one(name, known))
+            return function(*arguments, **keywords)
+
+        return cast(_Taker, checked)
+
+    return checking
