@@ -18,9 +18,9 @@ from typing import Any
 from codenav.errors import IndexUnavailable
 from codenav.owners import Owner
 from codenav.retrieval.elastic import names
-from codenav.retrieval.elastic.connection import Connection, quoted
-from codenav.retrieval.elastic.faults import mapping
-from codenav.retrieval.elastic.indices import marks
+from codenav.retrieval.elastic.connection import Connection
+from codenav.retrieval.elastic.faults import Refused, mapping
+from codenav.retrieval.elastic.indices import EXISTS, STATE, marks
 
 BEAT_SECONDS = 4.0
 SILENT_SECONDS = 15.0
@@ -28,12 +28,16 @@ SILENT_SECONDS = 15.0
 _STALE_SECONDS = 40.0
 """A beat that old by the clocks of two machines is watched: they may differ, so it proves nothing."""
 _POLL_SECONDS = 0.2
-_MARK = {"codenav": {"locks": 1}}
 _FIELDS = {
     "host": {"type": "keyword"}, "boot": {"type": "keyword"}, "pids": {"type": "keyword"}, "pid": {"type": "long"},
     "started": {"type": "long"}, "token": {"type": "keyword"}, "what": {"type": "keyword", "index": False},
     "beat": {"type": "double", "index": False},
 }  # fmt: skip
+_BODY: dict[str, Any] = {
+    "settings": {"index.number_of_shards": 1, "index.auto_expand_replicas": "0-1"},
+    "mappings": {"dynamic": "strict", "_meta": {"codenav": {"locks": 1}}, "properties": _FIELDS},
+    "wait_for_active_shards": 1,
+}
 
 
 class Lock:
@@ -117,32 +121,36 @@ class Locks:
 
     def beat(self, id: str, what: str, version: _Version) -> _Version | None:
         """Show that the owner lives; None where the lock is not ours any more."""
-        body = {**Owner.this_process().to_dict(), "token": version[2], "what": what, "beat": time.time()}
         answer = self._connection.read(
-            "PUT", _path("_doc", id), body, accept=(404, 409), if_seq_no=version[0], if_primary_term=version[1]
-        )
-        if answer.ok:
-            return _version_of(answer.json(), version[2])
+            lambda es: es.index(
+                index=names.LOCKS, id=id, document=_said(version[2], what),
+                if_seq_no=version[0], if_primary_term=version[1],
+            ),
+            empty=(404, 409),
+        )  # fmt: skip
+        if answer:
+            return _version_of(answer, version[2])
         # The answer to an earlier beat may have been lost: the token tells.
         seen = self._seen(id)
         return seen.version if seen and seen.version[2] == version[2] else None
 
-    def drop(self, id: str, version: _Version) -> bool:
-        """Remove the document of a lock in that state; whether it was."""
-        answer = self._connection.read(
-            "DELETE", _path("_doc", id), accept=(404, 409), if_seq_no=version[0], if_primary_term=version[1]
+    def drop(self, id: str, version: _Version) -> None:
+        """Remove the document of a lock if it is in that state."""
+        self._connection.read(
+            lambda es: es.delete(index=names.LOCKS, id=id, if_seq_no=version[0], if_primary_term=version[1]),
+            empty=(404, 409),
         )
-        return answer.ok
 
     def _acquire(self, what: str, *, wait: bool) -> Lock | None:
         self._make_room()
         id, token = names.alias_of(what), uuid.uuid4().hex
         watched: tuple[_Version, float] | None = None
         while True:
-            body = {**Owner.this_process().to_dict(), "token": token, "what": what, "beat": time.time()}
-            answer = self._connection.write("PUT", _path("_create", id), body, accept=(409,))
-            if answer.ok:
-                return Lock(self, id, what, _version_of(answer.json(), token))
+            answer = self._connection.write(
+                lambda es: es.create(index=names.LOCKS, id=id, document=_said(token, what)), empty=(409,)
+            )
+            if answer:
+                return Lock(self, id, what, _version_of(answer, token))
             seen = self._seen(id)
             if seen is None:
                 continue
@@ -160,9 +168,8 @@ class Locks:
             time.sleep(_POLL_SECONDS)
 
     def _seen(self, id: str) -> _Seen | None:
-        answer = self._connection.read("GET", _path("_doc", id), accept=(404,))
-        data = answer.json()
-        if not answer.ok or not data.get("found"):
+        data = self._connection.read(lambda es: es.get(index=names.LOCKS, id=id), empty=(404,))
+        if not data.get("found"):
             return None
         source = mapping(data.get("_source"))
         return _Seen(_version_of(data, str(source.get("token", ""))), source)
@@ -171,33 +178,34 @@ class Locks:
         """Make the index that holds the locks."""
         if self._there:
             return
-        connection, at = self._connection, f"/{names.LOCKS}"
-        answer = connection.read("GET", at, accept=(404,), filter_path="*.mappings._meta")
-        if not answer.ok:
-            body = {
-                "settings": {"index.number_of_shards": 1, "index.auto_expand_replicas": "0-1"},
-                "mappings": {"dynamic": "strict", "_meta": _MARK, "properties": _FIELDS},
-            }
-            made = connection.write("PUT", at, body, accept=(400,), wait_for_active_shards=1)
-            if not made.ok and b"resource_already_exists_exception" not in made.body:
-                connection.refuse(made)
-            answer = connection.read("GET", at, filter_path="*.mappings._meta")
-        if not all("locks" in marks(mapping(state)) for state in answer.json().values()) or not answer.json():
+        found = self._index()
+        if not found:
+            try:
+                self._connection.write(lambda es: es.indices.create(index=names.LOCKS, **_BODY))
+            except Refused as error:
+                if error.kind != EXISTS:
+                    raise
+            found = self._index()
+        if not found or not all("locks" in marks(mapping(state)) for state in found.values()):
             raise IndexUnavailable(
                 f"the name {names.LOCKS} is taken by an index that is not codenav's",
-                hint=f"rename or remove it, or use another cluster than {connection.where}",
+                hint=f"rename or remove it, or use another cluster than {self._connection.where}",
             )
         self._there = True
+
+    def _index(self) -> dict[str, Any]:
+        return self._connection.read(lambda es: es.indices.get(index=names.LOCKS, filter_path=STATE), empty=(404,))
+
+
+def _said(token: str, what: str) -> dict[str, Any]:
+    """The document of a lock that this process holds."""
+    return {**Owner.this_process().to_dict(), "token": token, "what": what, "beat": time.time()}
 
 
 def _dead(data: dict[str, Any]) -> bool:
     """Whether that was a process of this machine that has ended; of others nothing is known."""
     owner = Owner.from_dict(data)
     return owner is not None and owner.ended(local=False)
-
-
-def _path(kind: str, id: str) -> str:
-    return f"/{names.LOCKS}/{kind}/{quoted(id)}"
 
 
 def _version_of(data: dict[str, Any], token: str) -> _Version:

@@ -14,7 +14,7 @@ from codenav.retrieval.elastic import names, schema
 from codenav.retrieval.elastic.connection import BUILD_PATIENCE, Connection
 from codenav.retrieval.elastic.faults import mapping
 from codenav.retrieval.elastic.index import STORE, ElasticsearchIndex
-from codenav.retrieval.elastic.indices import Indices, marks
+from codenav.retrieval.elastic.indices import STATE, Indices, marks
 from codenav.retrieval.elastic.locks import Locks
 from codenav.retrieval.elastic.reader import Gone, Reader
 
@@ -103,10 +103,10 @@ class ElasticsearchStore:
 
     def _shown(self) -> Iterator[tuple[str, str, bool]]:
         """Name, key and usability of every index of ours that answers."""
-        answer = self._connection.read(
-            "GET", f"/{names.PREFIX}*", expand_wildcards="open", filter_path="*.mappings._meta,*.aliases"
+        found = self._connection.read(
+            lambda es: es.indices.get(index=f"{names.PREFIX}*", expand_wildcards="open", filter_path=STATE)
         )
-        for index, state in answer.json().items():
+        for index, state in found.items():
             mark, aliases = marks(mapping(state)), mapping(mapping(state).get("aliases"))
             key = str(mark.get("key", ""))
             if key and names.alias_of(key) in aliases:
@@ -127,7 +127,8 @@ class ElasticsearchStore:
 
     def _size(self, index: str) -> int:
         answer = self._connection.read(
-            "GET", f"/{index}/_stats/store", accept=(404,), filter_path="_all.total.store.size_in_bytes"
+            lambda es: es.indices.stats(index=index, metric="store", filter_path="_all.total.store.size_in_bytes"),
+            empty=(404,),
         )
-        store = mapping(mapping(mapping(answer.json().get("_all")).get("total")).get("store"))
+        store = mapping(mapping(mapping(answer.get("_all")).get("total")).get("store"))
         return int(store.get("size_in_bytes", 0))
