@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
 from codenav.retrieval.elastic import codec, faults
-from codenav.retrieval.elastic.faults import Refused, mapping
+from codenav.retrieval.elastic.faults import Refused, part
 from codenav.text import neutral, shown_url
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Connection:
         """Of the node that answers; none where we may not ask. Raises as `read`."""
         # Not `info`: the minimal distribution has no root page, and rights on indexes alone do not open it either.
         answer = self.read(lambda es: es.nodes.info(node_id="_local", filter_path="nodes.*.version"), empty=(403,))
-        return [str(mapping(node).get("version", "")) for node in mapping(answer.get("nodes")).values()]
+        return [str(part(node).get("version", "")) for node in part(answer, "nodes").values()]
 
     def close(self) -> None:
         """Release connections; safe to call twice."""
@@ -134,7 +134,7 @@ class Connection:
                 # The client looks for the mark in its first answer alone.
                 if not faults.is_elasticsearch(answer):
                     raise faults.foreign(answer.meta.status, where=self.where)
-                return mapping(answer.body)
+                return part(answer.body)
             except ApiError as error:
                 fault = faults.foreign(error.status_code, where=self.where)
                 if faults.is_elasticsearch(error):

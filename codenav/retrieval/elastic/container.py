@@ -8,17 +8,19 @@ import json
 import secrets
 import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
 
 from codenav import docker_engine
-from codenav.config import home
+from codenav.config import StoreOptions, home
 from codenav.errors import IndexUnavailable, Unavailable, UsageError
 from codenav.locks import locked
 from codenav.retrieval.elastic.connection import Connection
-from codenav.retrieval.elastic.faults import Refused, mapping
-from codenav.retrieval.elastic.local_server import USER, LocalServer, note, remember, remembered
+from codenav.retrieval.elastic.faults import Refused, part
+from codenav.retrieval.elastic.indices import stored_bytes
+from codenav.retrieval.elastic.local_server import USER, LocalServer, note, remember, remembered, with_server
 
 IMAGE = "docker.elastic.co/elasticsearch/elasticsearch:8.19.8"
 """The vendor's image (www.docker.elastic.co) of the version that the stores are tested against."""
@@ -71,7 +73,7 @@ class Container:
             Unavailable: no image, no free port, a name that is taken, a server that does not come up.
         """
         size = _bytes(memory)
-        with self._alone():
+        with _alone(), docker_engine.engine_says():
             container = self._ours("container")
             if container is None or container.status != "running":
                 if container is not None:
@@ -87,7 +89,7 @@ class Container:
 
     def down(self, *, delete_data: bool = False) -> bool:
         """Stop and remove the container; whether there was one. The data stay, unless they are to go."""
-        with self._alone():
+        with _alone(), docker_engine.engine_says():
             container = self._ours("container")
             if container is not None:
                 # From SIGTERM to SIGKILL, in seconds; a server that closes its indexes takes about 2.
@@ -109,11 +111,10 @@ class Container:
                 return found
             server = _server(container)
         found |= {"running": True, "url": server.url, "image": container.attrs["Config"]["Image"]}
-        with contextlib.closing(Connection(server.options(), patience=0.0)) as connection:
+        with contextlib.closing(_connection(server)) as connection:
             try:
                 health = connection.read(lambda es: es.cluster.health())["status"]
-                stored = connection.read(lambda es: es.indices.stats(metric="store", filter_path="_all.total.store"))
-                size = mapping(mapping(mapping(stored.get("_all")).get("total")).get("store")).get("size_in_bytes", 0)
+                size = stored_bytes(connection, "_all")
                 return {**found, "health": health, "version": connection.versions()[0], "size_bytes": size}
             except IndexUnavailable:
                 return {**found, "health": "starting"}
@@ -172,16 +173,15 @@ class Container:
             found = getattr(self._client, f"{kind}s").get(NAME)
         except NotFound:
             return None
-        if not _MARK.items() <= (mapping(found.attrs.get("Config", found.attrs)).get("Labels") or {}).items():
+        if not _MARK.items() <= part(found.attrs.get("Config", found.attrs), "Labels").items():
             hint = f"docker container rename {NAME} ANOTHER-NAME" if kind == "container" else f"docker volume rm {NAME}"
             raise Unavailable(f"Docker has a {kind} {NAME} that codenav did not make", hint=hint)
         return found
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One `up` or `down` at a time; a second one waits for the first."""
-        with locked(home("data"), "elasticsearch.lock", wait=True), docker_engine.engine_says():
-            yield
+
+def _alone() -> AbstractContextManager[bool]:
+    """One `up` or `down` at a time; a second one waits for the first."""
+    return locked(home("data"), "elasticsearch.lock", wait=True)
 
 
 def _bytes(memory: str) -> int:
@@ -190,7 +190,7 @@ def _bytes(memory: str) -> int:
 
     try:
         size = int(parse_bytes(memory))
-    except DockerException as error:
+    except (DockerException, OverflowError) as error:
         raise UsageError(f"{memory!r} is no size such as 1g or 1500m") from error
     if size < LEAST_MEMORY:
         raise UsageError(f"{memory} are too little for Elasticsearch", hint=f"--memory {LEAST_MEMORY >> 20}m, or more")
@@ -215,10 +215,14 @@ def _server(container: Any) -> LocalServer:
     return LocalServer(f"http://127.0.0.1:{bound[0]['HostPort']}", password.strip())
 
 
+def _connection(server: LocalServer) -> Connection:
+    return Connection(with_server(StoreOptions("elasticsearch"), server), patience=0.0)
+
+
 def _wait(container: Any, server: LocalServer, patience: float) -> None:
     """Until the server answers."""
     deadline, refused_since = time.monotonic() + patience, 0.0
-    with contextlib.closing(Connection(server.options(), patience=0.0)) as connection:
+    with contextlib.closing(_connection(server)) as connection:
         while True:
             refused = False
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from codenav.errors import IndexUnavailable, StorageFull
@@ -36,19 +35,17 @@ def read_error(body: Any) -> tuple[str, str]:
 
     The deepest cause is the one that says something: `search_phase_execution_exception` never does.
     """
-    error = body.get("error") if isinstance(body, Mapping) else None
+    error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
         return "", error
-    if not isinstance(error, Mapping):
-        return "", ""
-    causes: list[Any] = [error]
-    failed = error.get("failed_shards")
-    if isinstance(failed, list) and failed and isinstance(failed[0], Mapping):
-        causes.append(failed[0].get("reason"))
-    while isinstance(causes[-1], Mapping) and isinstance(causes[-1].get("caused_by"), Mapping):
-        causes.append(causes[-1]["caused_by"])
-    reasons = [str(cause["reason"]) for cause in causes if isinstance(cause, Mapping) and cause.get("reason")]
-    return str(error.get("type", "")), ": ".join(dict.fromkeys(reasons))
+    causes = [part(error)]
+    failed = causes[0].get("failed_shards")
+    if isinstance(failed, list) and failed:
+        causes.append(part(failed[0], "reason"))
+    while deeper := part(causes[-1], "caused_by"):
+        causes.append(deeper)
+    reasons = [str(cause["reason"]) for cause in causes if cause.get("reason")]
+    return str(causes[0].get("type", "")), ": ".join(dict.fromkeys(reasons))
 
 
 def is_elasticsearch(answer: ApiError | ObjectApiResponse[Any]) -> bool:
@@ -140,6 +137,8 @@ def _short(text: str) -> str:
     return flattened(neutral(text), _REASON)
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """A part of an answer that must be an object; empty where it is none."""
+def part(value: Any, *keys: str) -> dict[str, Any]:
+    """The object along these keys of an answer; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

@@ -11,7 +11,7 @@ from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable
 from codenav.retrieval.elastic import names, schema
 from codenav.retrieval.elastic.connection import Ask, Connection
-from codenav.retrieval.elastic.faults import Refused, mapping
+from codenav.retrieval.elastic.faults import Refused, part
 
 MAX_DELETED = 0.1
 """Share of deleted documents beyond which they are merged away: they count in BM25 until then, and at 30 % of them
@@ -36,7 +36,15 @@ class Current:
 
 def marks(state: Mapping[str, Any]) -> dict[str, Any]:
     """Our mark in what the server tells of an index; empty where it is not ours."""
-    return mapping(mapping(mapping(state.get("mappings")).get("_meta")).get("codenav"))
+    return part(state, "mappings", "_meta", "codenav")
+
+
+def stored_bytes(connection: Connection, index: str) -> int:
+    """Size of an index on disk with its copies, as the server counts it; 0 where it is gone."""
+    answer = connection.read(
+        lambda es: es.indices.stats(index=index, metric="store", filter_path="_all.total.store"), empty=(404,)
+    )
+    return int(part(answer, "_all", "total", "store").get("size_in_bytes", 0))
 
 
 class Indices:
@@ -61,7 +69,7 @@ class Indices:
         """
         found = self._connection.read(lambda es: es.indices.get(index=self.alias, filter_path=STATE), empty=(404,))
         for index, state in found.items():
-            mark = marks(mapping(state))
+            mark = marks(state)
             if len(found) > 1 or mark.get("key") != self.key or names.number_of(index, self.alias) is None:
                 raise IndexUnavailable(
                     f"the name {self.alias} is taken by an index that is not codenav's: {index}",
@@ -128,8 +136,8 @@ class Indices:
     def _own(self) -> dict[str, dict[str, Any]]:
         """All indexes of this key with their aliases."""
         return {
-            index: mapping(mapping(state).get("aliases")) for index, state in self._named().items()
-            if names.number_of(index, self.alias) is not None and marks(mapping(state)).get("key") == self.key
+            index: part(state, "aliases") for index, state in self._named().items()
+            if names.number_of(index, self.alias) is not None and marks(state).get("key") == self.key
         }  # fmt: skip
 
     def _named(self) -> dict[str, Any]:
@@ -185,6 +193,6 @@ class Indices:
         answer = self._connection.write(
             lambda es: es.indices.stats(index=index, metric="docs", filter_path="_all.primaries.docs")
         )
-        docs = mapping(mapping(mapping(answer.get("_all")).get("primaries")).get("docs"))
+        docs = part(answer, "_all", "primaries", "docs")
         count, deleted = docs.get("count", 0), docs.get("deleted", 0)
         return float(deleted / (count + deleted)) if deleted else 0.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from codenav.config import StoreOptions, home
 from codenav.errors import Unavailable
@@ -21,15 +22,6 @@ class LocalServer(NamedTuple):
 
     url: str
     password: str
-
-    def options(self) -> StoreOptions:
-        """The store on this server."""
-        return StoreOptions(
-            "elasticsearch",
-            elasticsearch_url=self.url,
-            elasticsearch_user=USER,
-            elasticsearch_password=self.password,
-        )
 
 
 def note() -> Path:
@@ -53,20 +45,25 @@ def remember(server: LocalServer) -> None:
         StorageFull: it cannot be written.
     """
     place = note()
-    part = place.with_name(f".{place.name}.{os.getpid()}")
     with storing():
         place.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        # For its owner only, as `mkstemp` makes it.
+        descriptor, fresh = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+        with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(server._asdict(), file)
-        part.replace(place)
+        os.replace(fresh, place)
 
 
 def with_local_server(options: StoreOptions) -> StoreOptions:
     """The options, with the local server in them where it is wanted: Elasticsearch, and no URL named."""
     server = remembered()
-    if options.store != "elasticsearch" or options.elasticsearch_url or server is None or not server.url:
-        return options
-    named = options.elasticsearch_user or options.elasticsearch_password or options.elasticsearch_api_key
-    who: dict[str, Any] = {} if named else {"elasticsearch_user": USER, "elasticsearch_password": server.password}
-    return dataclasses.replace(options, elasticsearch_url=server.url, **who)
+    wanted = options.store == "elasticsearch" and not options.elasticsearch_url
+    return with_server(options, server) if wanted and server and server.url else options
+
+
+def with_server(options: StoreOptions, server: LocalServer) -> StoreOptions:
+    """The options, with that server in them; its user where they name none."""
+    if options.elasticsearch_user or options.elasticsearch_password or options.elasticsearch_api_key:
+        return dataclasses.replace(options, elasticsearch_url=server.url)
+    url, password = server
+    return dataclasses.replace(options, elasticsearch_url=url, elasticsearch_user=USER, elasticsearch_password=password)

@@ -13,7 +13,7 @@ from codenav.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.elastic import codec, queries, schema, state
 from codenav.retrieval.elastic.connection import Connection
-from codenav.retrieval.elastic.faults import Refused, mapping
+from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
@@ -194,7 +194,7 @@ class Reader:
         return rows, total
 
     def _hits(self, parts: str, **given: Any) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = mapping(self._ask(parts, **given).get("hits")).get("hits", [])
+        found: list[dict[str, Any]] = part(self._ask(parts, **given), "hits").get("hits", [])
         return found
 
     def _state_parts(self, roles: list[str]) -> Iterator[Any]:
@@ -254,7 +254,7 @@ def _place(row: Row) -> tuple[str, int, str]:
 
 
 def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
-    found = mapping(answer.get("hits"))
+    found = part(answer, "hits")
     rows = []
     for hit in found.get("hits", ()):
         score, path, line, number, kind = hit["sort"]
@@ -262,7 +262,7 @@ def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
         if id is None and "_source" in hit:
             id = restored(hit["_source"][BLOCK]).id
         rows.append(Row(score, path, line, id, named, hit["sort"]))
-    return rows, int(mapping(found.get("total")).get("value", 0))
+    return rows, int(part(found, "total").get("value", 0))
 
 
 def _count(what: Plan) -> int:
