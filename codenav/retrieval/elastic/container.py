@@ -148,7 +148,8 @@ class Container:
             if isinstance(error, NotFound):
                 message = f"{image} is no image of Elasticsearch: it has no {_HOME}/config"
                 raise Unavailable(message, hint=f"one such as {IMAGE}") from error
-            if isinstance(error, APIError) and "already" in str(error):
+            taken = "already allocated" in str(error) or "address already in use" in str(error)
+            if isinstance(error, APIError) and taken:
                 hint = f"codenav elasticsearch up --port {min(port + 1, 65535)}"
                 raise Unavailable(f"port {port} is taken by another program", hint=hint) from error
             raise
