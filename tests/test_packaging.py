@@ -60,7 +60,7 @@ def test_extras_are_for_languages_and_tests_only() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {"languages", "all", "test"}
     core = {re.split(r"[<>=~! ]", requirement)[0] for requirement in project["dependencies"]}
-    assert {"pandas", "docker", "elastic-transport", "orjson"} <= core
+    assert {"pandas", "docker", "elasticsearch", "orjson"} <= core
 
 
 def test_what_can_be_installed_is_named_as_the_package_index_has_it() -> None:

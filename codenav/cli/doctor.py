@@ -156,7 +156,7 @@ def _elasticsearch() -> Row:
             return Row("elasticsearch", True, "not configured; the embedded index serves")
         with contextlib.closing(Connection(options, patience=0.0)) as connection:
             connection.check()
-            health = connection.read("GET", "/_cluster/health", accept=(403,)).json().get("status", "unknown")
+            health = connection.read(lambda es: es.cluster.health(), empty=(403,)).get("status", "unknown")
             return Row("elasticsearch", health != "red", f"{connection.where} answers, its health is {health}")
     except CodeNavError as error:
         return Row("elasticsearch", False, str(error), error.hint)

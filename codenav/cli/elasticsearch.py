@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,23 +14,6 @@ from codenav.cli.options import Seconds, json_option, print_json, say
 
 if TYPE_CHECKING:
     from codenav.retrieval.elastic.container import Container
-
-_UNITS = {"m": 1 << 20, "g": 1 << 30}
-
-
-class Memory(click.ParamType[int]):
-    """An amount of memory, in MiB (`m`) or GiB (`g`)."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """In bytes."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d{1,6}) ?([mg])(?:i?b)?", str(value).strip().lower())
-        if match is None:
-            self.fail(f"{value!r} is no size such as 1g or 1500m.", param, ctx)
-        return int(match[1]) * _UNITS[match[2]]
 
 
 @click.group("elasticsearch")
@@ -53,10 +35,10 @@ def command() -> None:
 @command.command("up")
 @click.option("--image", metavar="IMAGE", help="Docker image.  [default: the vendor's, version 8.19.8]")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="On 127.0.0.1.  [default: 9200]")
-@click.option("--memory", type=Memory(), default="1g", show_default=True, help="Half of it is the heap.")
+@click.option("--memory", metavar="SIZE", default="1g", show_default=True, help="Half of it is the heap.")
 @click.option("--wait", type=Seconds(min=1), default=180, show_default=True, help="For the first answer.")
 @click.option("--show-password", is_flag=True, help="Print the password of the user elastic, too.")
-def up(image: str | None, port: int | None, memory: int, wait: float, show_password: bool) -> None:
+def up(image: str | None, port: int | None, memory: str, wait: float, show_password: bool) -> None:
     """Start the server and wait until it answers. Where it runs already, say so.
 
     The data lie in the Docker volume codenav-elasticsearch and outlive the server.
@@ -69,14 +51,14 @@ def up(image: str | None, port: int | None, memory: int, wait: float, show_passw
       codenav elasticsearch up
       codenav elasticsearch up --port 9201 --memory 4g
     """
-    from codenav.retrieval.elastic.local_server import local_server
+    from codenav.retrieval.elastic.local_server import USER, remembered
 
     with _container() as container:
         status, started = container.up(image=image, port=port, memory=memory, patience=wait)
-    say(f"Elasticsearch {status.version} {'answers' if started else 'already runs'} at {status.url}")
-    server = local_server()
+    say(f"Elasticsearch {status['version']} {'answers' if started else 'already runs'} at {status['url']}")
+    server = remembered()
     if show_password and server:
-        say(f"User {server.user}, password {server.password}")
+        say(f"User {USER}, password {server.password}")
     say("Next: codenav index . --store elasticsearch")
 
 
@@ -112,36 +94,30 @@ def status(as_json: bool) -> int:
     with _container() as container:
         found = container.status()
     if as_json:
-        print_json(found.to_dict())
-    elif not found.running:
-        say("Elasticsearch is down" + (f"; its data are in the volume {found.volume}." if found.volume else "."))
+        print_json(found)
+    elif not found["running"]:
+        say("Elasticsearch is down" + (f"; its data are in the volume {found['volume']}." if found["volume"] else "."))
         say("Try: codenav elasticsearch up", err=True)
     else:
-        say(f"Elasticsearch {found.version}".strip() + f" at {found.url}: {found.health}")
-        say(f"{found.size_bytes / (1 << 20):.1f} MiB of indexes in the volume {found.volume}, image {found.image}")
-    return 0 if found.running else 1
+        say(f"Elasticsearch {found['version']}".strip() + f" at {found['url']}: {found['health']}")
+        size = f"{found['size_bytes'] / (1 << 20):.1f} MiB"
+        say(f"{size} of indexes in the volume {found['volume']}, image {found['image']}")
+    return 0 if found["running"] else 1
 
 
 @contextmanager
 def _container() -> Iterator[Container]:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress
+
     from codenav.retrieval.elastic.container import Container
 
-    with contextlib.ExitStack() as ending:
-        pulled = ending.enter_context(_pulling())
-        yield ending.enter_context(contextlib.closing(Container(tell=lambda line: say(line, err=True), pulled=pulled)))
-
-
-@contextmanager
-def _pulling() -> Iterator[Any]:
-    """A bar while an image is fetched; in a pipe nothing."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
-
-    with Progress(
-        BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("", total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+    quiet = not sys.stderr.isatty()
+    with Progress(BarColumn(), DownloadColumn(), console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        task = bar.add_task("", visible=False)
+        container = Container(
+            tell=lambda line: say(line, err=True),
+            pulled=lambda done, total: bar.update(task, completed=done, total=total, visible=True),
+        )
+        with contextlib.closing(container):
+            yield container

@@ -22,8 +22,8 @@ from codenav.errors import IndexUnavailable, NotFound
 from codenav.protocols import Store, WritableIndex
 from codenav.retrieval.comparison import compare, queries_of
 from codenav.retrieval.elastic import names
-from codenav.retrieval.elastic.bulk import pieces
-from codenav.retrieval.elastic.lines import lines
+from codenav.retrieval.elastic.bulk import actions
+from codenav.retrieval.elastic.lines import lines, removals
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.retrieval.self_check import CHECKS, block, run_checks
@@ -313,15 +313,14 @@ def test_ids_may_be_of_any_form(store: ElasticsearchStore) -> None:
     assert {hit.id for hit in index.search("same", limit=2)} < {each.id for each in made}
 
 
-def test_pieces_are_cut_between_documents() -> None:
+def test_lines_are_sent_in_pairs_of_action_and_document() -> None:
     rng = random.Random(1)
-    blocks = [block(f"f{at}", text="x" * rng.randrange(3_000)) for at in range(100)]
-    data = lines("a.py", blocks) + b'{"delete":{"_id":"x"}}\n' * 7
-    for size in (0, 1, 500, 5_000, 10**9):
-        cut = pieces(data, size)
-        assert b"".join(cut) == data
-        assert all(piece.endswith(b"\n") and piece.startswith((b'{"index"', b'{"delete"')) for piece in cut)
-    assert len(pieces(data, 1)) == 107 and len(pieces(data, 0)) in (2, 3)
+    blocks = [block(f"f{at}", text="x\r\n\u2028" * rng.randrange(300)) for at in range(100)]
+    data = lines("a.py", blocks) + removals("a.py", 100, 107)
+    pairs = list(actions(data))
+    assert [document is None for _, document in pairs] == [False] * 100 + [True] * 7
+    assert b"".join(row + b"\n" for pair in pairs for row in pair if row is not None) == data
+    assert all(action.startswith((b'{"index"', b'{"delete"')) for action, _ in pairs)
 
 
 def test_a_small_server_is_given_small_pieces(store: ElasticsearchStore) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codenav.errors import IndexUnavailable, StorageFull
-from codenav.text import neutral
+from codenav.text import flattened, neutral
+
+if TYPE_CHECKING:
+    from elastic_transport import ObjectApiResponse
+    from elasticsearch import ApiError, TransportError
 
 PRODUCT = "x-elastic-product"
 """Header of every answer of an Elasticsearch but 401 and 403."""
@@ -16,49 +18,55 @@ _REASON = 240
 
 
 class Refused(IndexUnavailable):
-    """The server answered with an error; what it says of itself is in `status`, `type` and `reason`."""
+    """The cluster did not do what it was asked for."""
 
-    def __init__(self, message: str, *, hint: str | None, status: int, type: str, reason: str) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, status: int = 0, kind: str = "", passes: bool = False
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.status, self.type, self.reason = status, type, reason
+        self.status, self.kind = status, kind
+        """Status and type of the server's error; 0 and empty where no answer came."""
+        self.passes = passes
+        """The same request may succeed a little later: overload, a node that is gone, an election."""
 
 
-class Unreachable(IndexUnavailable):
-    """No answer came: nothing listens, the connection broke or the time was up."""
-
-    hint = "codenav doctor; is the server running, and is the URL right?"
-
-
-def read_error(body: bytes) -> tuple[str, str]:
-    """Type and reason of an Elasticsearch error; both empty where it is none.
+def read_error(body: Any) -> tuple[str, str]:
+    """Type and reason of the error in an answer; both empty where there is none.
 
     The deepest cause is the one that says something: `search_phase_execution_exception` never does.
     """
-    try:
-        error = json.loads(body)["error"]
-    except (ValueError, KeyError, TypeError):
-        return "", ""
+    error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
         return "", error
-    if not isinstance(error, Mapping):
-        return "", ""
-    causes: list[Any] = [error]
-    failed = error.get("failed_shards")
-    if isinstance(failed, list) and failed and isinstance(failed[0], Mapping):
-        causes.append(failed[0].get("reason"))
-    while isinstance(causes[-1], Mapping) and isinstance(causes[-1].get("caused_by"), Mapping):
-        causes.append(causes[-1]["caused_by"])
-    reasons = [str(cause["reason"]) for cause in causes if isinstance(cause, Mapping) and cause.get("reason")]
-    return str(error.get("type", "")), ": ".join(dict.fromkeys(reasons))
+    causes = [part(error)]
+    failed = causes[0].get("failed_shards")
+    if isinstance(failed, list) and failed:
+        causes.append(part(failed[0], "reason"))
+    while deeper := part(causes[-1], "caused_by"):
+        causes.append(deeper)
+    reasons = [str(cause["reason"]) for cause in causes if cause.get("reason")]
+    return str(causes[0].get("type", "")), ": ".join(dict.fromkeys(reasons))
 
 
-def is_elasticsearch(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+def is_elasticsearch(answer: ApiError | ObjectApiResponse[Any]) -> bool:
     """Whether an Elasticsearch answered; of a 401 or 403, which bear no mark, by the form of the error."""
-    return headers.get(PRODUCT) == "Elasticsearch" or (status in (401, 403) and bool(read_error(body)[0]))
+    marked = answer.meta.headers.get(PRODUCT) == "Elasticsearch"
+    return marked or (answer.meta.status in (401, 403) and bool(read_error(answer.body)[0]))
 
 
-def refused(status: int, body: bytes, *, where: str, user: str) -> IndexUnavailable | StorageFull:
-    """The error for an answer of an Elasticsearch that is none of 2xx."""
+def foreign(status: int, *, where: str) -> Refused:
+    """The error where something else than an Elasticsearch answers, or something stands in front of it."""
+    if status in (502, 503, 504):
+        message = f"a proxy answers at {where} in the place of Elasticsearch: status {status}"
+        return Refused(message, status=status, passes=True)
+    return Refused(
+        f"what answers at {where} is no Elasticsearch (status {status}, without its mark)",
+        hint="check the URL; OpenSearch is not supported",
+    )
+
+
+def refused(status: int, body: Any, *, where: str, user: str) -> Refused | StorageFull:
+    """The error for an answer of an Elasticsearch, or for a document of a bulk request, that is none of 2xx."""
     kind, reason = read_error(body)
     said = _short(reason).rstrip(";") or f"status {status}"
     message, hint = f"Elasticsearch at {where} refused: {said}", "codenav doctor"
@@ -90,49 +98,35 @@ def refused(status: int, body: bytes, *, where: str, user: str) -> IndexUnavaila
         case 413, _:
             message = f"Elasticsearch at {where} takes no request of this size"
             hint = "raise http.max_content_length of the server"
-    return Refused(message, hint=hint, status=status, type=kind, reason=reason)
+    # After a 413 documents are sent in smaller requests.
+    return Refused(message, hint=hint, status=status, kind=kind, passes=status in (413, 429, 502, 503, 504))
 
 
-def foreign(status: int, *, where: str) -> IndexUnavailable:
-    """The error where something else than an Elasticsearch answers, or something stands in front of it."""
-    if status in (502, 503, 504):
-        return IndexUnavailable(f"a proxy answers at {where} in the place of Elasticsearch: status {status}")
-    return IndexUnavailable(
-        f"what answers at {where} is no Elasticsearch (status {status}, without its mark)",
-        hint="check the URL; OpenSearch is not supported",
-    )
+def unreachable(error: TransportError, *, where: str, seconds: float, ca_file: str) -> Refused:
+    """The error for a connection that did not come about or broke, or for an answer that cannot be read."""
+    from elasticsearch import ConnectionTimeout, SerializationError, SSLError
 
-
-def unreachable(error: BaseException, *, where: str, seconds: float, ca_file: str) -> IndexUnavailable:
-    """The error for a connection that did not come about or broke."""
-    said, name = str(getattr(error, "message", error)), type(error).__name__
-    if name == "ConnectionTimeout":
-        return Unreachable(f"{where} did not answer within {seconds:g} s", hint="is the server overloaded or hanging?")
-    if name == "SerializationError":
-        return foreign(200, where=where)
-    if name == "TlsError":
-        if "CERTIFICATE_VERIFY_FAILED" in said:
-            by = f"by the authority in {ca_file}" if ca_file else "by an authority that this machine knows"
-            return Unreachable(
-                f"the certificate of {where} is not signed {by}: {_reason_of(said)}",
-                hint="pass the authority's certificate: --elasticsearch-ca-file FILE",
-            )
-        return Unreachable(f"{where} does not speak TLS", hint="write http:// if the server is meant to be unprotected")
-    if any(part in said for part in ("Name or service", "resolve", "getaddrinfo", "nodename")):
-        return Unreachable(f"there is no host of the name in {where}", hint="check --elasticsearch-url for a typo")
-    if "refused" in said:
-        return Unreachable(f"nothing listens at {where}")
-    if where.startswith("http://"):
+    said, hint = error.message, "codenav doctor; is the server running, and is the URL right?"
+    message = f"the connection to {where} broke"
+    if isinstance(error, ConnectionTimeout):
+        message, hint = f"{where} did not answer within {seconds:g} s", "is the server overloaded or hanging?"
+    elif isinstance(error, SerializationError):
+        if "mimetype" in said:
+            return foreign(200, where=where)
+        message = f"an answer of Elasticsearch at {where} cannot be read: it is no complete JSON"
+    elif isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in said:
+        by = f"by the authority in {ca_file}" if ca_file else "by an authority that this machine knows"
+        message = f"the certificate of {where} is not signed {by}: {_reason_of(said)}"
+        hint = "pass the authority's certificate: --elasticsearch-ca-file FILE"
+    elif isinstance(error, SSLError):
+        message, hint = f"{where} does not speak TLS", "write http:// if the server is meant to be unprotected"
+    elif any(part in said for part in ("Name or service", "resolve", "getaddrinfo", "nodename")):
+        message, hint = f"there is no host of the name in {where}", "check --elasticsearch-url for a typo"
+    elif "refused" in said:
+        message = f"nothing listens at {where}"
+    elif where.startswith("http://"):
         hint = "is it running? A server that speaks TLS wants https://"
-        return Unreachable(f"the connection to {where} broke", hint=hint)
-    return Unreachable(f"the connection to {where} broke")
-
-
-def transient(status: int, kind: str) -> bool:
-    """Whether the same request may succeed a little later: overload, a node that is gone, an election."""
-    if status == 429:
-        return kind != "cluster_block_exception"
-    return status in (502, 503, 504)
+    return Refused(message, hint=hint, passes=True)
 
 
 def _reason_of(text: str) -> str:
@@ -140,10 +134,11 @@ def _reason_of(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    line = neutral(" ".join(text.split()))
-    return line if len(line) <= _REASON else line[: _REASON - 1] + "…"
+    return flattened(neutral(text), _REASON)
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """A part of an answer that must be an object; empty where it is none."""
+def part(value: Any, *keys: str) -> dict[str, Any]:
+    """The object along these keys of an answer; empty where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}

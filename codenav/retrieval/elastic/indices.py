@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable
 from codenav.retrieval.elastic import names, schema
-from codenav.retrieval.elastic.connection import Connection, quoted
-from codenav.retrieval.elastic.faults import Refused, mapping
+from codenav.retrieval.elastic.connection import Ask, Connection
+from codenav.retrieval.elastic.faults import Refused, part
 
 MAX_DELETED = 0.1
 """Share of deleted documents beyond which they are merged away: they count in BM25 until then, and at 30 % of them
 15 of 250 queries ordered their first ten hits differently."""
 COPIES_SECONDS = 60
 """How long a build waits for the copies that were asked for. A cluster that is short of nodes never has them all."""
-_STATE = "*.mappings._meta,*.aliases"
+STATE = "*.mappings._meta,*.aliases"
+"""What tells whether an index is ours, and which one."""
+EXISTS = "resource_already_exists_exception"
+"""The type of the error where there is an index of that name."""
+_READY: dict[str, Any] = {"wait_for_active_shards": 1, "timeout": "60s"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,15 @@ class Current:
 
 def marks(state: Mapping[str, Any]) -> dict[str, Any]:
     """Our mark in what the server tells of an index; empty where it is not ours."""
-    return mapping(mapping(mapping(state.get("mappings")).get("_meta")).get("codenav"))
+    return part(state, "mappings", "_meta", "codenav")
+
+
+def stored_bytes(connection: Connection, index: str) -> int:
+    """Size of an index on disk with its copies, as the server counts it; 0 where it is gone."""
+    answer = connection.read(
+        lambda es: es.indices.stats(index=index, metric="store", filter_path="_all.total.store"), empty=(404,)
+    )
+    return int(part(answer, "_all", "total", "store").get("size_in_bytes", 0))
 
 
 class Indices:
@@ -55,12 +67,9 @@ class Indices:
         Raises:
             IndexUnavailable: the name is taken by something that is not ours.
         """
-        answer = self._connection.read("GET", f"/{quoted(self.alias)}", accept=(404,), filter_path=_STATE)
-        found = answer.json() if answer.ok else {}
-        if not found:
-            return None
+        found = self._connection.read(lambda es: es.indices.get(index=self.alias, filter_path=STATE), empty=(404,))
         for index, state in found.items():
-            mark = marks(mapping(state))
+            mark = marks(state)
             if len(found) > 1 or mark.get("key") != self.key or names.number_of(index, self.alias) is None:
                 raise IndexUnavailable(
                     f"the name {self.alias} is taken by an index that is not codenav's: {index}",
@@ -72,12 +81,12 @@ class Indices:
     def create(self, source: str) -> str:
         """A new empty index, with its copies; nothing shows it yet."""
         body = schema.body(self._options, key=self.key, source=source, alias=self.building)
-        return self._made("PUT", "/{}", body)
+        return self._made(lambda fresh: lambda es: es.indices.create(index=fresh, **body, **_READY))
 
     def clone(self, old: Current) -> str:
         """A new index with all that the old one holds; it shares its files."""
-        body = {"settings": schema.cloned(self._options), "aliases": {self.building: {}}}
-        return self._made("PUT", f"/{quoted(old.name)}/_clone/{{}}", body)
+        body: dict[str, Any] = {"settings": schema.cloned(self._options), "aliases": {self.building: {}}}
+        return self._made(lambda fresh: lambda es: es.indices.clone(index=old.name, target=fresh, **body, **_READY))
 
     def publish(self, fresh: str, before: Current | None) -> None:
         """Make a written index the one that answers, durably.
@@ -87,14 +96,14 @@ class Indices:
         Raises:
             IndexUnavailable: another one has taken its place meanwhile.
         """
-        write, at = self._connection.write, f"/{quoted(fresh)}"
-        write("POST", f"{at}/_refresh")
+        write = self._connection.write
+        write(lambda es: es.indices.refresh(index=fresh))
         if self._deleted(fresh) > MAX_DELETED:
             # Not `only_expunge_deletes`: that keeps, for seconds after a write, what a copy might still ask for.
-            write("POST", f"{at}/_forcemerge", max_num_segments=1)
-            write("POST", f"{at}/_refresh")
-        write("POST", f"{at}/_flush")
-        write("PUT", f"{at}/_settings", schema.PUBLISHED)
+            write(lambda es: es.indices.forcemerge(index=fresh, max_num_segments=1))
+            write(lambda es: es.indices.refresh(index=fresh))
+        write(lambda es: es.indices.flush(index=fresh))
+        write(lambda es: es.indices.put_settings(index=fresh, settings=schema.PUBLISHED))
         actions: list[dict[str, Any]] = [
             {"add": {"index": fresh, "alias": self.alias}},
             {"remove": {"index": fresh, "alias": self.building}},
@@ -104,7 +113,7 @@ class Indices:
         old = [index for index in self._own() if index not in (fresh, before and before.name)]
         actions += [{"remove_index": {"index": index}} for index in old]
         try:
-            write("POST", "/_aliases", {"actions": actions})
+            write(lambda es: es.indices.update_aliases(actions=actions))
         except IndexUnavailable as error:
             # The answer to a request that was carried out may have been lost.
             now = self.current()
@@ -126,35 +135,38 @@ class Indices:
 
     def _own(self) -> dict[str, dict[str, Any]]:
         """All indexes of this key with their aliases."""
-        answer = self._connection.write("GET", f"/{quoted(self.alias)}-*", expand_wildcards="all", filter_path=_STATE)
         return {
-            index: mapping(mapping(state).get("aliases")) for index, state in answer.json().items()
-            if names.number_of(index, self.alias) is not None and marks(mapping(state)).get("key") == self.key
+            index: part(state, "aliases") for index, state in self._named().items()
+            if names.number_of(index, self.alias) is not None and marks(state).get("key") == self.key
         }  # fmt: skip
 
+    def _named(self) -> dict[str, Any]:
+        """All indexes with a name like ours."""
+        return self._connection.write(
+            lambda es: es.indices.get(index=f"{self.alias}-*", expand_wildcards="all", filter_path=STATE)
+        )
+
     def _remove(self, index: str) -> None:
-        self._connection.write("DELETE", f"/{quoted(index)}", accept=(404,))
+        self._connection.write(lambda es: es.indices.delete(index=index, ignore_unavailable=True))
 
     def abandon(self, fresh: str) -> None:
         """Remove an unfinished index, or leave that to the next build."""
         with contextlib.suppress(IndexUnavailable):
-            self._connection.read("DELETE", f"/{quoted(fresh)}", accept=(404,))
+            self._connection.read(lambda es: es.indices.delete(index=fresh, ignore_unavailable=True))
 
-    def _made(self, method: str, path: str, body: dict[str, Any]) -> str:
-        taken = [names.number_of(index, self.alias) or 0 for index in self._all_names()]
-        number = max(taken, default=0)
+    def _made(self, make: Callable[[str], Ask]) -> str:
+        number = max((names.number_of(index, self.alias) or 0 for index in self._named()), default=0)
         while True:
             number += 1
             fresh = names.numbered(self.alias, number)
-            answer = self._connection.write(
-                method, path.format(quoted(fresh)), body, accept=(400,), wait_for_active_shards=1, timeout="60s"
-            )
-            if answer.ok:
+            try:
+                made = self._connection.write(make(fresh))
                 break
-            if b"resource_already_exists_exception" not in answer.body:
-                self._connection.refuse(answer)
+            except Refused as error:
+                if error.kind != EXISTS:
+                    raise
         try:
-            if not answer.json().get("shards_acknowledged"):
+            if not made.get("shards_acknowledged"):
                 raise IndexUnavailable(
                     f"no node of the cluster at {self._connection.where} takes a new index",
                     hint="see GET /_cluster/allocation/explain; is a disk nearly full?",
@@ -165,28 +177,22 @@ class Indices:
             raise
         return fresh
 
-    def _all_names(self) -> list[str]:
-        answer = self._connection.read(
-            "GET", f"/{quoted(self.alias)}-*", expand_wildcards="all", filter_path="*.aliases"
-        )
-        return list(answer.json())
-
     def _wait_for_copies(self, index: str) -> None:
         """As many as were asked for and as there are nodes for: a node may be lost from the first document on."""
         if not self._options.elasticsearch_replicas:
             return
-        path = f"/_cluster/health/{quoted(index)}"
-        health = self._connection.write("GET", path, accept=(403, 408)).json()
+        write, empty = self._connection.write, (403, 408)
+        health = write(lambda es: es.cluster.health(index=index), empty=empty)
         copies = min(self._options.elasticsearch_replicas + 1, health.get("number_of_data_nodes", 1))
         if copies > 1:
-            wanted = copies * health.get("active_primary_shards", 1)
-            self._connection.write(
-                "GET", path, accept=(403, 408), wait_for_active_shards=wanted, timeout=f"{COPIES_SECONDS}s"
-            )
+            until = {"wait_for_active_shards": copies * health.get("active_primary_shards", 1)}
+            write(lambda es: es.cluster.health(index=index, timeout=f"{COPIES_SECONDS}s", **until), empty=empty)
 
     def _deleted(self, index: str) -> float:
         """Share of the documents that are deleted and still count in BM25, 0 to 1."""
-        answer = self._connection.write("GET", f"/{quoted(index)}/_stats/docs", filter_path="_all.primaries.docs")
-        docs = mapping(mapping(mapping(answer.json().get("_all")).get("primaries")).get("docs"))
+        answer = self._connection.write(
+            lambda es: es.indices.stats(index=index, metric="docs", filter_path="_all.primaries.docs")
+        )
+        docs = part(answer, "_all", "primaries", "docs")
         count, deleted = docs.get("count", 0), docs.get("deleted", 0)
         return float(deleted / (count + deleted)) if deleted else 0.0

@@ -1,10 +1,11 @@
-"""What is remembered of the server that `codenav elasticsearch up` started: needs no Docker to be read."""
+"""The note of the server that `codenav elasticsearch up` started: needs no Docker to be read."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,64 +18,52 @@ USER = "elastic"
 
 
 class LocalServer(NamedTuple):
-    """How a server on this machine is reached. `url` is empty while it is down."""
+    """A server on this machine. `url` is empty while it is down; the password is that of `USER`."""
 
     url: str
-    user: str
     password: str
 
 
-def remembered_at() -> Path:
+def note() -> Path:
     """The file, readable for its owner only; it need not exist."""
     return home("data") / "elasticsearch.json"
 
 
-def local_server() -> LocalServer | None:
-    """The server that `codenav elasticsearch up` started, unless `down` has ended it. Asks no engine and no server."""
-    server = remembered()
-    return server if server and server.url else None
-
-
-def with_local_server(options: StoreOptions) -> StoreOptions:
-    """The options, with the local server in them where it is wanted: Elasticsearch, and no URL named."""
-    server = local_server()
-    if options.store != "elasticsearch" or options.elasticsearch_url or server is None:
-        return options
-    if options.elasticsearch_user or options.elasticsearch_password or options.elasticsearch_api_key:
-        return dataclasses.replace(options, elasticsearch_url=server.url)
-    return dataclasses.replace(
-        options,
-        elasticsearch_url=server.url,
-        elasticsearch_user=server.user,
-        elasticsearch_password=server.password,
-    )
-
-
 def remembered() -> LocalServer | None:
-    """What the file says; None where there is none, or nothing that can be used."""
+    """The content of the note; None where there is none, or nothing that can be used."""
     try:
-        held = json.loads(remembered_at().read_text(encoding="utf-8"))
-        return LocalServer(str(held["url"]), str(held["user"]), str(held["password"]))
+        held = json.loads(note().read_text(encoding="utf-8"))
+        return LocalServer(str(held["url"]), str(held["password"]))
     except (OSError, ValueError, KeyError, TypeError, Unavailable):
         return None
 
 
 def remember(server: LocalServer) -> None:
-    """Write the file, at once or not at all.
+    """Write the note, at once or not at all.
 
     Raises:
         StorageFull: it cannot be written.
     """
-    place = remembered_at()
-    part = place.with_name(f".{place.name}.{os.getpid()}")
+    place = note()
     with storing():
         place.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        # For its owner only, as `mkstemp` makes it.
+        descriptor, fresh = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+        with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(server._asdict(), file)
-        part.replace(place)
+        os.replace(fresh, place)
 
 
-def forget() -> None:
-    """Remove the file, with the password."""
-    remembered_at().unlink(missing_ok=True)
+def with_local_server(options: StoreOptions) -> StoreOptions:
+    """The options, with the local server in them where it is wanted: Elasticsearch, and no URL named."""
+    server = remembered()
+    wanted = options.store == "elasticsearch" and not options.elasticsearch_url
+    return with_server(options, server) if wanted and server and server.url else options
+
+
+def with_server(options: StoreOptions, server: LocalServer) -> StoreOptions:
+    """The options, with that server in them; its user where they name none."""
+    if options.elasticsearch_user or options.elasticsearch_password or options.elasticsearch_api_key:
+        return dataclasses.replace(options, elasticsearch_url=server.url)
+    url, password = server
+    return dataclasses.replace(options, elasticsearch_url=url, elasticsearch_user=USER, elasticsearch_password=password)

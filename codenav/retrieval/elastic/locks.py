@@ -12,15 +12,14 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from codenav.errors import IndexUnavailable
 from codenav.owners import Owner
 from codenav.retrieval.elastic import names
-from codenav.retrieval.elastic.connection import Connection, quoted
-from codenav.retrieval.elastic.faults import mapping
-from codenav.retrieval.elastic.indices import marks
+from codenav.retrieval.elastic.connection import Connection
+from codenav.retrieval.elastic.faults import Refused, part
+from codenav.retrieval.elastic.indices import EXISTS, STATE, marks
 
 BEAT_SECONDS = 4.0
 SILENT_SECONDS = 15.0
@@ -28,23 +27,71 @@ SILENT_SECONDS = 15.0
 _STALE_SECONDS = 40.0
 """A beat that old by the clocks of two machines is watched: they may differ, so it proves nothing."""
 _POLL_SECONDS = 0.2
-_MARK = {"codenav": {"locks": 1}}
 _FIELDS = {
     "host": {"type": "keyword"}, "boot": {"type": "keyword"}, "pids": {"type": "keyword"}, "pid": {"type": "long"},
     "started": {"type": "long"}, "token": {"type": "keyword"}, "what": {"type": "keyword", "index": False},
     "beat": {"type": "double", "index": False},
 }  # fmt: skip
+_BODY: dict[str, Any] = {
+    "settings": {"index.number_of_shards": 1, "index.auto_expand_replicas": "0-1"},
+    "mappings": {"dynamic": "strict", "_meta": {"codenav": {"locks": 1}}, "properties": _FIELDS},
+    "wait_for_active_shards": 1,
+}
+
+
+@contextlib.contextmanager
+def held(connection: Connection, what: str, *, wait: bool) -> Iterator[Lock | None]:
+    """Hold the lock of that name; None where it was not got, which happens only without `wait`.
+
+    Raises:
+        IndexUnavailable: the cluster does not let us make it.
+    """
+    _make_room(connection)
+    lock = Lock(connection, what)
+    got = lock.take(wait=wait)
+    try:
+        yield lock if got else None
+    finally:
+        if got:
+            lock.release()
 
 
 class Lock:
-    """A lock that is held."""
+    """One lock: taken, kept by beats, given back."""
 
-    def __init__(self, locks: Locks, id: str, what: str, version: _Version) -> None:
-        self._locks, self._id, self._what, self._version = locks, id, what, version
-        self._ended = threading.Event()
-        self._lost = False
+    def __init__(self, connection: Connection, what: str) -> None:
+        self._connection, self._what = connection, what
+        self._id, self._token = names.alias_of(what), uuid.uuid4().hex
+        self._version = (0, 0)
+        self._ended, self._lost = threading.Event(), False
         self._beats = threading.Thread(target=self._beat, name="codenav-lock", daemon=True)
-        self._beats.start()
+
+    def take(self, *, wait: bool) -> bool:
+        """Wait until it is free, or without `wait` find out whether it is; whether it was got."""
+        watched, since = (0, 0), 0.0
+        while True:
+            made = self._connection.write(
+                lambda es: es.create(index=names.LOCKS, id=self._id, document=self._document()), empty=(409,)
+            )
+            seen = made or self._seen()
+            if not seen:
+                continue
+            source = part(seen, "_source")
+            # The answer to our own request may have been lost: the token tells.
+            if made or source.get("token") == self._token:
+                self._version = _version(seen)
+                self._beats.start()
+                return True
+            if watched != _version(seen):
+                watched, since = _version(seen), time.monotonic()
+            owner = Owner.from_dict(source)
+            # Of a process on another machine nothing is known.
+            if (owner and owner.ended(local=False)) or time.monotonic() > since + SILENT_SECONDS:
+                self._drop(watched)
+            elif not wait and abs(time.time() - float(source.get("beat", 0))) < _STALE_SECONDS:
+                return False
+            else:
+                time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
         """Make sure that it still is held: this process may have slept for long.
@@ -52,8 +99,7 @@ class Lock:
         Raises:
             IndexUnavailable: another one has it by now.
         """
-        now = None if self._lost else self._locks.version(self._id)
-        if now is None or now[2] != self._version[2]:
+        if self._lost or not self._own():
             raise IndexUnavailable(
                 "another process has taken over the build of this index, as this one gave no sign of life",
                 hint="run codenav index again",
@@ -65,140 +111,69 @@ class Lock:
         self._beats.join(BEAT_SECONDS)
         if not self._lost:
             with contextlib.suppress(IndexUnavailable):
-                self._locks.drop(self._id, self._version)
+                self._drop(self._version)
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT_SECONDS):
             with contextlib.suppress(IndexUnavailable):
-                version = self._locks.beat(self._id, self._what, self._version)
-                if version is None:
+                number, term = self._version
+                answer = self._connection.read(
+                    lambda es: es.index(
+                        index=names.LOCKS, id=self._id, document=self._document(),
+                        if_seq_no=number, if_primary_term=term,  # noqa: B023
+                    ),
+                    empty=(404, 409),
+                )  # fmt: skip
+                # The answer to an earlier beat may have been lost.
+                seen = answer or self._own()
+                if not seen:
                     self._lost = True
                     return
-                self._version = version
+                self._version = _version(seen)
+
+    def _document(self) -> dict[str, Any]:
+        owner = Owner.this_process().to_dict()
+        return {**owner, "token": self._token, "what": self._what, "beat": time.time()}
+
+    def _seen(self) -> dict[str, Any]:
+        """The lock as it is in the cluster; empty where it is free."""
+        return self._connection.read(lambda es: es.get(index=names.LOCKS, id=self._id), empty=(404,))
+
+    def _own(self) -> dict[str, Any]:
+        """The lock as it is in the cluster, where it is ours."""
+        seen = self._seen()
+        return seen if part(seen, "_source").get("token") == self._token else {}
+
+    def _drop(self, version: tuple[int, int]) -> None:
+        """Remove the lock if it is in that state."""
+        number, term = version
+        self._connection.read(
+            lambda es: es.delete(index=names.LOCKS, id=self._id, if_seq_no=number, if_primary_term=term),
+            empty=(404, 409),
+        )
 
 
-_Version = tuple[int, int, str]
-"""Sequence number, primary term, token: changes with every beat."""
+def _version(seen: dict[str, Any]) -> tuple[int, int]:
+    """Sequence number and primary term: they change with every beat."""
+    return int(seen["_seq_no"]), int(seen["_primary_term"])
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """The document of a lock."""
+def _make_room(connection: Connection) -> None:
+    """Make the index that holds the locks."""
 
-    version: _Version
-    owner: dict[str, Any]
+    def found() -> dict[str, Any]:
+        return connection.read(lambda es: es.indices.get(index=names.LOCKS, filter_path=STATE), empty=(404,))
 
-
-class Locks:
-    """The locks in one cluster."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._there = False
-
-    @contextlib.contextmanager
-    def held(self, what: str, *, wait: bool) -> Iterator[Lock | None]:
-        """Hold the lock of that name; None where it was not got, which happens only without `wait`.
-
-        Raises:
-            IndexUnavailable: the cluster does not let us make it.
-        """
-        lock = self._acquire(what, wait=wait)
+    there = found()
+    if not there:
         try:
-            yield lock
-        finally:
-            if lock:
-                lock.release()
-
-    def version(self, id: str) -> _Version | None:
-        """What the document of a lock is at now."""
-        seen = self._seen(id)
-        return seen.version if seen else None
-
-    def beat(self, id: str, what: str, version: _Version) -> _Version | None:
-        """Show that the owner lives; None where the lock is not ours any more."""
-        body = {**Owner.this_process().to_dict(), "token": version[2], "what": what, "beat": time.time()}
-        answer = self._connection.read(
-            "PUT", _path("_doc", id), body, accept=(404, 409), if_seq_no=version[0], if_primary_term=version[1]
+            connection.write(lambda es: es.indices.create(index=names.LOCKS, **_BODY))
+        except Refused as error:
+            if error.kind != EXISTS:
+                raise
+        there = found()
+    if not there or not all("locks" in marks(state) for state in there.values()):
+        raise IndexUnavailable(
+            f"the name {names.LOCKS} is taken by an index that is not codenav's",
+            hint=f"rename or remove it, or use another cluster than {connection.where}",
         )
-        if answer.ok:
-            return _version_of(answer.json(), version[2])
-        # The answer to an earlier beat may have been lost: the token tells.
-        seen = self._seen(id)
-        return seen.version if seen and seen.version[2] == version[2] else None
-
-    def drop(self, id: str, version: _Version) -> bool:
-        """Remove the document of a lock in that state; whether it was."""
-        answer = self._connection.read(
-            "DELETE", _path("_doc", id), accept=(404, 409), if_seq_no=version[0], if_primary_term=version[1]
-        )
-        return answer.ok
-
-    def _acquire(self, what: str, *, wait: bool) -> Lock | None:
-        self._make_room()
-        id, token = names.alias_of(what), uuid.uuid4().hex
-        watched: tuple[_Version, float] | None = None
-        while True:
-            body = {**Owner.this_process().to_dict(), "token": token, "what": what, "beat": time.time()}
-            answer = self._connection.write("PUT", _path("_create", id), body, accept=(409,))
-            if answer.ok:
-                return Lock(self, id, what, _version_of(answer.json(), token))
-            seen = self._seen(id)
-            if seen is None:
-                continue
-            if seen.version[2] == token:
-                # The answer to our own request was lost.
-                return Lock(self, id, what, seen.version)
-            if watched is None or watched[0] != seen.version:
-                watched = (seen.version, time.monotonic())
-            silent = time.monotonic() - watched[1]
-            if _dead(seen.owner) or silent > SILENT_SECONDS:
-                self.drop(id, seen.version)
-                continue
-            if not wait and abs(time.time() - float(seen.owner.get("beat", 0))) < _STALE_SECONDS:
-                return None
-            time.sleep(_POLL_SECONDS)
-
-    def _seen(self, id: str) -> _Seen | None:
-        answer = self._connection.read("GET", _path("_doc", id), accept=(404,))
-        data = answer.json()
-        if not answer.ok or not data.get("found"):
-            return None
-        source = mapping(data.get("_source"))
-        return _Seen(_version_of(data, str(source.get("token", ""))), source)
-
-    def _make_room(self) -> None:
-        """Make the index that holds the locks."""
-        if self._there:
-            return
-        connection, at = self._connection, f"/{names.LOCKS}"
-        answer = connection.read("GET", at, accept=(404,), filter_path="*.mappings._meta")
-        if not answer.ok:
-            body = {
-                "settings": {"index.number_of_shards": 1, "index.auto_expand_replicas": "0-1"},
-                "mappings": {"dynamic": "strict", "_meta": _MARK, "properties": _FIELDS},
-            }
-            made = connection.write("PUT", at, body, accept=(400,), wait_for_active_shards=1)
-            if not made.ok and b"resource_already_exists_exception" not in made.body:
-                connection.refuse(made)
-            answer = connection.read("GET", at, filter_path="*.mappings._meta")
-        if not all("locks" in marks(mapping(state)) for state in answer.json().values()) or not answer.json():
-            raise IndexUnavailable(
-                f"the name {names.LOCKS} is taken by an index that is not codenav's",
-                hint=f"rename or remove it, or use another cluster than {connection.where}",
-            )
-        self._there = True
-
-
-def _dead(data: dict[str, Any]) -> bool:
-    """Whether that was a process of this machine that has ended; of others nothing is known."""
-    owner = Owner.from_dict(data)
-    return owner is not None and owner.ended(local=False)
-
-
-def _path(kind: str, id: str) -> str:
-    return f"/{names.LOCKS}/{kind}/{quoted(id)}"
-
-
-def _version_of(data: dict[str, Any], token: str) -> _Version:
-    return int(data["_seq_no"]), int(data["_primary_term"]), token

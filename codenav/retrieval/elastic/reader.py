@@ -12,8 +12,8 @@ from codenav.blocks import BlockKind, CodeBlock, Hit, IndexStats
 from codenav.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.elastic import codec, queries, schema, state
-from codenav.retrieval.elastic.connection import Answer, Connection, quoted
-from codenav.retrieval.elastic.faults import mapping
+from codenav.retrieval.elastic.connection import Connection
+from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
@@ -69,7 +69,6 @@ class Reader:
     def __init__(self, connection: Connection, index: str) -> None:
         self.index = index
         self._connection = connection
-        self._path = f"/{quoted(index)}/_search"
 
     def stats(self) -> IndexStats:
         """How the last build went.
@@ -106,19 +105,21 @@ class Reader:
         wanted = limit + NEAR_TIES if limit > 0 else 0
         while True:
             query = queries.ranked(what, refused=refused)
-            answer = self._page(query, min(wanted, schema.WINDOW))
-            if answer.ok:
+            try:
+                answer = self._page(query, min(wanted, schema.WINDOW))
                 break
-            wrong = frozenset(self._refused(what)) - refused
-            if wrong:
+            except Refused as error:
+                if error.status != 400:
+                    raise
+                wrong = frozenset(self._refused(what)) - refused
+                if not wrong:
+                    what = _fewer(what, error)
+                    told = [
+                        *(text for text in told if not text.startswith(_TOO_MANY)),
+                        f"{_TOO_MANY} {_count(what)} of them were used",
+                    ]
                 refused |= wrong
                 told += [f"the pattern {regex[:60]} is {_TOO_BIG}" for regex in sorted(wrong)]
-                continue
-            what = self._fewer(what, answer)
-            told = [
-                *(text for text in told if not text.startswith(_TOO_MANY)),
-                f"{_TOO_MANY} {_count(what)} of them were used",
-            ]
         rows, total = self._rest(query, answer, wanted)
         if any(row.id is None for row in rows):
             # Ids that were made elsewhere stand only in the blocks.
@@ -128,7 +129,7 @@ class Reader:
 
     def check(self) -> None:
         """Make sure that it is still there. Raises as `load`."""
-        self._ask({"size": 0, "query": queries.NOTHING}, "took")
+        self._ask("took", query=queries.NOTHING, size=0)
 
     def hits(self, found: Ranking, query: Node, load: Load) -> list[Hit]:
         """Hits that load their block on first access."""
@@ -151,39 +152,36 @@ class Reader:
         Raises:
             Gone: the index has been replaced.
         """
-        body = {
-            "query": {"terms": {"id": [analysis.encodable(id) for id in ids]}},
-            "size": len(ids), "_source": [BLOCK], "track_total_hits": False,
-        }  # fmt: skip
-        blocks = [restored(hit["_source"][BLOCK]) for hit in self._hits(body, "hits.hits._source")]
+        query = {"terms": {"id": [analysis.encodable(id) for id in ids]}}
+        hits = self._hits("hits.hits._source", query=query, size=len(ids), source=[BLOCK], track_total_hits=False)
+        blocks = [restored(hit["_source"][BLOCK]) for hit in hits]
         return {block.id: block for block in blocks}
 
     def blocks(self) -> Iterator[CodeBlock]:
         """Every block, by path and first line. Raises as `load`."""
-        body: dict[str, Any] = {
-            "query": queries.EVERY_BLOCK, "size": PAGE, "_source": [BLOCK], "sort": ["path", FIRST, NUMBER],
+        given: dict[str, Any] = {
+            "query": queries.EVERY_BLOCK, "size": PAGE, "source": [BLOCK], "sort": ["path", FIRST, NUMBER],
             "track_total_hits": False,
         }  # fmt: skip
         while True:
-            hits = self._hits(body, "hits.hits._source,hits.hits.sort")
+            hits = self._hits("hits.hits._source,hits.hits.sort", **given)
             for hit in hits:
                 yield restored(hit["_source"][BLOCK])
             if len(hits) < PAGE:
                 return
-            body["search_after"] = hits[-1]["sort"]
+            given["search_after"] = hits[-1]["sort"]
 
     def _page(
         self, query: dict[str, Any], size: int, after: Sequence[Any] | None = None, *, source: bool = False
-    ) -> Answer:
-        body: dict[str, Any] = {"query": query, "size": size, "sort": queries.ORDER, "track_total_hits": True}
-        body |= {"_source": [BLOCK]} if source else {"_source": False, "stored_fields": "_none_"}
-        if after:
-            body["search_after"] = after
-        parts = "hits.total.value,hits.hits.sort,hits.hits._source,error"
-        return self._ask(body, parts, accept=(400,), search_type="dfs_query_then_fetch")
+    ) -> dict[str, Any]:
+        wanted: dict[str, Any] = {"source": [BLOCK]} if source else {"source": False, "stored_fields": "_none_"}
+        return self._ask(
+            "hits.total.value,hits.hits.sort,hits.hits._source", query=query, size=size, sort=queries.ORDER,
+            track_total_hits=True, search_after=after, search_type="dfs_query_then_fetch", **wanted,
+        )  # fmt: skip
 
     def _rest(
-        self, query: dict[str, Any], answer: Answer, wanted: int, *, source: bool = False
+        self, query: dict[str, Any], answer: dict[str, Any], wanted: int, *, source: bool = False
     ) -> tuple[list[Row], int]:
         """The rows of a page and of those after it, until there are as many as are wanted."""
         rows, total = _rows(answer)
@@ -195,38 +193,38 @@ class Reader:
             rows += more
         return rows, total
 
-    def _hits(self, body: dict[str, Any], parts: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = mapping(self._ask(body, parts).json().get("hits")).get("hits", [])
+    def _hits(self, parts: str, **given: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = part(self._ask(parts, **given), "hits").get("hits", [])
         return found
 
     def _state_parts(self, roles: list[str]) -> Iterator[Any]:
-        body = {"query": {"terms": {schema.ROLE: roles}}, "size": schema.WINDOW, "_source": [BLOCK]}
-        for hit in self._hits(body, "hits.hits._source"):
+        query = {"terms": {schema.ROLE: roles}}
+        for hit in self._hits("hits.hits._source", query=query, size=schema.WINDOW, source=[BLOCK]):
             yield codec.loads(hit["_source"][BLOCK])
 
-    def _ask(self, body: dict[str, Any], parts: str, *, accept: tuple[int, ...] = (), **params: str) -> Answer:
-        answer = self._connection.read(
-            "POST", self._path, body, accept=(404, *accept), filter_path=parts,
-            allow_partial_search_results=False, preference=f"codenav-{self.index}"[:64], **params,
-        )  # fmt: skip
-        if answer.status == 404:
-            raise Gone(self.index)
-        return answer
+    def _ask(self, parts: str, **given: Any) -> dict[str, Any]:
+        try:
+            return self._connection.read(
+                lambda es: es.search(
+                    index=self.index, filter_path=parts, allow_partial_search_results=False,
+                    preference=f"codenav-{self.index}"[:64], **given,
+                )
+            )  # fmt: skip
+        except Refused as error:
+            if error.status == 404:
+                raise Gone(self.index) from error
+            raise
 
     def _refused(self, what: Plan) -> Iterator[str]:
         """Patterns of a plan that the server does not take."""
         found = {part.regex: part.field for part in queries.leaves(what) if isinstance(part, plan.Pattern)}
         for regex, name in found.items():
-            body = {"query": queries.pattern(name, regex), "size": 0}
-            if not self._ask(body, "took", accept=(400,)).ok:
+            try:
+                self._ask("took", query=queries.pattern(name, regex), size=0)
+            except Refused as error:
+                if error.status != 400:
+                    raise
                 yield regex
-
-    def _fewer(self, what: Plan, answer: Answer) -> Plan:
-        """A plan with half of its clauses, or the error where it has few already."""
-        count = _count(what)
-        if count < _FEWEST_CLAUSES:
-            self._connection.refuse(answer)
-        return cut(what, count // 2)[0]
 
     def _damaged(self) -> IndexUnavailable:
         return IndexUnavailable(
@@ -255,8 +253,8 @@ def _place(row: Row) -> tuple[str, int, str]:
     return row.path, row.line, row.id or ""
 
 
-def _rows(answer: Answer) -> tuple[list[Row], int]:
-    found = mapping(answer.json().get("hits"))
+def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
+    found = part(answer, "hits")
     rows = []
     for hit in found.get("hits", ()):
         score, path, line, number, kind = hit["sort"]
@@ -264,11 +262,19 @@ def _rows(answer: Answer) -> tuple[list[Row], int]:
         if id is None and "_source" in hit:
             id = restored(hit["_source"][BLOCK]).id
         rows.append(Row(score, path, line, id, named, hit["sort"]))
-    return rows, int(mapping(found.get("total")).get("value", 0))
+    return rows, int(part(found, "total").get("value", 0))
 
 
 def _count(what: Plan) -> int:
     return sum(1 for _ in queries.leaves(what))
+
+
+def _fewer(what: Plan, error: Refused) -> Plan:
+    """A plan with half of its clauses, or the error where it has few already."""
+    count = _count(what)
+    if count < _FEWEST_CLAUSES:
+        raise error
+    return cut(what, count // 2)[0]
 
 
 def cut(what: Plan, budget: int) -> tuple[Plan, int]:

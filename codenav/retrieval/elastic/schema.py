@@ -61,7 +61,7 @@ def mark(key: str, source: str) -> dict[str, Any]:
 
 
 def body(options: StoreOptions, *, key: str, source: str, alias: str) -> dict[str, Any]:
-    """Of the request that makes an index for a first build."""
+    """What the request that makes an index for a first build says."""
     return {
         "settings": {**building(options), "index.number_of_shards": options.elasticsearch_shards},
         "mappings": {"dynamic": "strict", "_meta": mark(key, source), "properties": fields()},

@@ -12,10 +12,10 @@ from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable, NotFound, UsageError
 from codenav.retrieval.elastic import names, schema
 from codenav.retrieval.elastic.connection import BUILD_PATIENCE, Connection
-from codenav.retrieval.elastic.faults import mapping
+from codenav.retrieval.elastic.faults import part
 from codenav.retrieval.elastic.index import STORE, ElasticsearchIndex
-from codenav.retrieval.elastic.indices import Indices, marks
-from codenav.retrieval.elastic.locks import Locks
+from codenav.retrieval.elastic.indices import STATE, Indices, marks, stored_bytes
+from codenav.retrieval.elastic.locks import held
 from codenav.retrieval.elastic.reader import Gone, Reader
 
 MOST_REPLICAS, MOST_SHARDS = 20, 64
@@ -41,7 +41,6 @@ class ElasticsearchStore:
                 raise UsageError(f"--elasticsearch-{what} must be from {least} to {most}, not {value}")
         self._options = options
         self._connection = Connection(options, patience=patience)
-        self._locks = Locks(self._connection)
 
     def __repr__(self) -> str:
         return f"ElasticsearchStore({self._connection.where!r})"
@@ -54,7 +53,7 @@ class ElasticsearchStore:
         """
         self._connection.check()
         indices = Indices(self._connection, self._options, key)
-        lock = partial(self._locks.held, f"{key} (write)", wait=True)
+        lock = partial(held, self._connection, f"{key} (write)", wait=True)
         return ElasticsearchIndex(self._connection, indices, source=source, lock=lock)
 
     @contextlib.contextmanager
@@ -65,7 +64,7 @@ class ElasticsearchStore:
             StorageFull, IndexUnavailable: the lock cannot be made.
         """
         self._connection.check()
-        with self._locks.held(key, wait=wait) as lock:
+        with held(self._connection, key, wait=wait) as lock:
             yield lock is not None
 
     def list(self) -> Sequence[StoredIndex]:
@@ -103,17 +102,17 @@ class ElasticsearchStore:
 
     def _shown(self) -> Iterator[tuple[str, str, bool]]:
         """Name, key and usability of every index of ours that answers."""
-        answer = self._connection.read(
-            "GET", f"/{names.PREFIX}*", expand_wildcards="open", filter_path="*.mappings._meta,*.aliases"
+        found = self._connection.read(
+            lambda es: es.indices.get(index=f"{names.PREFIX}*", expand_wildcards="open", filter_path=STATE)
         )
-        for index, state in answer.json().items():
-            mark, aliases = marks(mapping(state)), mapping(mapping(state).get("aliases"))
+        for index, state in found.items():
+            mark, aliases = marks(state), part(state, "aliases")
             key = str(mark.get("key", ""))
             if key and names.alias_of(key) in aliases:
                 yield index, key, mark.get("format") == schema.version()
 
     def _stored(self, index: str, key: str, usable: bool) -> StoredIndex | None:
-        size = self._size(index)
+        size = stored_bytes(self._connection, index)
         notice = "the next use builds it anew: it was made by another version of codenav"
         stats = IndexStats(key, STORE)
         if usable:
@@ -124,10 +123,3 @@ class ElasticsearchStore:
             except IndexUnavailable as error:
                 notice = str(error)
         return StoredIndex(**vars(stats), key=key, size_bytes=size, notice=notice)
-
-    def _size(self, index: str) -> int:
-        answer = self._connection.read(
-            "GET", f"/{index}/_stats/store", accept=(404,), filter_path="_all.total.store.size_in_bytes"
-        )
-        store = mapping(mapping(mapping(answer.json().get("_all")).get("total")).get("store"))
-        return int(store.get("size_in_bytes", 0))
