@@ -34,8 +34,11 @@ PR_SET_CHILD_SUBREAPER = 36
 """prctl(2): orphans below this process become its own children."""
 AT_START = ("PYTHON", "LC_", "LANG", "LD_")
 """Variables that an interpreter reads before its first line begin so."""
-IMPORTED_LATE = ("tantivy", "rich.console", "rich.jupyter", "rich.text", "encodings.ascii")
-"""What `codenav` imports inside functions, and nearly every command needs."""
+IMPORTED_LATE = (
+    "docker.errors", "elastic_transport", "encodings.idna", "openai.resources.chat.completions", "platformdirs",
+    "rich.console", "rich.jupyter", "rich.progress", "rich.text", "tantivy", "tree_sitter_python", "zoneinfo",
+)  # fmt: skip
+"""What `codenav` imports inside functions and many commands need. None of them may start a thread: a fork loses it."""
 LARGEST = 1 << 20
 """Bytes of a request: arguments and variables."""
 
@@ -212,7 +215,10 @@ def _import_all() -> None:
         if ".guest" not in found.name and not found.name.endswith("__main__"):
             importlib.import_module(found.name)
     for name in IMPORTED_LATE:
-        importlib.import_module(name)
+        # Without it a command is slower, or says itself what is missing.
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+    assert threading.active_count() == 1, threading.enumerate()
 
 
 def _next_command(control: socket.socket) -> None:
