@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import pty
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PR_SET_CHILD_SUBREAPER = 36
-"""prctl(2): orphans below this process become its own children, so that none can hide."""
+import preloaded
+from preloaded import Command as Command
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,24 +38,13 @@ def codenav(*arguments: str | Path, env: Mapping[str, str] | None = None, cwd: P
     """Run `codenav` to its end, with no terminal and no stdin."""
     with start(*arguments, env=env, cwd=cwd) as process:
         out, err = process.communicate(timeout=120)
+    assert process.returncode is not None
     return Ran(process.returncode, out, err)
 
 
-def start(
-    *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> subprocess.Popen[str]:
+def start(*arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Command:
     """Start `codenav`; its stdout and stderr are pipes."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    return subprocess.Popen(
-        [sys.executable, "-m", "codenav", *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        start_new_session=True,
-    )
+    return preloaded.reading([str(one) for one in arguments], cwd=cwd or os.getcwd(), env={**os.environ, **(env or {})})
 
 
 def on_a_terminal(*arguments: str | Path, until: str = "", then: Callable[[], object] | None = None) -> tuple[int, str]:
@@ -67,11 +53,12 @@ def on_a_terminal(*arguments: str | Path, until: str = "", then: Callable[[], ob
     Once that contains `until`, `then` is called; without `then` the command is interrupted, as by Ctrl-C.
     """
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "codenav", *map(str, arguments)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "COLUMNS": "80"},
-        start_new_session=True,
+    nothing = os.open(os.devnull, os.O_RDWR)
+    process = Command(
+        [str(one) for one in arguments],
+        cwd=os.getcwd(), env={**os.environ, "COLUMNS": "80"}, stdin=nothing, stdout=nothing, stderr=theirs,
     )  # fmt: skip
+    os.close(nothing)
     os.close(theirs)
     shown = b""
     try:
@@ -104,7 +91,7 @@ def children() -> set[str]:
         # A thread may end while it is read.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found.update((task / "children").read_text().split())
-    return found
+    return found - preloaded.helpers()
 
 
 def left_behind(before: set[str], *, within: float = 5.0) -> list[str]:

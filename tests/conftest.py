@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer
+from command_line import codenav
 
 # A shell starts background jobs with SIGINT ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -61,6 +64,28 @@ def codenav_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path.with_name(f"{tmp_path.name}-home")
     monkeypatch.setenv("CODENAV_HOME", str(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def networkx_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CODENAV_HOME in which networkx is indexed, built once for all processes of a run: only to be read."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "networkx-home"
+    with home.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not home.exists():
+            built = home.with_suffix(".part")
+            ran = codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(built)})
+            assert ran.code == 0, ran.err
+            built.rename(home)
+    return home
+
+
+@pytest.fixture
+def with_networkx(networkx_home: Path, codenav_home: Path) -> Path:
+    """This test's CODENAV_HOME, with networkx indexed."""
+    shutil.copytree(networkx_home, codenav_home)
+    return codenav_home
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from command_line import Ran, codenav, start
+from command_line import Command, Ran, codenav, start
 from docker_engine import Engine
 
 from codenav import schemas
@@ -59,12 +59,12 @@ def containers(engine: Engine) -> list[str]:
     return engine.docker("ps", "--all", "--format", "{{.Names}}").split()
 
 
-def begin(engine: Engine, port: int, *more: str, image: str = "") -> subprocess.Popen[str]:
+def begin(engine: Engine, port: int, *more: str, image: str = "") -> Command:
     image = image or engine.elasticsearch_image()
     return start("elasticsearch", "up", "--image", image, "--port", str(port), "--wait", str(PATIENCE), *more)
 
 
-def ended(process: subprocess.Popen[str]) -> Ran:
+def ended(process: Command) -> Ran:
     with process:
         out, err = process.communicate(timeout=PATIENCE + 60)
     return Ran(process.returncode, out, err)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -59,13 +58,6 @@ def blocks(language: str) -> list[Block]:
     return found
 
 
-@pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("docs-home")
-    assert codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(home)}).code == 0
-    return home
-
-
 @pytest.fixture
 def here(tmp_path: Path, chat_server: ChatServer) -> Path:
     """A folder to run in, and a model that plays the example for every conversation."""
@@ -80,9 +72,8 @@ def here(tmp_path: Path, chat_server: ChatServer) -> Path:
 
 
 @pytest.fixture
-def place(here: Path, indexed: Path, codenav_home: Path) -> Path:
+def place(here: Path, with_networkx: Path) -> Path:
     """A folder to run in, with networkx indexed."""
-    shutil.copytree(indexed, codenav_home)
     return here
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -50,22 +49,6 @@ def library(tmp_path: Path) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
-
-
-@pytest.fixture(scope="session")
-def networkx_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CODENAV_HOME in which networkx is indexed; copied, because building takes seconds."""
-    home = tmp_path_factory.mktemp("networkx-home")
-    built = codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(home)})
-    assert built.code == 0, built.err
-    return home
-
-
-@pytest.fixture
-def with_networkx(networkx_index: Path, codenav_home: Path) -> Path:
-    """This test's CODENAV_HOME, with networkx indexed."""
-    shutil.copytree(networkx_index, codenav_home)
-    return codenav_home
 
 
 Run = Callable[..., Ran]

@@ -30,10 +30,10 @@ pytestmark = pytest.mark.xdist_group("economy")
 
 
 @pytest.fixture(scope="module")
-def planned_once(networkx_index: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+def planned_once(networkx_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
     """A run of the planner on a real package, and the CODENAV_HOME with its record."""
     home = tmp_path_factory.mktemp("planned") / "home"
-    shutil.copytree(networkx_index, home)
+    shutil.copytree(networkx_home, home)
     ran = codenav("run", REQUEST, "--on", "pkg:networkx", "--model", "planner", env={"CODENAV_HOME": str(home)})
     return ran, home
 
@@ -151,7 +151,7 @@ def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, 
     assert "2. code" in shown and "time.sleep(1000)" in shown and "interrupted during this code" in shown
 
 
-def test_the_try_in_flight_of_a_killed_planner_is_shown(tmp_path: Path) -> None:
+def test_the_try_in_flight_of_a_killed_planner_is_shown(tmp_path: Path, codenav_home: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
     (shop / "shop.py").write_text(
@@ -159,7 +159,8 @@ def test_the_try_in_flight_of_a_killed_planner_is_shown(tmp_path: Path) -> None:
     )
     process = start("run", "Ripen the fruit 'banana'", "--on", shop, "--model", "planner")
     deadline = time.monotonic() + 60
-    while "ripen('banana')" not in _record_of(tmp_path) and time.monotonic() < deadline:
+    while "ripen('banana')" not in _record_of(codenav_home):
+        assert time.monotonic() < deadline, _record_of(codenav_home)
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=30)

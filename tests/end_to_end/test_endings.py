@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, Fault, Hang
-from command_line import Ran, codenav, start
+from command_line import Command, Ran, codenav, start
 
 from codenav.actions import Code, Done
 
@@ -183,14 +183,14 @@ def test_a_server_that_hangs_ends_with_the_time(run: Run, chat_server: ChatServe
 # Interrupts ----------------------------------------------------------------------------------------------------
 
 
-def interrupted(process: subprocess.Popen[str], number: int = signal.SIGINT) -> Ran:
+def interrupted(process: Command, number: int = signal.SIGINT) -> Ran:
     """Send a signal as a terminal does, to the whole process group, and wait for the end."""
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=30)
     return Ran(process.returncode, out, err)
 
 
-def first_line_with(process: subprocess.Popen[str], text: str) -> None:
+def first_line_with(process: Command, text: str) -> None:
     assert process.stderr is not None
     for line in process.stderr:
         if text in line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,17 +116,13 @@ def shop_index(shop: Path) -> Iterator[SourceIndex]:
 
 
 @pytest.fixture(scope="session")
-def networkx_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CODENAV_HOME in which networkx is indexed."""
-    home = tmp_path_factory.mktemp("navigation-home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CODENAV_HOME", str(home))
-        codenav.index("pkg:networkx").close()
-    return home
+def own_home(networkx_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CODENAV_HOME with networkx for these tests, because whoever reads an index may write beside it."""
+    return shutil.copytree(networkx_home, tmp_path_factory.mktemp("navigation") / "home")
 
 
 @pytest.fixture
-def networkx(networkx_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SourceIndex]:
-    monkeypatch.setenv("CODENAV_HOME", str(networkx_home))
+def networkx(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SourceIndex]:
+    monkeypatch.setenv("CODENAV_HOME", str(own_home))
     with codenav.index("pkg:networkx", refresh=False) as index:
         yield index

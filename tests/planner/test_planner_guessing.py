@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -205,18 +204,9 @@ def stall(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def networkx_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CODENAV_HOME in which networkx is indexed: building takes seconds."""
-    home = tmp_path_factory.mktemp("networkx") / "home"
-    assert codenav("index", "pkg:networkx", env={"CODENAV_HOME": str(home)}).code == 0
-    return home
-
-
 @pytest.fixture
-def networkx(networkx_home: Path, codenav_home: Path) -> str:
+def networkx(with_networkx: Path) -> str:
     """The source, indexed in this test's CODENAV_HOME."""
-    shutil.copytree(networkx_home, codenav_home)
     return "pkg:networkx"
 
 

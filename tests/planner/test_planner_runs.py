@@ -224,8 +224,10 @@ REAL = {
 
 
 @pytest.mark.parametrize("request_", REAL)
-def test_plain_requests_on_real_packages(request_: str) -> None:
+def test_plain_requests_on_real_packages(request_: str, request: pytest.FixtureRequest) -> None:
     package, expected = REAL[request_]
+    if package == "pkg:networkx":
+        request.getfixturevalue("with_networkx")
     ran = codenav("run", request_, "--on", package, "--json")
     assert (ran.code, ran.document["status"], ran.document["model"]) == (0, "done", "planner"), ran.out
     assert re.fullmatch(expected, ran.document["answer"])
@@ -285,7 +287,7 @@ def test_a_text_that_came_out_is_kept_in_a_new_file(shop: Path, work: Path) -> N
     assert (work / "sign.txt").read_text() == "X", "what is there is written over where that is said"
 
 
-def test_an_object_that_only_has_a_text_is_replayed_as_that() -> None:
+def test_an_object_that_only_has_a_text_is_replayed_as_that(with_networkx: Path) -> None:
     ran = codenav("run", "Make the path graph with 5 nodes", "--on", "pkg:networkx")
     assert (ran.code, ran.out) == (0, "Graph with 5 nodes and 4 edges\nsummary: verified\n"), ran.err
 

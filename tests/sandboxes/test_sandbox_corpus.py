@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import PR_SET_CHILD_SUBREAPER, codenav
+from command_line import codenav
+from preloaded import PR_SET_CHILD_SUBREAPER
 
 from codenav.execution import MIB, SandboxSpec
 from codenav.sandboxes.check import CASES, run_checks, run_contract, run_corpus, run_probes
