@@ -297,7 +297,7 @@ class Step:
     """An action with its observation."""
 
     number: int
-    """1-based."""
+    """The number of the step, 1-based."""
     action: Action
     observation: Observation
     seconds: float = 0.0
@@ -372,7 +372,7 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """`verified`, `partly` or `not verified`: see `Verdict.verdict`."""
+        """The verdict in a word: `verified`, `partly` or `not verified`; see `Verdict.verdict`."""
         return Verdict(self.verified, missing=self.missing).verdict
 
     @property

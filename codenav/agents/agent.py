@@ -19,7 +19,7 @@ from codenav.usage import Usage
 LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32768 (docs/models.md)"
 
 CUT_ALL = object()
-"""Returned by an exhausted iterator of cuts: nothing is left to be cut."""
+"""The default of `next` on the iterator of cuts: nothing is left to be cut."""
 
 
 class CodeNavAgent:

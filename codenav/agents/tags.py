@@ -43,7 +43,7 @@ class _Tag:
 
 @dataclass(slots=True)
 class _Head:
-    """Note an overflow of this conversation; `limit` and `prompt_tokens`, if known, are in the server's tokens."""
+    """The beginning of an action: `<type>…</type> <content>`."""
 
     before: int
     """The position from which its thought may begin: the end of the previous action."""

@@ -18,7 +18,7 @@ from codenav.execution import Verdict
 from codenav.protocols import Verifier
 
 GAVE_UP = "FAILED:"
-"""Prefix of an answer that says that the agent could not do what was asked, and why."""
+"""Prefix of an answer with which the agent gives up; the reason follows."""
 
 NOBODY = "Nobody is there to answer. Decide for yourself, and say in your answer what you assumed."
 

@@ -18,7 +18,7 @@ ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
 SHOWN = 80
 """Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""
 NAMED = 3
-"""Missing things that a reason names; the others are counted."""
+"""Names of missing results in a reason; the others are counted."""
 LAST_OUTPUT = "the last output"
 _ALIKE = ("firm", "part")
 
@@ -119,7 +119,7 @@ class Comparison:
         return bool(self._flow.calls_for(there) & self._made_by_script.calls_for(here))
 
     def _worth(self, there: Digest, here: Digest) -> str:
-        """`evidence`, `input` (a literal for both, or it shows too little), or `written` down by the script."""
+        """The worth of a pair: `evidence`, `input` (a literal for both, or of too little use), or `written` down."""
         theirs, ours = self._made(self._session, there.name), self._script.name(here.name)
         if here.kind == "part":
             return "input"
@@ -132,7 +132,7 @@ class Comparison:
         return "evidence" if ours.works else "input"
 
     def _made(self, code: Code, name: str) -> Made:
-        """The making of a name of the session; a name that no step is known to bind counts as computed."""
+        """The origin of a name of the session; a name that no step is known to bind counts as computed."""
         return code.name(name) if name in self._flow.bound() else Made(computed=True)
 
     # What the script writes down

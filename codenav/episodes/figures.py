@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 ABOUT = 0.05
 """Relative tolerance of a number that the text calls approximate."""
 CHANCE = 20
-"""Possible numbers of as many digits, per item of a long list, from which on a match in it is no chance."""
+"""Values that the digits of a number allow, per item of a long list: with fewer, a match may be chance."""
 MANY_PRINTED = 100
 """An output of more numbers than this is a long list."""
 

@@ -61,7 +61,7 @@ def written(sandbox: Sandbox, inputs: Path | None, mounted: Sequence[Mounted] = 
     for mount in mounted:
         first, last = _files_in(mount.before), _files_in(mount.now)
         for name, path in last.items():
-            # The code inside may have put a link in the place of what was found.
+            # The code inside may have put a link in its place since.
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 _note(found, str(mount.shown / name), file, first.get(name))
         found.update({str(mount.shown / name): DELETED for name in first if name not in last})
@@ -104,7 +104,7 @@ def _files_in(folder: Path) -> dict[str, Path]:
 
 
 def content_digest(name: str, data: bytes) -> str:
-    """A digest of what a file says: packed files by what is packed, without dates, floats to twelve digits."""
+    """A digest of the content of a file: archives by their files, without dates, floats to twelve digits."""
     return hashlib.blake2b(b"\0".join(_content(name, data)), digest_size=16).hexdigest()
 
 

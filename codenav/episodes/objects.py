@@ -1,8 +1,7 @@
 """Content that many episodes share: each input file is kept once, under the digest of its content.
 
 Each `inputs/NAME` of an episode is a hard link to `objects/SHA256`. No list records the users of a file: the file
-system counts the links, and a file with one link is unused. Whatever is killed in between, each name leads to a whole
-file.
+system counts the links, and a file with one link is unused. Even after a kill, each name leads to a whole file.
 """
 
 from __future__ import annotations

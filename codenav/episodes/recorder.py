@@ -23,9 +23,8 @@ EVENTS_FILE = "events.jsonl"
 
 RESERVE_FILE = "reserve"
 RESERVE_BYTES = 16 * 1024
-"""Bytes held while an episode runs and given up for its last line, so that a full disk does not leave the record
-without the reason why the run ended. A last line is as long as the answer and the code summary, seldom over a few
-KB."""
+"""Bytes held while an episode runs and given up for its last line, so that even on a full disk the record has the
+reason why the run ended. A last line is as long as the answer and the code summary, seldom over a few KB."""
 
 
 class _State(NamedTuple):
@@ -83,7 +82,7 @@ class Recorder:
         line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
         self._state = state._replace(pending=state.pending + line + b"\n", pending_steps=steps)
         if not isinstance(event, RunEnded):
-            # A kill loses nothing that is written; for a power cut, tries wait for the step that they lead to.
+            # A kill loses nothing that was written. For a power cut, tries are synced with the step that they lead to.
             self._write(sync=not isinstance(getattr(event, "action", None), Try))
             return
         try:

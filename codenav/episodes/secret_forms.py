@@ -71,7 +71,7 @@ class Form:
         return len(self.units) if at >= len(text) else 0
 
     def ends(self, text: str, start: int, least: int) -> int:
-        """The end of a rest of the secret that a text has at `start`, of at least `least` units; -1 if there is none.
+        """The end of the rest of a secret that a text has at `start`, of at least `least` units; -1 if there is none.
 
         The remainder of an escape may precede it.
         """

@@ -74,7 +74,7 @@ def _bare_names(answer: str) -> list[str]:
 
 
 def _another(answer: str, replayed: Replayed) -> list[str]:
-    """Texts of the data that the answer names, and not the one that the replay printed last."""
+    """Texts of the data that the answer names in place of the one that the replay printed last."""
     texts = {text for text in replayed.held.texts if 1 < len(text) <= NAME_CHARACTERS}
     lines = [line.strip().strip("'\"") for line in replayed.output.splitlines() if line.strip()]
     if not lines or lines[-1] not in texts or lines[-1].casefold() in answer.casefold():
@@ -84,7 +84,7 @@ def _another(answer: str, replayed: Replayed) -> list[str]:
 
 
 def _contradiction(answer: str, output: str) -> list[str]:
-    """A yes where the replay says False at the end, and the other way round."""
+    """The yes or no of an answer that contradicts the True or False at the end of the replay."""
     said = _YES.match(answer)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
