@@ -17,7 +17,7 @@ from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, SourceIndex, as_index, define, listed, open_index
 from codenav.interpreter import find_interpreter
 from codenav.limits import Limits
-from codenav.protocols import Model, Sandbox
+from codenav.protocols import CallHandler, Model, Sandbox
 from codenav.stores import open_store
 
 
@@ -153,12 +153,14 @@ def sandbox(
     runtime: str = "",
     gpus: str = "",
     snapshots: bool = True,
+    calls: CallHandler | None = None,
     warm: int = 0,
 ) -> Sandbox:
     """Start a sandbox by itself: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
 
     `on` names code bases that the code can import; they need not be indexed. Without `snapshots` no frozen twin is
-    made before a step, and one that ends its process costs the replay of all. `warm` keeps so many others like this
+    made before a step, and one that ends its process costs the replay of all. `calls` answers what the code calls the
+    host for, `calls(name, arguments)`; without it each call is refused. `warm` keeps so many others like this
     one started, and takes one of those for the next call with the same keywords, until all sandboxes of such calls
     are closed. The other keywords are those of `Session`.
 
@@ -180,6 +182,7 @@ def sandbox(
         runtime=runtime,
         gpus=gpus,
         snapshots=snapshots,
+        calls=calls,
     )
     if warm < 0:
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")

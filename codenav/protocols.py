@@ -147,6 +147,14 @@ class Store(Protocol):
         ...
 
 
+CallHandler = Callable[[str, dict[str, Any]], Any]
+"""Answers a call that code in a sandbox makes: gets its name and arguments, returns JSON data.
+
+What it raises is a `HostCallError` inside, with its message. It runs in a thread of its own, one call of a step at a
+time; whatever it does counts for the time of the step. Arguments are what the code says: check them.
+"""
+
+
 class SandboxFiles(Protocol):
     """The files of a sandbox's work folder, as the code sees them. Names are relative to it, with `/` between folders.
 

@@ -18,13 +18,14 @@ from codenav.docker_engine import engine_listens
 from codenav.episodes.objects import Objects
 from codenav.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
 from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.host_calls import MaskedCalls
 from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.repository import parse
 from codenav.indexers.sources import Source, resolve
 from codenav.indexing import On, SourceIndex
 from codenav.interpreter import Interpreter, find_interpreter, normalise
 from codenav.masked import MaskedSandbox
-from codenav.protocols import Sandbox
+from codenav.protocols import CallHandler, Sandbox
 from codenav.sandboxes import diagnose, image_for, start
 from codenav.sandboxes.workfolder import WorkFolder
 
@@ -63,6 +64,8 @@ class Workbench:
     runtime: str = ""
     gpus: str = ""
     snapshots: bool = True
+    calls: CallHandler | None = None
+    """Answers calls of steps to the host; None refuses them."""
 
     @classmethod
     def of(
@@ -79,6 +82,7 @@ class Workbench:
         runtime: str = "",
         gpus: str = "",
         snapshots: bool = True,
+        calls: CallHandler | None = None,
         confirm: Confirm | None = None,
     ) -> Self:
         """What the keywords of `codenav.sandbox` come to, and what is configured where they say nothing.
@@ -104,6 +108,7 @@ class Workbench:
             runtime=runtime or (config.runtime if chosen.backend == "docker" else ""),
             gpus=gpus,
             snapshots=snapshots,
+            calls=calls,
         )
 
     def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
@@ -131,12 +136,13 @@ class Workbench:
             UsageError: the work folder is larger than a sandbox may hold, or `network` does not fit the backend.
         """
         spec = self.spec(work_dir, copy_out=copy_out)
+        calls = MaskedCalls(self.calls, self.env) if self.calls is not None else None
         if warm:
             from codenav.sandboxes.pool import start_warm
 
-            sandbox = start_warm(self.backend, spec, warm)
+            sandbox = start_warm(self.backend, spec, warm, calls=calls)
         else:
-            sandbox = start(self.backend, spec)
+            sandbox = start(self.backend, spec, calls=calls)
         return MaskedSandbox(sandbox, self.env) if self.env else sandbox
 
 

@@ -21,6 +21,10 @@ BLOB_BYTES = 64 << 20
 """Largest blob of a frame, both ways."""
 
 
+OnCall = Callable[[Mapping[str, Any], bytes], None]
+"""Takes a call to the host; raises Malformed where it is none."""
+
+
 class Closed(Exception):
     """The other end is gone."""
 
@@ -51,14 +55,16 @@ class Channel:
         Raises:
             Closed, TooLate: part of the frame may have gone; the channel is of no more use.
         """
-        if message.get("op") != "interrupt":
+        if message.get("op") not in ("interrupt", "answer"):
             self._owed += 1
         body = _to_json(message).encode("ascii")
         with self._lock:
             write_all(self._sink, HEADER.pack(len(body), len(blob)) + body + blob, deadline)
 
-    def receive(self, *, deadline: float, streaming: Streaming | None = None) -> tuple[Mapping[str, Any], bytes]:
-        """The next answer; what a step writes before it goes to `streaming`.
+    def receive(
+        self, *, deadline: float, streaming: Streaming | None = None, on_call: OnCall | None = None
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """The next answer; what a step writes before it goes to `streaming`, its calls to the host to `on_call`.
 
         While earlier steps run again for it, which a frame of its own says, the deadline moves.
 
@@ -68,20 +74,27 @@ class Channel:
         """
         while True:
             frame = self._complete()
-            if frame is not None:
-                if frame[0].get("op") == "rebuilding":
+            if frame is None:
+                data = read(self._source, deadline)
+                self._buffer += self._unwrap(data) if self._unwrap else data
+                continue
+            match frame[0].get("op"):
+                case "rebuilding":
                     deadline += self._granted(frame[0].get("seconds"))
-                    continue
-                if frame[0].get("op") == "output":
+                case "output":
                     if streaming is not None:
                         before = streaming.seconds
                         streaming.hear(*frame)
                         deadline += streaming.seconds - before
-                    continue
-                self._owed -= 1
-                return frame
-            data = read(self._source, deadline)
-            self._buffer += self._unwrap(data) if self._unwrap else data
+                case "call":
+                    if on_call is not None:
+                        on_call(*frame)
+                case _:
+                    self._owed -= 1
+                    return frame
+            if time.monotonic() > deadline:
+                # With frames that come without an end nothing else would look at the time.
+                raise TooLate
 
     def settle(self, *, deadline: float) -> None:
         """Read and drop the answers that nobody waited for. Raises as `receive`."""

@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, Held, Output, SandboxInfo, SandboxSpec, Variable
+from codenav.protocols import CallHandler
 from codenav.sandboxes.asking import Failed, answer_of
+from codenav.sandboxes.calls import Calls, is_answering
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, completed, refused, starved_of_memory
@@ -58,6 +60,8 @@ class GuestSandbox(Commands, WithFiles):
         self._ran = 0.0
         """Seconds of all steps."""
         self._closed = self._ended = self._forked = self._busy = False
+        self.calls: CallHandler | None = None
+        """Answers the calls of steps to the host; None refuses them."""
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
@@ -109,10 +113,13 @@ class GuestSandbox(Commands, WithFiles):
             notice, self._notice = self._notice, ""
             starved = self._launched.watch_memory() if self._launched else bool
             deadline = time.monotonic() + seconds + SLACK_SECONDS
+            calls = Calls(self.calls, self, channel, self._steps, deadline)
             try:
                 asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
-                channel.send({**asked, "stream": streaming is not None}, deadline=deadline)
-                frame, blob = channel.receive(deadline=deadline, streaming=streaming)
+                asked |= {"stream": streaming is not None, "calls": self.calls is not None}
+                channel.send(asked, deadline=deadline)
+                with contextlib.closing(calls):
+                    frame, blob = channel.receive(deadline=deadline, streaming=streaming, on_call=calls.hear)
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 self._ran += done.seconds
@@ -296,12 +303,13 @@ class GuestSandbox(Commands, WithFiles):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While one thing is asked: other threads wait, this one cannot."""
+        """While one thing is asked: other threads wait; this one, and a handler that the step waits for, cannot."""
+        hint = "use it after the step; on_output and a handler of calls may interrupt or close it"
+        if is_answering(self):
+            raise UsageError("the sandbox is running a step", hint=hint)
         with self._lock:
             if self._busy:
-                raise UsageError(
-                    "the sandbox is running a step", hint="use it after the step; on_output may interrupt or close it"
-                )
+                raise UsageError("the sandbox is running a step", hint=hint)
             self._busy = True
             try:
                 yield

@@ -34,8 +34,9 @@ def encode(message: Message, blob: bytes = b"") -> bytes:
 class Frames:
     """Cuts a stream of bytes into frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, json_bytes: int = JSON_BYTES, blob_bytes: int = BLOB_BYTES) -> None:
         self._buffer = bytearray()
+        self._most = json_bytes, blob_bytes
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are complete with `data`.
@@ -55,7 +56,7 @@ class Frames:
         if len(self._buffer) < HEADER.size:
             return None
         body, blob = HEADER.unpack_from(self._buffer)
-        if body > JSON_BYTES or blob > BLOB_BYTES:
+        if body > self._most[0] or blob > self._most[1]:
             raise Violation(f"a frame of {body + blob} bytes")
         end = HEADER.size + body + blob
         if len(self._buffer) < end:

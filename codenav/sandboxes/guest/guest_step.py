@@ -17,6 +17,7 @@ import guest_linux
 from guest_check import well_formed
 from guest_frames import Frames, Message, Violation, encode
 from guest_output import Pipe
+from guest_relay import Relay
 from guest_seal import TOKEN_BYTES
 
 GRACE_SECONDS = 0.3
@@ -276,12 +277,26 @@ class Request:
         """Whether the worker ended without having taken it up."""
         return self.outcome == "crashed" and not self._begun
 
-    def go(self, message: Message, pipes: list[Pipe], twin: Twin | None, seconds: float, *, deaf: bool = False) -> None:
-        """Send it and wait for its end: at most `seconds` and the grace. A `deaf` one leaves interrupts to the next."""
+    def go(
+        self,
+        message: Message,
+        pipes: list[Pipe],
+        twin: Twin | None,
+        seconds: float,
+        *,
+        deaf: bool = False,
+        relay: Relay | None = None,
+    ) -> None:
+        """Send it and wait for its end: at most `seconds` and the grace. A `deaf` one leaves interrupts to the next.
+
+        `relay` takes the calls of a step to the host.
+        """
         self.twin, self._deaf = twin, deaf
         self._token = os.urandom(TOKEN_BYTES) if message["op"] == "run" else b""
         self._answer = Answers(self._token)
         descriptors = [self._answer.writer, *(pipe.writer for pipe in pipes)]
+        if relay:
+            descriptors.append(relay.writer)
         if twin:
             descriptors.append(twin.theirs.fileno())
         self._worker.send(message, descriptors)
@@ -289,6 +304,8 @@ class Request:
         for pipe in pipes:
             pipe.close_writer()
         self._loop.watch(self._answer.reader, self._read)
+        if relay:
+            relay.begin(self._violate)
         if twin:
             twin.sent(self._adopt)
         try:
@@ -297,6 +314,8 @@ class Request:
         finally:
             self._loop.unwatch(self._answer.reader)
             self._answer.close()
+            if relay:
+                relay.close()
         if twin is not None and self.twin is not None:
             # Its last preparations need not be waited for: it was forked.
             forked = self.outcome == "ok" and "fork_seconds" in self.reply
@@ -373,10 +392,13 @@ class Request:
         try:
             complete = self._frames.feed(data)
         except Violation:
-            self.outcome = "protocol_violation"
+            self._violate()
             return
         for message, blob in complete:
             self._hear(message, blob)
+
+    def _violate(self) -> None:
+        self.outcome = self.outcome or "protocol_violation"
 
     def _hear(self, message: Message, blob: bytes) -> None:
         """`begun`; of a step how it ended, said once and with its token where it came to its end; the answer."""

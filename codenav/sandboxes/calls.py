@@ -1,0 +1,104 @@
+"""Calls from inside a step to the host: a handler answers them, one at a time, while the step waits."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from codenav.protocols import CallHandler
+from codenav.sandboxes.channel import Channel, Closed, TooLate
+from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.shared import schema
+
+_threads = threading.local()
+"""Of a thread that runs a handler: the sandbox whose step waits for it."""
+
+
+class Calls:
+    """The calls of one step. Each is answered in a thread of its own: a handler that hangs holds up no time limit."""
+
+    def __init__(self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int, deadline: float):
+        self._handler, self._sandbox, self._channel, self._step = handler, sandbox, channel, step
+        self._deadline = deadline
+        self._count = 0
+        self._open = self._over = False
+        self._lock = threading.Lock()
+
+    def hear(self, frame: Mapping[str, Any], blob: bytes) -> None:
+        """A frame `call` from inside. The supervisor has checked it: one that is wrong is not the supervisor's.
+
+        Raises:
+            Malformed: no handler was given; it has not the shape, is out of its turn, or one call too many.
+        """
+        name = frame.get("name")
+        if self._handler is None:
+            raise Malformed("a call to the host that nobody answers")
+        turn = (frame.get("step"), frame.get("call")) == (self._step, self._count + 1)
+        if self._open or not turn or self._count >= schema.MOST_CALLS:
+            raise Malformed("a call to the host out of its turn")
+        if not isinstance(name, str) or not schema.CALL_NAME.fullmatch(name) or len(blob) > schema.CALL_BYTES:
+            raise Malformed("a call to the host that is none")
+        self._count += 1
+        self._open = True
+        work = (self._handler, self._count, name, blob)
+        threading.Thread(target=self._answer, args=work, name=f"codenav-call-{name}", daemon=True).start()
+
+    def close(self) -> None:
+        """The step is over: what a handler returns from now on is dropped."""
+        with self._lock:
+            self._over = True
+
+    def _answer(self, handler: CallHandler, number: int, name: str, blob: bytes) -> None:
+        _threads.sandbox = self._sandbox
+        error, result = _made(handler, name, blob)
+        answer = {"op": "answer", "step": self._step, "call": number, "error": error}
+        with self._lock:
+            if self._over:
+                return
+            # Before it is sent: the next call may come at once.
+            self._open = False
+            try:
+                self._channel.send(answer, result, deadline=self._deadline)
+            except (Closed, TooLate):
+                # The thread that waits for the step finds the same.
+                return
+
+
+def is_answering(sandbox: object) -> bool:
+    """Whether this thread runs a handler for a step of that sandbox."""
+    return getattr(_threads, "sandbox", None) is sandbox
+
+
+def _made(handler: CallHandler, name: str, blob: bytes) -> tuple[str | None, bytes]:
+    """The error, or the result as JSON."""
+    try:
+        arguments = json.loads(blob.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as problem:
+        return f"the arguments of {name} are no JSON: {type(problem).__name__}", b""
+    if not isinstance(arguments, dict):
+        return f"the arguments of {name} are no JSON object", b""
+    try:
+        returned = handler(name, arguments)
+    except BaseException as problem:
+        return _message(problem), b""
+    try:
+        result = json.dumps(returned, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as problem:
+        return f"the result of {name} is no JSON: {problem}", b""
+    if len(result) > schema.CALL_BYTES:
+        return f"the result of {name} takes {len(result)} bytes; {schema.CALL_BYTES} are allowed", b""
+    return None, result
+
+
+def _message(problem: BaseException) -> str:
+    try:
+        text = str(problem)
+    except Exception:
+        text = ""
+    return (text or type(problem).__name__)[: schema.CALL_ERROR_CHARACTERS]
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
