@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import socket
 import struct
 import threading
@@ -16,15 +15,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from codenav import errors
-from codenav.errors import CodeNavError
+from codenav.errors import CodeNavError, UsageError
 from codenav.execution import Mount, Resources, SandboxSpec
 from codenav.interpreter import Interpreter
 from codenav.sandboxes.guest_files import left_in
+from codenav.sandboxes.shared import frames
 
-HEADER = struct.Struct(">IQ")
 MOST_JSON = 64 << 20
-MOST_BYTES = 4 << 30
-"""Largest file that is copied."""
+MOST_BYTES = (1 << 32) - 1
+"""Largest file that is copied: what a length of a frame can say."""
 PIECE = 1 << 20
 _PEER = struct.Struct("3i")
 
@@ -49,15 +48,21 @@ class Wire:
         """Send one frame; of a file what lies before its end, without holding it.
 
         Raises:
+            UsageError: the file is too large, or a number in the message is not finite.
             Gone, Torn
             TimeoutError: the socket has a timeout, and it passed.
         """
-        body = json.dumps(message, separators=(",", ":")).encode("ascii")
         file = io.BytesIO(data) if isinstance(data, bytes) else data
         size = left_in(file)
+        if size > MOST_BYTES:
+            raise UsageError(f"a file of {size} bytes; {MOST_BYTES} can be copied at once", hint="copy it in pieces")
+        try:
+            head = frames.head(dict(message), size)
+        except ValueError as error:
+            raise UsageError(f"what cannot be sent to a named sandbox: {error}", hint="name finite numbers") from None
         try:
             with self._lock:
-                self._socket.sendall(HEADER.pack(len(body), size) + body)
+                self._socket.sendall(head)
                 while size:
                     piece = file.read(min(PIECE, size))
                     if not piece:
@@ -77,11 +82,13 @@ class Wire:
 
     def receive_message(self) -> tuple[dict[str, Any], int]:
         """The next message, and how many bytes come with it, for `receive_into`. Raises Gone, TimeoutError."""
-        body, data = HEADER.unpack(self._take(HEADER.size))
-        if body > MOST_JSON or data > MOST_BYTES:
+        body, data = frames.HEADER.unpack(self._take(frames.HEADER.size))
+        if body > MOST_JSON:
             raise Gone("a frame that is too large")
-        message: dict[str, Any] = json.loads(self._take(body))
-        return message, data
+        try:
+            return frames.message_of(self._take(body)), data
+        except frames.Violation as error:
+            raise Gone(str(error)) from None
 
     def receive_into(self, file: IO[bytes], size: int) -> None:
         """Write so many bytes that come next to a file, without holding them.

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from codenav.sandboxes.channel import Channel
-from codenav.sandboxes.replies import Malformed, text_of
+from codenav.sandboxes.replies import Malformed
+from codenav.text import neutral
 
 
 class Failed(Exception):
@@ -25,9 +26,9 @@ def answer_of(
     """
     channel.send(message, blob, deadline=deadline)
     frame, attached = channel.receive(deadline=deadline)
-    kind = frame.get("op")
+    kind = frame["op"]
     if kind == "failed":
-        raise Failed(text_of(frame, "why", 1000))
+        raise Failed(neutral(frame["why"])[:1000])
     if kind not in (expected or (message["op"],)):
         raise Malformed("not an answer to what was asked")
     return frame, attached

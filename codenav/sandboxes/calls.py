@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from codenav.protocols import CallHandler
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.replies import Malformed
-from codenav.sandboxes.shared import schema
+from codenav.sandboxes.shared import frames, schema
 
 _threads = threading.local()
 """Of a thread that runs a handler: the sandbox whose step waits for it."""
@@ -30,18 +29,18 @@ class Calls:
         """A frame `call` from inside. The supervisor has checked it: one that is wrong is not the supervisor's.
 
         Raises:
-            Malformed: no handler was given; it has not the shape, is out of its turn, or one call too many.
+            Malformed: no handler was given; it is out of its turn, too large, or one call too many.
         """
-        name = frame.get("name")
         if self._handler is None:
             raise Malformed("a call to the host that nobody answers")
-        turn = (frame.get("step"), frame.get("call")) == (self._step, self._count + 1)
+        turn = (frame["step"], frame["call"]) == (self._step, self._count + 1)
         if self._open or not turn or self._count >= schema.MOST_CALLS:
             raise Malformed("a call to the host out of its turn")
-        if not isinstance(name, str) or not schema.CALL_NAME.fullmatch(name) or len(blob) > schema.CALL_BYTES:
-            raise Malformed("a call to the host that is none")
+        if len(blob) > schema.CALL_BYTES:
+            raise Malformed(f"a call to the host with {len(blob)} bytes")
         self._count += 1
         self._open = True
+        name: str = frame["name"]
         work = (self._handler, self._count, name, blob)
         threading.Thread(target=self._answer, args=work, name=f"codenav-call-{name}", daemon=True).start()
 
@@ -74,17 +73,15 @@ def is_answering(sandbox: object) -> bool:
 def _made(handler: CallHandler, name: str, blob: bytes) -> tuple[str | None, bytes]:
     """The error, or the result as JSON."""
     try:
-        arguments = json.loads(blob.decode("utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as problem:
-        return f"the arguments of {name} are no JSON: {type(problem).__name__}", b""
-    if not isinstance(arguments, dict):
-        return f"the arguments of {name} are no JSON object", b""
+        arguments = frames.message_of(blob)
+    except Malformed as problem:
+        return f"the arguments of {name} are {problem}", b""
     try:
         returned = handler(name, arguments)
     except BaseException as problem:
         return _message(problem), b""
     try:
-        result = json.dumps(returned, allow_nan=False, separators=(",", ":")).encode("ascii")
+        result = frames.to_json(returned).encode("ascii")
     except (TypeError, ValueError, RecursionError) as problem:
         return f"the result of {name} is no JSON: {problem}", b""
     if len(result) > schema.CALL_BYTES:
@@ -98,7 +95,3 @@ def _message(problem: BaseException) -> str:
     except Exception:
         text = ""
     return (text or type(problem).__name__)[: schema.CALL_ERROR_CHARACTERS]
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")

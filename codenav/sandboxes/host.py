@@ -24,10 +24,12 @@ from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, co
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
-from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
+from codenav.sandboxes.replies import Malformed, execution_of, held_of, variables_of
+from codenav.sandboxes.shared import schema
 from codenav.sandboxes.streaming import Streaming
 from codenav.sandboxes.values import checked_code, checked_name, decoded
 from codenav.sandboxes.workfolder import WorkFolder
+from codenav.text import neutral
 
 T = TypeVar("T")
 
@@ -144,7 +146,7 @@ class GuestSandbox(Commands, WithFiles):
 
         def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
             frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
-            return {item.name: item for item in variables_of(frame, "items")}
+            return {item.name: item for item in variables_of(frame["items"])}
 
         return self._ask("list its variables", VARIABLES_SECONDS, ask)
 
@@ -158,7 +160,9 @@ class GuestSandbox(Commands, WithFiles):
                 return decoded(frame["value"])
             if frame.get("missing") is True:
                 raise NotFound(f"no variable {name} in the sandbox", hint="see box.variables()")
-            raise UsageError(f"{name} cannot be had: {text_of(frame, 'why', 1000)}", hint=f"box.variables()[{name!r}]")
+            raise UsageError(
+                f"{name} cannot be had: {neutral(frame.get('why', ''))}", hint=f"box.variables()[{name!r}]"
+            )
 
         return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
 
@@ -166,7 +170,7 @@ class GuestSandbox(Commands, WithFiles):
         """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""
 
         def ask(channel: Channel, deadline: float) -> Held:
-            asked = {"op": "digests", "first": list(first)[:MOST_ITEMS], "timeout": DIGESTS_SECONDS}
+            asked = {"op": "digests", "first": list(first)[: schema.MOST_ITEMS], "timeout": DIGESTS_SECONDS}
             return held_of(answer_of(channel, asked, deadline)[0])
 
         return self._ask("compare its variables", DIGESTS_SECONDS, ask)
@@ -194,7 +198,7 @@ class GuestSandbox(Commands, WithFiles):
             if frame["op"] == "missing":
                 raise NotFound(f"no checkpoint {number}, or no more", hint="keep one with checkpoint before")
             self._notice = ""
-            return text_of(frame, "notice")
+            return neutral(frame["notice"])
 
         return self._ask(f"go back to checkpoint {number}", seconds, ask)
 
@@ -348,10 +352,9 @@ class GuestSandbox(Commands, WithFiles):
             asked = {"op": "start", "snapshots": self._spec.snapshots, **launched.config}
             channel.send(asked, deadline=deadline)
             frame, _ = channel.receive(deadline=deadline)
-            if frame.get("op") != "ready":
-                raise Malformed(text_of(frame, "why", 4000))
-            version = text_of(frame, "version", 40)
-            unfiltered = text_of(frame, "unfiltered", 200) if "unfiltered" in frame else ""
+            if frame["op"] != "ready":
+                raise Malformed(neutral(frame.get("why", ""))[:4000])
+            version, unfiltered = neutral(frame["version"]), neutral(frame.get("unfiltered", ""))
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
             reason = launched.reason() or str(error).strip(" ;") or "it does not answer"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import guest_frames as frames
     import guest_schema as schema
 else:
 
@@ -20,6 +21,6 @@ else:
         spec.loader.exec_module(module)
         return module
 
-    schema = _load("guest_schema")
+    frames, schema = _load("guest_frames"), _load("guest_schema")
 
-__all__ = ["schema"]
+__all__ = ["frames", "schema"]

@@ -25,7 +25,7 @@ from codenav.text import neutral
 HOSTILE = Path(__file__).with_name("hostile_guest.py")
 
 RESULT = {
-    "op": "result", "number": 1, "outcome": "ok", "stdout": "", "stderr": "", "stdout_bytes": 0, "late": "",
+    "op": "result", "number": 1, "outcome": "ok", "stdout": "", "stderr": "", "stdout_bytes": 0, "late_output": "",
     "changed": [], "error": None, "displays": [], "seconds": 0.1, "notice": "",
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from guest_frames import Frame, Frames, Message, Violation, encode
-from guest_schema import CALL_BYTES, CALL_NAME, MOST_CALLS
+from guest_schema import CALL_BYTES, FROM_CALLER, MOST_CALLS
 
 HEAD_BYTES = 4096
 """Largest JSON part of a call, which holds its number and name."""
@@ -96,13 +96,11 @@ class Relay:
         """Take up calls for as long as each can be answered here; listen no more while the host has one."""
         while self._waiting and self._asked is None and not self._unsent:
             message, arguments = self._waiting.pop(0)
-            name = message.get("name")
-            fits = len(message) == 3 and message.get("op") == "call" and message.get("call") == self._count + 1
-            if not fits or not isinstance(name, str) or not CALL_NAME.fullmatch(name):
+            if not FROM_CALLER(message) or message["call"] != self._count + 1:
                 self._end_badly()
                 return
             self._count += 1
-            self._answer_or_ask(name, arguments)
+            self._answer_or_ask(message["name"], arguments)
 
     def _answer_or_ask(self, name: str, arguments: bytes) -> None:
         call = (name, hash(arguments))

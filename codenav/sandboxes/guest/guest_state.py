@@ -82,7 +82,7 @@ class State:
             stdout=pipes[0].kept.text(),
             stderr=pipes[1].kept.text(),
             stdout_bytes=pipes[0].kept.total,
-            late=late,
+            late_output=late,
             notice=" ".join(filter(None, (news, result["notice"]))),
         )
         self._loop.send(result, request.blob)

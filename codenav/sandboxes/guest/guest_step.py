@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import guest_linux
-from guest_check import well_formed
 from guest_frames import Frames, Message, Violation, encode
 from guest_output import Pipe
 from guest_relay import Relay
+from guest_schema import FROM_WORKER, agrees, trouble
 from guest_seal import TOKEN_BYTES
 
 GRACE_SECONDS = 0.3
@@ -413,5 +413,6 @@ class Request:
             self._end = str(op)
         else:
             self.reply, self.blob = message, blob
-            agrees = not self._token or message.get("outcome") == _OUTCOMES.get(self._end, "")
-            self.outcome = "ok" if agrees and well_formed(message, blob) else "protocol_violation"
+            told = not self._token or message.get("outcome") == _OUTCOMES.get(self._end, "")
+            fits = told and not trouble(message, FROM_WORKER)
+            self.outcome = "ok" if fits and (op != "result" or agrees(message, blob)) else "protocol_violation"
