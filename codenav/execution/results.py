@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Self
 
 
 class Outcome(StrEnum):
@@ -23,21 +23,60 @@ class Outcome(StrEnum):
     """What came out of the sandbox was not a valid frame."""
 
 
+Makers = Mapping[str, Callable[[Any], Any]]
+
+
+class Stored:
+    """A dataclass as JSON types and back, field by field: its fields are the shape of what is stored and sent."""
+
+    __slots__ = ()
+    made: ClassVar[Makers] = {}
+    """Functions that make a field out of its JSON, where that is not the same."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types only."""
+        return {name: _plain(getattr(self, name)) for name in _names(type(self))}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`. Other keys are ignored; fields with a default may be missing."""
+        found = {name: data[name] for name in _names(cls) if name in data}
+        return cls(**{name: cls.made[name](value) if name in cls.made else value for name, value in found.items()})
+
+
+def _names(kind: Any) -> Sequence[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Stored):
+        return value.to_dict()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def _all(kind: type[Stored]) -> Callable[[Any], Any]:
+    return lambda items: tuple(map(kind.from_dict, items))
+
+
+def _any(kind: type[Stored]) -> Callable[[Any], Any]:
+    return lambda item: kind.from_dict(item) if item else None
+
+
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Stored):
     """A name in the sandbox, described by a bounded repr."""
 
     name: str
     type: str
     repr: str
 
-    def to_dict(self) -> dict[str, str]:
-        """The stored form."""
-        return {"name": self.name, "type": self.type, "repr": self.repr}
-
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Stored):
     """A name in the sandbox with a digest of its whole value, to the last element: equal data, equal digests."""
 
     name: str
@@ -52,20 +91,9 @@ class Digest:
     repr: str
     """Bounded."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """As it travels."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "digest": self.digest,
-            "kind": self.kind,
-            "telling": self.telling,
-            "repr": self.repr,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Held(Stored):
     """What the variables of a sandbox hold: digests, and a bounded part of the numbers and texts in them."""
 
     digests: Mapping[str, Digest] = field(default_factory=dict)
@@ -75,26 +103,18 @@ class Held:
     """In larger containers, where chance holds nearly any short number."""
     texts: tuple[str, ...] = ()
 
+    made: ClassVar[Makers] = {
+        "digests": lambda items: {item["name"]: Digest.from_dict(item) for item in items},
+        **dict.fromkeys(("numbers", "many", "texts"), tuple),
+    }
+
     def to_dict(self) -> dict[str, Any]:
         """As it travels."""
-        return {
-            "digests": [item.to_dict() for item in self.digests.values()],
-            "numbers": list(self.numbers),
-            "many": list(self.many),
-            "texts": list(self.texts),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Held:
-        """The inverse of `to_dict`."""
-        items = [Digest(**item) for item in data["digests"]]
-        return cls(
-            {item.name: item for item in items}, tuple(data["numbers"]), tuple(data["many"]), tuple(data["texts"])
-        )
+        return {**Stored.to_dict(self), "digests": [item.to_dict() for item in self.digests.values()]}
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionError:
+class ExecutionError(Stored):
     """What a step raised, and where in the step's own code."""
 
     type: str
@@ -107,32 +127,20 @@ class ExecutionError:
     traceback: str = ""
     """As Python prints it, without the frames of the sandbox itself."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        return {
-            "type": self.type,
-            "message": self.message,
-            "line": self.line,
-            "line_number": self.line_number,
-            "traceback": self.traceback,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Display:
+class Display(Stored):
     """A picture or a rich representation; inert bytes on the host."""
+
+    made: ClassVar[Makers] = {"data": base64.b64decode}
 
     mime: str
     """`image/png`, `image/jpeg`, `image/svg+xml`, `text/html`, `text/markdown`, `text/latex`, `application/json`."""
     data: bytes
 
-    def to_dict(self) -> dict[str, str]:
-        """The stored form; `data` in base64."""
-        return {"mime": self.mime, "data": base64.b64encode(self.data).decode("ascii")}
-
 
 @dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(Stored):
     """A file or folder in the work folder of a sandbox."""
 
     name: str
@@ -144,16 +152,6 @@ class FileEntry:
     modified: float = 0.0
     """Seconds since the epoch, by the code's clock, which the code may set."""
     executable: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "size": self.size,
-            "modified": self.modified,
-            "executable": self.executable,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +167,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Stored):
     """A piece of what a running step writes."""
 
     stream: str
@@ -181,7 +179,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Value(Stored):
     """The value of a step's last expression, as the step's own process describes it."""
 
     type: str
@@ -191,13 +189,9 @@ class Value:
     data: Any = None
     """The value itself where it is plain JSON data and small (10,000 bytes); else None."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        return {"type": self.type, "repr": self.repr, "data": self.data}
-
 
 @dataclass(frozen=True)
-class Execution:
+class Execution(Stored):
     """The result of one step in a sandbox."""
 
     outcome: Outcome
@@ -221,46 +215,23 @@ class Execution:
     value: Value | None = None
     """Of the last expression; None where there is none, it is None, or it ends with a semicolon."""
 
+    made: ClassVar[Makers] = {
+        "outcome": Outcome,
+        "changed": _all(Variable),
+        "error": _any(ExecutionError),
+        "displays": _all(Display),
+        "files": tuple,
+        "value": _any(Value),
+    }
+
     @property
     def ok(self) -> bool:
         """Whether the code ran to its end."""
         return self.outcome is Outcome.OK
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of a code step: JSON types only."""
-        return {
-            "outcome": self.outcome.value,
-            "stdout": self.stdout,
-            "stderr": self.stderr,
-            "stdout_bytes": self.stdout_bytes,
-            "late_output": self.late_output,
-            "changed": [variable.to_dict() for variable in self.changed],
-            "error": self.error.to_dict() if self.error else None,
-            "displays": [display.to_dict() for display in self.displays],
-            "seconds": round(self.seconds, 4),
-            "notice": self.notice,
-            "files": list(self.files),
-            "value": self.value.to_dict() if self.value else None,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Execution:
-        """The inverse of `to_dict`; other keys are ignored."""
-        error = data["error"]
-        return cls(
-            outcome=Outcome(data["outcome"]),
-            stdout=data["stdout"],
-            stderr=data["stderr"],
-            stdout_bytes=data["stdout_bytes"],
-            late_output=data["late_output"],
-            changed=tuple(Variable(**item) for item in data["changed"]),
-            error=ExecutionError(**error) if error else None,
-            displays=tuple(Display(item["mime"], base64.b64decode(item["data"])) for item in data["displays"]),
-            seconds=data["seconds"],
-            notice=data["notice"],
-            files=tuple(data["files"]),
-            value=Value(**data["value"]) if data.get("value") else None,
-        )
+        """The document of a code step."""
+        return {**super().to_dict(), "seconds": round(self.seconds, 4)}
 
 
 @dataclass(frozen=True)
