@@ -8,15 +8,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, Held, Output, SandboxInfo, SandboxSpec, Variable
+from codenav.execution import Execution, Output, SandboxInfo, SandboxSpec
 from codenav.protocols import CallHandler
-from codenav.sandboxes.asking import Failed, answer_of
+from codenav.sandboxes.asking import Failed, Questions, answer_of
 from codenav.sandboxes.calls import Calls, is_answering
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
@@ -24,10 +24,9 @@ from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, co
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
-from codenav.sandboxes.replies import Malformed, execution_of, held_of, variables_of
-from codenav.sandboxes.shared import schema
+from codenav.sandboxes.replies import Malformed, execution_of
 from codenav.sandboxes.streaming import Streaming
-from codenav.sandboxes.values import checked_code, checked_name, decoded
+from codenav.sandboxes.values import checked_code
 from codenav.sandboxes.workfolder import WorkFolder
 from codenav.text import neutral
 
@@ -39,8 +38,6 @@ SLACK_SECONDS = 0.8
 """The supervisor has this long after the timeout to kill, wake the snapshot and answer."""
 CODE_CHARACTERS = 2 << 20
 """Largest step."""
-VARIABLES_SECONDS = 10.0
-DIGESTS_SECONDS = 20.0
 REBUILD_SECONDS = 15.0
 """For earlier steps to run again, beside twice the time that they took: what the supervisor may ask for, and some."""
 ABANDON_SECONDS = 1.0
@@ -52,7 +49,7 @@ CLOSE_SECONDS = 1.0
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
-class GuestSandbox(Commands, WithFiles):
+class GuestSandbox(Questions, Commands, WithFiles):
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
@@ -140,40 +137,6 @@ class GuestSandbox(Commands, WithFiles):
             if copied.broken:
                 self._stop(patience=0.0)
             return completed(done, notice, copied)
-
-    def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
-
-        def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
-            frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
-            return {item.name: item for item in variables_of(frame["items"])}
-
-        return self._ask("list its variables", VARIABLES_SECONDS, ask)
-
-    def get(self, name: str) -> Any:
-        """The value of a name; see `codenav.protocols.Sandbox.get`."""
-        checked_name(name)
-
-        def ask(channel: Channel, deadline: float) -> Any:
-            frame, _ = answer_of(channel, {"op": "value", "name": name, "timeout": DIGESTS_SECONDS}, deadline)
-            if "value" in frame:
-                return decoded(frame["value"])
-            if frame.get("missing") is True:
-                raise NotFound(f"no variable {name} in the sandbox", hint="see box.variables()")
-            raise UsageError(
-                f"{name} cannot be had: {neutral(frame.get('why', ''))}", hint=f"box.variables()[{name!r}]"
-            )
-
-        return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
-
-    def digests(self, first: Sequence[str] = ()) -> Held:
-        """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""
-
-        def ask(channel: Channel, deadline: float) -> Held:
-            asked = {"op": "digests", "first": list(first)[: schema.MOST_ITEMS], "timeout": DIGESTS_SECONDS}
-            return held_of(answer_of(channel, asked, deadline)[0])
-
-        return self._ask("compare its variables", DIGESTS_SECONDS, ask)
 
     def checkpoint(self) -> int:
         """Keep the variables as they are now; see `codenav.protocols.Sandbox.checkpoint`."""

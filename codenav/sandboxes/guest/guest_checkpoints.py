@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from guest_frames import Message
+from guest_processes import Twin
 from guest_relay import Answered
-from guest_step import Twin
 
 MOST = 16
 """Kept at the same time. Each is a process."""

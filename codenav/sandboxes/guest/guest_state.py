@@ -12,8 +12,9 @@ from guest_checkpoints import Checkpoint, Done
 from guest_frames import Message
 from guest_keeper import Keeper
 from guest_output import Pipe
+from guest_processes import Twin
 from guest_relay import Relay
-from guest_step import Request, Twin
+from guest_step import Request
 from guest_tap import Tap
 
 MEASURED_SECONDS = 0.01
