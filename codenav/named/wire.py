@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import socket
 import struct
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -158,49 +160,25 @@ def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
 
 def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
     """JSON types only. Installed distributions are left out: nothing that runs code asks for them."""
-    python = spec.python
-    return {
-        "python": {
-            "executable": str(python.executable),
-            "version": python.version,
-            "prefix": str(python.prefix),
-            "base_prefix": str(python.base_prefix),
-            "paths": [str(path) for path in python.paths],
-        },
-        "import_paths": [str(path) for path in spec.import_paths],
-        "work_dir": None if spec.work_dir is None else str(spec.work_dir),
-        "copy_out": spec.copy_out,
-        "env": dict(spec.env),
-        "network": spec.network,
-        "resources": {name: getattr(spec.resources, name) for name in Resources.__dataclass_fields__},
-        "mounts": [[str(mount.path), mount.writable] for mount in spec.mounts],
-        "image": spec.image,
-        "runtime": spec.runtime,
-        "gpus": spec.gpus,
-        "snapshots": spec.snapshots,
-    }
+    found = asdict(replace(spec, python=replace(spec.python, distributions=())))
+    made: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    return made
 
 
 def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
     """The inverse of `spec_to_dict`."""
-    python = data["python"]
-    return SandboxSpec(
-        python=Interpreter(
-            executable=Path(python["executable"]),
-            version=python["version"],
-            prefix=Path(python["prefix"]),
-            base_prefix=Path(python["base_prefix"]),
-            paths=tuple(map(Path, python["paths"])),
-        ),
-        import_paths=tuple(map(Path, data["import_paths"])),
-        work_dir=None if data["work_dir"] is None else Path(data["work_dir"]),
-        copy_out=data["copy_out"],
-        env=data["env"],
-        network=data["network"],
-        resources=Resources(**data["resources"]),
-        mounts=tuple(Mount(Path(path), writable) for path, writable in data["mounts"]),
-        image=data["image"],
-        runtime=data["runtime"],
-        gpus=data["gpus"],
-        snapshots=data["snapshots"],
-    )
+    python = {**data["python"], "paths": tuple(map(Path, data["python"]["paths"])), "distributions": ()}
+    python |= {key: Path(python[key]) for key in ("executable", "prefix", "base_prefix")}
+    mounts = [Mount(Path(each["path"]), each["writable"], _path(each["source"])) for each in data["mounts"]]
+    changed = {
+        "python": Interpreter(**python),
+        "import_paths": tuple(map(Path, data["import_paths"])),
+        "work_dir": _path(data["work_dir"]),
+        "resources": Resources(**data["resources"]),
+        "mounts": tuple(mounts),
+    }
+    return SandboxSpec(**{**data, **changed})
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -18,14 +18,13 @@ _threads = threading.local()
 class Calls:
     """The calls of one step. Each is answered in a thread of its own: a handler that hangs holds up no time limit."""
 
-    def __init__(self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int, deadline: float):
+    def __init__(self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int) -> None:
         self._handler, self._sandbox, self._channel, self._step = handler, sandbox, channel, step
-        self._deadline = deadline
         self._count = 0
         self._open = self._over = False
         self._lock = threading.Lock()
 
-    def hear(self, frame: Mapping[str, Any], blob: bytes) -> None:
+    def hear(self, frame: Mapping[str, Any], blob: bytes, deadline: float) -> None:
         """A frame `call` from inside. The supervisor has checked it: one that is wrong is not the supervisor's.
 
         Raises:
@@ -40,18 +39,22 @@ class Calls:
             raise Malformed(f"a call to the host with {len(blob)} bytes")
         self._count += 1
         self._open = True
-        name: str = frame["name"]
-        work = (self._handler, self._count, name, blob)
-        threading.Thread(target=self._answer, args=work, name=f"codenav-call-{name}", daemon=True).start()
+        work = (self._handler, self._count, frame["name"], blob, deadline)
+        try:
+            threading.Thread(target=self._answer, args=work, name="codenav-call", daemon=True).start()
+        except RuntimeError:
+            self._send(self._count, "the host has no thread left to answer in", b"", deadline)
 
     def close(self) -> None:
         """The step is over: what a handler returns from now on is dropped."""
         with self._lock:
             self._over = True
 
-    def _answer(self, handler: CallHandler, number: int, name: str, blob: bytes) -> None:
+    def _answer(self, handler: CallHandler, number: int, name: str, blob: bytes, deadline: float) -> None:
         _threads.sandbox = self._sandbox
-        error, result = _made(handler, name, blob)
+        self._send(number, *_made(handler, name, blob), deadline)
+
+    def _send(self, number: int, error: str | None, result: bytes, deadline: float) -> None:
         answer = {"op": "answer", "step": self._step, "call": number, "error": error}
         with self._lock:
             if self._over:
@@ -59,7 +62,7 @@ class Calls:
             # Before it is sent: the next call may come at once.
             self._open = False
             try:
-                self._channel.send(answer, result, deadline=self._deadline)
+                self._channel.send(answer, result, deadline=deadline)
             except (Closed, TooLate):
                 # The thread that waits for the step finds the same.
                 return

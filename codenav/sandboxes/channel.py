@@ -13,8 +13,8 @@ from codenav.sandboxes.replies import Malformed
 from codenav.sandboxes.shared import frames, schema
 from codenav.sandboxes.streaming import Streaming
 
-OnCall = Callable[[Mapping[str, Any], bytes], None]
-"""Takes a call to the host; raises Malformed where it is none."""
+OnCall = Callable[[Mapping[str, Any], bytes, float], None]
+"""Takes a call to the host, and the deadline for its answer; raises Malformed where it is none."""
 
 
 class Closed(Exception):
@@ -82,7 +82,7 @@ class Channel:
                         deadline += streaming.seconds - before
                 case "call":
                     if on_call is not None:
-                        on_call(*frame)
+                        on_call(*frame, deadline)
                 case _:
                     self._owed -= 1
                     return frame

@@ -63,7 +63,7 @@ def test_a_specification_arrives_as_it_was():
         env={"KEY": "é"},
         network="none",
         resources=Resources(memory_bytes=1 << 30, cpus=0.5, step_seconds=2.5),
-        mounts=(Mount(Path("/m"), True), Mount(Path("/n"))),
+        mounts=(Mount(Path("/m"), True, Path("/copy")), Mount(Path("/n"))),
         image="i",
         runtime="runsc",
         gpus="all",

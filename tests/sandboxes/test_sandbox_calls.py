@@ -135,7 +135,8 @@ for n in range(20):
 found == list(range(20))
 """
     assert box.run(code).stdout == "True\n"
-    assert box.run("kept").stdout == "2\n"
+    # On a busy machine the interrupt may not be answered in time: then the state is from before the step.
+    assert box.run("kept").stdout == ("1\n" if "from before this step" in done.notice else "2\n")
 
 
 def test_a_step_that_catches_its_interrupt_makes_no_more_calls(box, shop):
