@@ -91,7 +91,7 @@ class MaskedSandbox:
     def variables(self) -> Mapping[str, Variable]:
         """The names bound by steps. See `protocols.Sandbox.variables`."""
         with self._masked_errors():
-            found = [Variable(**self._mask(item.to_dict())) for item in self._sandbox.variables().values()]
+            found = [Variable.from_dict(self._mask(item.to_dict())) for item in self._sandbox.variables().values()]
         return {item.name: item for item in found}
 
     def digests(self, first: Sequence[str] = ()) -> Held:

@@ -19,7 +19,7 @@ from codenav.execution import Mount, Resources, SandboxSettings, SettingKeywords
 
 if TYPE_CHECKING:
     from codenav.messages import Hear
-    from codenav.protocols import Model
+    from codenav.protocols import CallHandler, Model
 
 STORES = ("embedded", "elasticsearch")
 
@@ -83,6 +83,8 @@ class SandboxOptions(SandboxSettings):
     """What the code may use. Default: the configured `memory`, `cpus`, `pids` and `code_timeout`."""
     mounts: Sequence[str | Path | Mount] = ()
     """Folders of the host that are live inside, at the same path: read-only, or `DIR:rw`."""
+    calls: CallHandler | None = None
+    """Answers what the code asks of the host with `call_host`; without it each call is refused."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ class SandboxKeywords(SettingKeywords, total=False):
     env: Sequence[str] | Mapping[str, str] | None
     resources: Resources | None
     mounts: Sequence[str | Path | Mount] | None
+    calls: CallHandler | None
 
 
 class ModelKeywords(TypedDict, total=False):

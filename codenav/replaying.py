@@ -18,6 +18,7 @@ from codenav.episodes.objects import Objects
 from codenav.episodes.verify import verify
 from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable
 from codenav.execution import MIB, Mount, Ran, Resources, Verdict
+from codenav.host_calls import recorded
 from codenav.protocols import Sandbox
 from codenav.workbench import Workbench, copy_inputs
 
@@ -156,6 +157,9 @@ class Replay:
         seconds = self._bench.template.resources.step_seconds * max(len(self._ran), 1)
         try:
             with begun.fresh(self._bench) as (bench, mounted):
+                # What was done on the host is not done again.
+                calls = recorded(bench.calls).again() if bench.calls is not None else None
+                bench = replace(bench, calls=calls)
                 return verify(
                     script,
                     start=lambda inputs: bench.start(inputs, copy_out=False),

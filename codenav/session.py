@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +21,7 @@ from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event
+from codenav.host_calls import recorded
 from codenav.indexers.build import Progress
 from codenav.indexing import Notice, On, as_index, import_paths_of, listed, open_indexes
 from codenav.interpreter import find_interpreter
@@ -126,7 +128,9 @@ class Session:
             )
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             self._closing = opening.pop_all()
-        self._bench = bench.changed(import_paths=import_paths_of(self.indexes))
+        bench = bench.changed(import_paths=import_paths_of(self.indexes))
+        # A replay of a summary gets the answers that the session got.
+        self._bench = replace(bench, calls=bench.calls and recorded(bench.calls))
 
     def run(self, request: str) -> EpisodeResult:
         """Run one request to its end. See `Episode.run`."""

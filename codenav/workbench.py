@@ -18,6 +18,7 @@ from codenav.docker_engine import engine_listens
 from codenav.episodes.objects import Objects
 from codenav.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
 from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
+from codenav.host_calls import MaskedCalls
 from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.repository import parse
 from codenav.indexers.sources import Source, resolve
@@ -25,7 +26,7 @@ from codenav.indexing import On, SourceIndex
 from codenav.interpreter import Interpreter, find_interpreter, normalise
 from codenav.masked import MaskedSandbox
 from codenav.options import SandboxOptions
-from codenav.protocols import Sandbox
+from codenav.protocols import CallHandler, Sandbox
 from codenav.sandboxes import diagnose, image_for, start
 from codenav.sandboxes.workfolder import WorkFolder
 
@@ -55,6 +56,8 @@ class Workbench:
     """`docker`, `bubblewrap` or `process`."""
     template: SandboxSpec
     """The specification of each but for its work folder. Values of `env` are masked in all that comes out."""
+    calls: CallHandler | None = None
+    """Answers the calls of steps to the host; None refuses them."""
 
     @classmethod
     def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
@@ -99,7 +102,7 @@ class Workbench:
             mounts=mounts_of(options.mounts),
             **settings,
         )
-        return cls(chosen.backend, spec)
+        return cls(chosen.backend, spec, options.calls)
 
     def changed(self, **changes: Any) -> Self:
         """The same with other fields of the specification."""
@@ -117,12 +120,13 @@ class Workbench:
             UsageError: the work folder is larger than a sandbox may hold, or `network` does not fit the backend.
         """
         spec = self.spec(work_dir, copy_out=copy_out)
+        calls = MaskedCalls(self.calls, spec.env) if self.calls is not None else None
         if warm:
             from codenav.sandboxes.pool import start_warm
 
-            sandbox = start_warm(self.backend, spec, warm)
+            sandbox = start_warm(self.backend, spec, warm, calls=calls)
         else:
-            sandbox = start(self.backend, spec)
+            sandbox = start(self.backend, spec, calls=calls)
         return MaskedSandbox(sandbox, spec.env) if spec.env else sandbox
 
 

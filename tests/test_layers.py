@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 JOINTS = {
     "episode",
     "describing",
+    "host_calls",
     "indexing",
     "stores",
     "watching",

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -262,7 +262,7 @@ class Host:
 def _send_output(wire: Wire, piece: Output) -> None:
     """To a client that has left nothing is sent: its step is interrupted for that."""
     with contextlib.suppress(Gone):
-        wire.send({"output": asdict(piece)})
+        wire.send({"output": piece.to_dict()})
 
 
 def main() -> None:

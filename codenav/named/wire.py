@@ -12,19 +12,20 @@ import socket
 import struct
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
 from codenav import errors
-from codenav.errors import CodeNavError
-from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
+from codenav.errors import CodeNavError, UsageError
+from codenav.execution import Mount, Resources, SandboxSpec
 from codenav.interpreter import Interpreter
 from codenav.sandboxes.guest_files import left_in
+from codenav.sandboxes.shared import frames
 
-HEADER = struct.Struct(">IQ")
 MOST_JSON = 64 << 20
-MOST_BYTES = 4 << 30
-"""Largest file that is copied."""
+MOST_BYTES = (1 << 32) - 1
+"""Largest file that is copied: what a length of a frame can say."""
 PIECE = 1 << 20
 _PEER = struct.Struct("3i")
 
@@ -49,15 +50,21 @@ class Wire:
         """Send one frame; of a file what lies before its end, without holding it.
 
         Raises:
+            UsageError: the file is too large, or a number in the message is not finite.
             Gone, Torn
             TimeoutError: the socket has a timeout, and it passed.
         """
-        body = json.dumps(message, separators=(",", ":")).encode("ascii")
         file = io.BytesIO(data) if isinstance(data, bytes) else data
         size = left_in(file)
+        if size > MOST_BYTES:
+            raise UsageError(f"a file of {size} bytes; {MOST_BYTES} can be copied at once", hint="copy it in pieces")
+        try:
+            head = frames.head(dict(message), size)
+        except ValueError as error:
+            raise UsageError(f"what cannot be sent to a named sandbox: {error}", hint="name finite numbers") from None
         try:
             with self._lock:
-                self._socket.sendall(HEADER.pack(len(body), size) + body)
+                self._socket.sendall(head)
                 while size:
                     piece = file.read(min(PIECE, size))
                     if not piece:
@@ -77,11 +84,13 @@ class Wire:
 
     def receive_message(self) -> tuple[dict[str, Any], int]:
         """The next message, and how many bytes come with it, for `receive_into`. Raises Gone, TimeoutError."""
-        body, data = HEADER.unpack(self._take(HEADER.size))
-        if body > MOST_JSON or data > MOST_BYTES:
+        body, data = frames.HEADER.unpack(self._take(frames.HEADER.size))
+        if body > MOST_JSON:
             raise Gone("a frame that is too large")
-        message: dict[str, Any] = json.loads(self._take(body))
-        return message, data
+        try:
+            return frames.message_of(self._take(body)), data
+        except frames.Violation as error:
+            raise Gone(str(error)) from None
 
     def receive_into(self, file: IO[bytes], size: int) -> None:
         """Write so many bytes that come next to a file, without holding them.
@@ -151,41 +160,25 @@ def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
 
 def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
     """JSON types only. Installed distributions are left out: nothing that runs code asks for them."""
-    python = spec.python
-    return {
-        "python": {
-            "executable": str(python.executable),
-            "version": python.version,
-            "prefix": str(python.prefix),
-            "base_prefix": str(python.base_prefix),
-            "paths": [str(path) for path in python.paths],
-        },
-        "import_paths": [str(path) for path in spec.import_paths],
-        "work_dir": None if spec.work_dir is None else str(spec.work_dir),
-        "copy_out": spec.copy_out,
-        "env": dict(spec.env),
-        "resources": {name: getattr(spec.resources, name) for name in Resources.__dataclass_fields__},
-        "mounts": [[str(mount.path), mount.writable] for mount in spec.mounts],
-        **{name: getattr(spec, name) for name in SandboxSettings.__dataclass_fields__},
-    }
+    found = asdict(replace(spec, python=replace(spec.python, distributions=())))
+    made: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    return made
 
 
 def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
     """The inverse of `spec_to_dict`."""
-    python = data["python"]
-    return SandboxSpec(
-        python=Interpreter(
-            executable=Path(python["executable"]),
-            version=python["version"],
-            prefix=Path(python["prefix"]),
-            base_prefix=Path(python["base_prefix"]),
-            paths=tuple(map(Path, python["paths"])),
-        ),
-        import_paths=tuple(map(Path, data["import_paths"])),
-        work_dir=None if data["work_dir"] is None else Path(data["work_dir"]),
-        copy_out=data["copy_out"],
-        env=data["env"],
-        resources=Resources(**data["resources"]),
-        mounts=tuple(Mount(Path(path), writable) for path, writable in data["mounts"]),
-        **{name: data[name] for name in SandboxSettings.__dataclass_fields__},
-    )
+    python = {**data["python"], "paths": tuple(map(Path, data["python"]["paths"])), "distributions": ()}
+    python |= {key: Path(python[key]) for key in ("executable", "prefix", "base_prefix")}
+    mounts = [Mount(Path(each["path"]), each["writable"], _path(each["source"])) for each in data["mounts"]]
+    changed = {
+        "python": Interpreter(**python),
+        "import_paths": tuple(map(Path, data["import_paths"])),
+        "work_dir": _path(data["work_dir"]),
+        "resources": Resources(**data["resources"]),
+        "mounts": tuple(mounts),
+    }
+    return SandboxSpec(**{**data, **changed})
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -10,6 +10,7 @@ from codenav.errors import Unavailable, UsageError
 from codenav.execution import Resources, SandboxSettings, SandboxSpec
 
 if TYPE_CHECKING:
+    from codenav.protocols import CallHandler
     from codenav.sandboxes.host import GuestSandbox
 
 __all__ = ["BACKENDS", "Diagnosis", "diagnose", "image_for", "start"]
@@ -38,8 +39,10 @@ class Diagnosis:
     """What to do, where it does not work."""
 
 
-def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
+def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) -> GuestSandbox:
     """A running sandbox; close it, or use it as a context manager.
+
+    `calls` answers what steps call the host for; without it each call is refused.
 
     Raises:
         UsageError: no such backend or network, no network in `process`, which cannot cut it off, a work folder that
@@ -66,16 +69,14 @@ def start(backend: str, spec: SandboxSpec) -> GuestSandbox:
 
     sweep()
     if backend == "process":
-        from codenav.sandboxes.process import launch_process
-
-        return GuestSandbox(backend, spec, launch_process)
-    if backend == "docker":
-        from codenav.sandboxes.docker import launch_docker
-
-        return GuestSandbox(backend, spec, launch_docker)
-    from codenav.sandboxes.bubblewrap import launch_bubblewrap
-
-    return GuestSandbox(backend, spec, launch_bubblewrap)
+        from codenav.sandboxes.process import launch_process as launch
+    elif backend == "docker":
+        from codenav.sandboxes.docker import launch_docker as launch
+    else:
+        from codenav.sandboxes.bubblewrap import launch_bubblewrap as launch
+    sandbox = GuestSandbox(backend, spec, launch)
+    sandbox.calls = calls
+    return sandbox
 
 
 def image_for(sources: Sequence[str]) -> str | None:

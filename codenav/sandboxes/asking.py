@@ -1,12 +1,25 @@
-"""One question to the supervisor, one answer."""
+"""Questions to the supervisor beside the steps: each has one answer."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
+from codenav.errors import NotFound, UsageError
+from codenav.execution import Held, Variable
 from codenav.sandboxes.channel import Channel
-from codenav.sandboxes.replies import Malformed, text_of
+from codenav.sandboxes.replies import Malformed, held_of, variables_of
+from codenav.sandboxes.shared import schema
+from codenav.sandboxes.values import checked_name, decoded
+from codenav.text import neutral
+
+T = TypeVar("T")
+
+VARIABLES_SECONDS = 10.0
+"""For their reprs, whatever the code makes of these."""
+DIGESTS_SECONDS = 20.0
+"""For digests, or one value."""
 
 
 class Failed(Exception):
@@ -25,9 +38,51 @@ def answer_of(
     """
     channel.send(message, blob, deadline=deadline)
     frame, attached = channel.receive(deadline=deadline)
-    kind = frame.get("op")
+    kind = frame["op"]
     if kind == "failed":
-        raise Failed(text_of(frame, "why", 1000))
+        raise Failed(neutral(frame["why"])[:1000])
     if kind not in (expected or (message["op"],)):
         raise Malformed("not an answer to what was asked")
     return frame, attached
+
+
+class Questions(ABC):
+    """Values in a sandbox, asked for by name or all of them."""
+
+    @abstractmethod
+    def _ask(self, what: str, seconds: float, ask: Callable[[Channel, float], T]) -> T:
+        """The answer to something beside the steps, while nothing else is asked."""
+
+    def variables(self) -> Mapping[str, Variable]:
+        """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
+
+        def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
+            frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
+            return {item.name: item for item in variables_of(frame["items"])}
+
+        return self._ask("list its variables", VARIABLES_SECONDS, ask)
+
+    def get(self, name: str) -> Any:
+        """The value of a name; see `codenav.protocols.Sandbox.get`."""
+        checked_name(name)
+
+        def ask(channel: Channel, deadline: float) -> Any:
+            frame, _ = answer_of(channel, {"op": "value", "name": name, "timeout": DIGESTS_SECONDS}, deadline)
+            if "value" in frame:
+                return decoded(frame["value"])
+            if frame.get("missing") is True:
+                raise NotFound(f"no variable {name} in the sandbox", hint="see box.variables()")
+            raise UsageError(
+                f"{name} cannot be had: {neutral(frame.get('why', ''))}", hint=f"box.variables()[{name!r}]"
+            )
+
+        return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
+
+    def digests(self, first: Sequence[str] = ()) -> Held:
+        """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""
+
+        def ask(channel: Channel, deadline: float) -> Held:
+            asked = {"op": "digests", "first": list(first)[: schema.MOST_ITEMS], "timeout": DIGESTS_SECONDS}
+            return held_of(answer_of(channel, asked, deadline)[0])
+
+        return self._ask("compare its variables", DIGESTS_SECONDS, ask)

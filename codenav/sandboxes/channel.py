@@ -1,24 +1,20 @@
-"""Frames between the host and the supervisor, with deadlines. The counterpart of `guest/guest_frames.py`."""
+"""Frames between the host and the supervisor, with deadlines. Each that comes is checked here, once."""
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.shared import frames, schema
 from codenav.sandboxes.streaming import Streaming
 
-HEADER = struct.Struct(">II")
-JSON_BYTES = 16 << 20
-"""Largest JSON part of a frame, both ways."""
-BLOB_BYTES = 64 << 20
-"""Largest blob of a frame, both ways."""
+OnCall = Callable[[Mapping[str, Any], bytes, float], None]
+"""Takes a call to the host, and the deadline for its answer; raises Malformed where it is none."""
 
 
 class Closed(Exception):
@@ -39,7 +35,7 @@ class Channel:
         self._sink, self._source, self._unwrap = sink, source, unwrap
         os.set_blocking(sink, False)
         os.set_blocking(source, False)
-        self._buffer = bytearray()
+        self._frames = frames.Frames()
         self._lock = threading.Lock()
         self._owed = 0
         self.patience = 0.0
@@ -51,82 +47,60 @@ class Channel:
         Raises:
             Closed, TooLate: part of the frame may have gone; the channel is of no more use.
         """
-        if message.get("op") != "interrupt":
+        if message.get("op") not in ("interrupt", "answer"):
             self._owed += 1
-        body = _to_json(message).encode("ascii")
+        data = frames.encode(dict(message), blob)
         with self._lock:
-            write_all(self._sink, HEADER.pack(len(body), len(blob)) + body + blob, deadline)
+            write_all(self._sink, data, deadline)
 
-    def receive(self, *, deadline: float, streaming: Streaming | None = None) -> tuple[Mapping[str, Any], bytes]:
-        """The next answer; what a step writes before it goes to `streaming`.
+    def receive(
+        self, *, deadline: float, streaming: Streaming | None = None, on_call: OnCall | None = None
+    ) -> tuple[Mapping[str, Any], bytes]:
+        """The next answer; what a step writes before it goes to `streaming`, its calls to the host to `on_call`.
 
         While earlier steps run again for it, which a frame of its own says, the deadline moves.
 
         Raises:
-            Malformed: it is over a limit or not a JSON object.
+            Malformed: it is over a limit, or not of its shape in `guest/guest_schema.py`.
             Closed, TooLate
         """
         while True:
             frame = self._complete()
-            if frame is not None:
-                if frame[0].get("op") == "rebuilding":
-                    deadline += self._granted(frame[0].get("seconds"))
-                    continue
-                if frame[0].get("op") == "output":
+            if frame is None:
+                data = read(self._source, deadline)
+                self._frames.add(self._unwrap(data) if self._unwrap else data)
+                continue
+            match frame[0]["op"]:
+                case "rebuilding":
+                    granted = min(float(frame[0]["seconds"]), self.patience)
+                    self.patience -= granted
+                    deadline += granted
+                case "output":
                     if streaming is not None:
                         before = streaming.seconds
                         streaming.hear(*frame)
                         deadline += streaming.seconds - before
-                    continue
-                self._owed -= 1
-                return frame
-            data = read(self._source, deadline)
-            self._buffer += self._unwrap(data) if self._unwrap else data
+                case "call":
+                    if on_call is not None:
+                        on_call(*frame, deadline)
+                case _:
+                    self._owed -= 1
+                    return frame
+            if time.monotonic() > deadline:
+                # With frames that come without an end nothing else would look at the time.
+                raise TooLate
 
     def settle(self, *, deadline: float) -> None:
         """Read and drop the answers that nobody waited for. Raises as `receive`."""
         while self._owed > 0:
             self.receive(deadline=deadline)
 
-    def _granted(self, asked: object) -> float:
-        if not isinstance(asked, (int, float)) or isinstance(asked, bool) or not 0 <= asked < 1e9:
-            raise Malformed("a time that is none")
-        granted = min(float(asked), self.patience)
-        self.patience -= granted
-        return granted
-
     def _complete(self) -> tuple[Mapping[str, Any], bytes] | None:
-        if len(self._buffer) < HEADER.size:
-            return None
-        body, blob = HEADER.unpack_from(self._buffer)
-        if body > JSON_BYTES or blob > BLOB_BYTES:
-            raise Malformed(f"a frame of {body + blob} bytes")
-        middle, end = HEADER.size + body, HEADER.size + body + blob
-        if len(self._buffer) < end:
-            return None
-        message = _object(bytes(self._buffer[HEADER.size : middle]))
-        attached = bytes(self._buffer[middle:end])
-        del self._buffer[:end]
-        return message, attached
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-_to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
-_from_json = json.JSONDecoder(parse_constant=_no_constant).decode
-"""Made once: `json.loads` would make a decoder for each frame."""
-
-
-def _object(text: bytes) -> Mapping[str, Any]:
-    try:
-        message = _from_json(text.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError) as error:
-        raise Malformed(f"not JSON: {type(error).__name__}") from None
-    if not isinstance(message, dict):
-        raise Malformed("not an object")
-    return message
+        frame = self._frames.take()
+        wrong = schema.trouble(frame[0], schema.FROM_SUPERVISOR) if frame is not None else ""
+        if wrong:
+            raise Malformed(wrong)
+        return frame
 
 
 def write_all(descriptor: int, data: bytes, deadline: float) -> None:

@@ -13,7 +13,7 @@ from codenav.execution import MIB, FileEntry, Resources
 from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, TooLate
 from codenav.sandboxes.filenames import Unwanted, checked_name, is_plain
-from codenav.sandboxes.replies import Malformed, items_of, number_of
+from codenav.sandboxes.replies import Malformed
 from codenav.text import neutral
 
 CHUNK = 1 << 20
@@ -73,7 +73,7 @@ class GuestFiles:
                 raise _missing("folder", folder, reason) from None
             entries = _entries_of(frame)
             start += len(entries)
-            more = bool(entries) and start < min(number_of(frame, "total"), MOST_ENTRIES)
+            more = bool(entries) and start < min(frame["total"], MOST_ENTRIES)
             found += [entry for entry in entries if is_plain(entry.name)]
         return sorted(found, key=lambda entry: entry.name)
 
@@ -110,7 +110,7 @@ class GuestFiles:
                 asked = {"op": "get", "name": name, "offset": size, "settled": []}
                 frame, piece = answer_of(channel, asked, deadline, expected=DATA)
                 size += len(piece)
-                last = bool(frame.get("last")) or not piece
+                last = frame["last"] or not piece
                 if size > self._most:
                     raise UsageError(f"{neutral(name)} is larger than {self._most / MIB:.0f} MiB")
                 file.write(piece)
@@ -173,13 +173,10 @@ def _missing(what: str, name: str, reason: object) -> NotFound:
 
 def _entries_of(frame: Mapping[str, Any]) -> Sequence[FileEntry]:
     found = []
-    for item in items_of(frame, "entries"):
-        if not (isinstance(item, list) and len(item) == 4 and isinstance(item[0], str)):
-            raise Malformed("an entry is not name, size, time and mode")
-        size, modified, mode = (number_of({"n": number}, "n") for number in item[1:])
-        kind = _KINDS.get(stat.S_IFMT(int(mode)), "other")
-        executable = kind == "file" and bool(int(mode) & stat.S_IXUSR)
-        found.append(FileEntry(item[0], kind, int(size) if kind == "file" else 0, modified / 1000, executable))
+    for name, size, modified, mode in frame["entries"]:
+        kind = _KINDS.get(stat.S_IFMT(mode), "other")
+        executable = kind == "file" and bool(mode & stat.S_IXUSR)
+        found.append(FileEntry(name, kind, size if kind == "file" else 0, modified / 1000, executable))
     return found
 
 

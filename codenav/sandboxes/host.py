@@ -8,24 +8,27 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, Held, Output, SandboxInfo, SandboxSpec, Variable
-from codenav.sandboxes.asking import Failed, answer_of
+from codenav.execution import Execution, Output, SandboxInfo, SandboxSpec
+from codenav.protocols import CallHandler
+from codenav.sandboxes.asking import Failed, Questions, answer_of
+from codenav.sandboxes.calls import Calls, is_answering
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, completed, refused, starved_of_memory
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
-from codenav.sandboxes.replies import MOST_ITEMS, Malformed, execution_of, held_of, text_of, variables_of
+from codenav.sandboxes.replies import Malformed, execution_of
 from codenav.sandboxes.streaming import Streaming
-from codenav.sandboxes.values import checked_code, checked_name, decoded
+from codenav.sandboxes.values import checked_code
 from codenav.sandboxes.workfolder import WorkFolder
+from codenav.text import neutral
 
 T = TypeVar("T")
 
@@ -35,8 +38,6 @@ SLACK_SECONDS = 0.8
 """The supervisor has this long after the timeout to kill, wake the snapshot and answer."""
 CODE_CHARACTERS = 2 << 20
 """Largest step."""
-VARIABLES_SECONDS = 10.0
-DIGESTS_SECONDS = 20.0
 REBUILD_SECONDS = 15.0
 """For earlier steps to run again, beside twice the time that they took: what the supervisor may ask for, and some."""
 ABANDON_SECONDS = 1.0
@@ -48,7 +49,7 @@ CLOSE_SECONDS = 1.0
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
-class GuestSandbox(Commands, WithFiles):
+class GuestSandbox(Questions, Commands, WithFiles):
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
@@ -58,6 +59,8 @@ class GuestSandbox(Commands, WithFiles):
         self._ran = 0.0
         """Seconds of all steps."""
         self._closed = self._ended = self._forked = self._busy = False
+        self.calls: CallHandler | None = None
+        """Answers the calls of steps to the host; None refuses them."""
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
@@ -109,10 +112,13 @@ class GuestSandbox(Commands, WithFiles):
             notice, self._notice = self._notice, ""
             starved = self._launched.watch_memory() if self._launched else bool
             deadline = time.monotonic() + seconds + SLACK_SECONDS
+            calls = Calls(self.calls, self, channel, self._steps)
             try:
                 asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
-                channel.send({**asked, "stream": streaming is not None}, deadline=deadline)
-                frame, blob = channel.receive(deadline=deadline, streaming=streaming)
+                asked |= {"stream": streaming is not None, "calls": self.calls is not None}
+                channel.send(asked, deadline=deadline)
+                with contextlib.closing(calls):
+                    frame, blob = channel.receive(deadline=deadline, streaming=streaming, on_call=calls.hear)
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 self._ran += done.seconds
@@ -131,38 +137,6 @@ class GuestSandbox(Commands, WithFiles):
             if copied.broken:
                 self._stop(patience=0.0)
             return completed(done, notice, copied)
-
-    def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
-
-        def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
-            frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
-            return {item.name: item for item in variables_of(frame, "items")}
-
-        return self._ask("list its variables", VARIABLES_SECONDS, ask)
-
-    def get(self, name: str) -> Any:
-        """The value of a name; see `codenav.protocols.Sandbox.get`."""
-        checked_name(name)
-
-        def ask(channel: Channel, deadline: float) -> Any:
-            frame, _ = answer_of(channel, {"op": "value", "name": name, "timeout": DIGESTS_SECONDS}, deadline)
-            if "value" in frame:
-                return decoded(frame["value"])
-            if frame.get("missing") is True:
-                raise NotFound(f"no variable {name} in the sandbox", hint="see box.variables()")
-            raise UsageError(f"{name} cannot be had: {text_of(frame, 'why', 1000)}", hint=f"box.variables()[{name!r}]")
-
-        return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
-
-    def digests(self, first: Sequence[str] = ()) -> Held:
-        """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""
-
-        def ask(channel: Channel, deadline: float) -> Held:
-            asked = {"op": "digests", "first": list(first)[:MOST_ITEMS], "timeout": DIGESTS_SECONDS}
-            return held_of(answer_of(channel, asked, deadline)[0])
-
-        return self._ask("compare its variables", DIGESTS_SECONDS, ask)
 
     def checkpoint(self) -> int:
         """Keep the variables as they are now; see `codenav.protocols.Sandbox.checkpoint`."""
@@ -187,7 +161,7 @@ class GuestSandbox(Commands, WithFiles):
             if frame["op"] == "missing":
                 raise NotFound(f"no checkpoint {number}, or no more", hint="keep one with checkpoint before")
             self._notice = ""
-            return text_of(frame, "notice")
+            return neutral(frame["notice"])
 
         return self._ask(f"go back to checkpoint {number}", seconds, ask)
 
@@ -296,12 +270,13 @@ class GuestSandbox(Commands, WithFiles):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While one thing is asked: other threads wait, this one cannot."""
+        """While one thing is asked: other threads wait; this one, and a handler that the step waits for, cannot."""
+        hint = "use it after the step; on_output and a handler of calls may interrupt or close it"
+        if is_answering(self):
+            raise UsageError("the sandbox is running a step", hint=hint)
         with self._lock:
             if self._busy:
-                raise UsageError(
-                    "the sandbox is running a step", hint="use it after the step; on_output may interrupt or close it"
-                )
+                raise UsageError("the sandbox is running a step", hint=hint)
             self._busy = True
             try:
                 yield
@@ -340,10 +315,9 @@ class GuestSandbox(Commands, WithFiles):
             asked = {"op": "start", "snapshots": self._spec.snapshots, **launched.config}
             channel.send(asked, deadline=deadline)
             frame, _ = channel.receive(deadline=deadline)
-            if frame.get("op") != "ready":
-                raise Malformed(text_of(frame, "why", 4000))
-            version = text_of(frame, "version", 40)
-            unfiltered = text_of(frame, "unfiltered", 200) if "unfiltered" in frame else ""
+            if frame["op"] != "ready":
+                raise Malformed(neutral(frame.get("why", ""))[:4000])
+            version, unfiltered = neutral(frame["version"]), neutral(frame.get("unfiltered", ""))
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
             reason = launched.reason() or str(error).strip(" ;") or "it does not answer"

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from codenav.errors import CodeNavError, SandboxUnavailable
 from codenav.execution import SandboxSpec
+from codenav.protocols import CallHandler
 from codenav.sandboxes import start
 from codenav.sandboxes.host import GuestSandbox
 
@@ -103,7 +104,7 @@ class Pool:
             return len(self._waiting) < self._size
 
 
-def start_warm(backend: str, spec: SandboxSpec, size: int) -> GuestSandbox:
+def start_warm(backend: str, spec: SandboxSpec, size: int, *, calls: CallHandler | None = None) -> GuestSandbox:
     """A sandbox out of the pool for its specification, else a fresh one; from now on up to `size` others wait.
 
     Raises:
@@ -115,6 +116,7 @@ def start_warm(backend: str, spec: SandboxSpec, size: int) -> GuestSandbox:
     except BaseException:
         _leave(pool)
         raise
+    box.calls = calls
     box.after_close = lambda: _leave(pool)
     pool.fill()
     return box

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.execution import Execution, Output
-from codenav.sandboxes.replies import Malformed, number_of
+from codenav.sandboxes.replies import Malformed
 from codenav.text import neutral
 
 STREAMS = ("stdout", "stderr")
@@ -30,16 +30,14 @@ class Streaming:
         """A frame `output` from inside.
 
         Raises:
-            Malformed: it has not the shape, or there is more than there may be.
+            Malformed: there is more than there may be.
             BaseException: what the callback raises.
         """
-        stream = frame.get("stream")
-        if stream not in STREAMS:
-            raise Malformed("output of no stream")
+        stream = frame["stream"]
         self._bytes[stream] += len(blob)
         if self._bytes[stream] > self._limit:
             raise Malformed("more output than is handed on")
-        self._hand(stream, neutral(self._decoders[stream].decode(blob)), int(number_of(frame, "waiting")))
+        self._hand(stream, neutral(self._decoders[stream].decode(blob)), frame["waiting"])
 
     def finish(self, done: Execution) -> None:
         """Hand on what is left of both streams."""

@@ -31,7 +31,7 @@ from codenav.sandboxes.filenames import (
 )
 from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
-from codenav.sandboxes.replies import Malformed, items_of, number_of
+from codenav.sandboxes.replies import Malformed
 
 FILE_MODE = 0o644
 """Of a new file on the host."""
@@ -232,14 +232,9 @@ class _Round:
             asked: dict[str, Any] = {"op": "changes", "from": start, "left": REPOSITORIES, "settled": self._tell()}
             frame, _ = answer_of(self._channel, asked, self._deadline)
             self._refusals(frame)
-            found = items_of(frame, "files")
-            for item in found:
-                if not (
-                    isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int
-                ):
-                    raise Malformed("a changed file is not name and size")
+            found = frame["files"]
             start += len(found)
-            self._total = int(number_of(frame, "total")) if "total" in frame else start
+            self._total = frame.get("total", start)
             self._seen = start
             more = bool(found) and start < self._total
             self._queue = sorted(((item[0], item[1]) for item in found), key=lambda item: (item[1], item[0]))
@@ -247,12 +242,12 @@ class _Round:
                 yield self._queue[0]
 
     def _refusals(self, frame: Any) -> None:
-        for name, reason in _reasons(frame, "unseen"):
+        for name, reason in frame["unseen"]:
             self._failed.setdefault(f"{on_a_line(reason)}; it is tried again after the next step", []).append(name)
         lines = self._done.refused
-        lines += [f"{on_a_line(name)}: {on_a_line(reason)}" for name, reason in _reasons(frame, "refused")]
+        lines += [f"{on_a_line(name)}: {on_a_line(reason)}" for name, reason in frame["refused"]]
         if frame.get("more"):
-            lines.append(f"{int(number_of(frame, 'more'))} more that are no regular files, or cannot be looked into")
+            lines.append(f"{frame['more']} more that are no regular files, or cannot be looked into")
 
     def _tell(self) -> list[str]:
         told, self.settled = self.settled, []
@@ -292,18 +287,10 @@ class _Round:
             asked = {"op": "get", "name": name, "offset": total, "settled": self._tell()}
             frame, data = answer_of(self._channel, asked, self._deadline, expected=DATA)
             total += len(data)
-            final = bool(frame.get("last")) or not data
+            final = frame["last"] or not data
             if total > self._most:
                 raise Unwanted(f"larger than {self._most / MIB:.0f} MiB")
             view = memoryview(data)
             while view:
                 view = view[os.write(writing.descriptor, view) :]
         writing.make_executable(bool(frame.get("executable")))
-
-
-def _reasons(frame: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Files, or folders, that were not taken, and why."""
-    for item in items_of(frame, key):
-        if not (isinstance(item, list) and len(item) == 2 and all(isinstance(part, str) for part in item)):
-            raise Malformed("a refused file is not name and reason")
-        yield item[0], item[1]

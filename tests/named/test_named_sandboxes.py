@@ -56,6 +56,13 @@ def memory_of(pid: int) -> int:
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "process"])
+def test_calls_to_the_host_are_refused(named, backend):
+    done = named(backend).run("kept = 1\ncall_host('order', what='tea')")
+    assert (done.outcome, done.error.type) == (Outcome.ERROR, "HostCallError")
+    assert done.error.message.startswith("the host takes no calls")
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "process"])
 def test_each_connection_finds_the_state_of_the_one_before(named, backend):
     name = named(backend).record.name
     with connect(name) as first:

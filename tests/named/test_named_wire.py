@@ -13,7 +13,8 @@ from codenav import errors
 from codenav.errors import CodeNavError
 from codenav.execution import Mount, Resources, SandboxSpec
 from codenav.interpreter import find_interpreter
-from codenav.named.wire import HEADER, Gone, Wire, error_from_dict, error_to_dict, spec_from_dict, spec_to_dict
+from codenav.named.wire import Gone, Wire, error_from_dict, error_to_dict, spec_from_dict, spec_to_dict
+from codenav.sandboxes.shared import frames
 
 
 def test_frames_come_whole_and_in_order():
@@ -34,9 +35,23 @@ def test_frames_come_whole_and_in_order():
 def test_a_frame_that_is_too_large_is_refused_before_it_is_read():
     one, two = socket.socketpair()
     with one, two:
-        one.sendall(HEADER.pack(1 << 31, 0))
+        one.sendall(frames.HEADER.pack(1 << 31, 0))
         with pytest.raises(Gone, match="too large"):
             Wire(two).receive()
+
+
+def test_a_number_that_is_not_finite_is_refused_and_the_connection_serves_on():
+    one, two = socket.socketpair()
+    near, far = Wire(one), Wire(two)
+    with pytest.raises(errors.UsageError, match="not JSON compliant"):
+        near.send({"timeout": float("inf")})
+    near.send({"timeout": 1.0})
+    assert far.receive() == ({"timeout": 1.0}, b"")
+    one.sendall(frames.HEADER.pack(3, 0) + b"[1]")
+    with pytest.raises(Gone, match="not an object"):
+        far.receive()
+    near.close()
+    far.close()
 
 
 def test_a_specification_arrives_as_it_was():
@@ -48,7 +63,7 @@ def test_a_specification_arrives_as_it_was():
         env={"KEY": "é"},
         network="none",
         resources=Resources(memory_bytes=1 << 30, cpus=0.5, step_seconds=2.5),
-        mounts=(Mount(Path("/m"), True), Mount(Path("/n"))),
+        mounts=(Mount(Path("/m"), True, Path("/copy")), Mount(Path("/n"))),
         image="i",
         runtime="runsc",
         gpus="all",

@@ -10,6 +10,7 @@ import pytest
 
 from codenav.execution import SandboxSpec
 from codenav.interpreter import Interpreter, find_interpreter
+from codenav.protocols import CallHandler
 from codenav.sandboxes import start
 from codenav.sandboxes.host import GuestSandbox
 
@@ -52,8 +53,8 @@ def fresh(backend: str, basis: SandboxSpec) -> Iterator[Fresh]:
     """Starts sandboxes of the backend; they are closed at the end."""
     opened: list[GuestSandbox] = []
 
-    def make(**changes: Any) -> GuestSandbox:
-        sandbox = start(backend, dataclasses.replace(basis, **changes))
+    def make(calls: CallHandler | None = None, **changes: Any) -> GuestSandbox:
+        sandbox = start(backend, dataclasses.replace(basis, **changes), calls=calls)
         opened.append(sandbox)
         return sandbox
 

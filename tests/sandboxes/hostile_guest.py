@@ -1,6 +1,6 @@
 """Stands in for a supervisor that was taken over: greets, then answers each request with the next given bytes.
 
-The last ones are repeated; where they are empty it does not answer, where they are `end` it ends.
+They are in a file that is its to remove. The last ones are repeated; at `silent` it does not answer, at `end` it ends.
 """
 
 import json
@@ -9,7 +9,9 @@ import struct
 import sys
 import time
 
-answers = sys.argv[1:]
+with open(sys.argv[1]) as file:
+    answers = file.read().split()
+os.unlink(sys.argv[1])
 
 
 def read_frame():
@@ -29,7 +31,7 @@ while True:
     answer = answers.pop(0) if len(answers) > 1 else answers[0]
     if answer == "end":
         sys.exit()
-    if not answer:
+    if answer == "silent":
         time.sleep(600)
     left = bytes.fromhex(answer)
     while left:

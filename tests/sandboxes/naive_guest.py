@@ -47,7 +47,7 @@ def run(code):
         if not name.startswith("_") and before.get(name, out) is not value and type(value) in (int, str, list)
     ]
     return {
-        "outcome": "error" if error else "ok", "stdout": out.getvalue(), "stderr": "", "late": "", "notice": "",
+        "outcome": "error" if error else "ok", "stdout": out.getvalue(), "stderr": "", "late_output": "", "notice": "",
         "stdout_bytes": len(out.getvalue()), "changed": changed, "error": error, "displays": [],
         "seconds": time.monotonic() - started,
     }  # fmt: skip

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from codenav.errors import UsageError
-from codenav.execution import Outcome, SandboxSpec
+from codenav.execution import Execution, ExecutionError, Outcome, SandboxSpec, Value
 from codenav.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes import start
 from codenav.sandboxes.launch import GUEST, choose_processors
+from codenav.sandboxes.shared import schema
 from codenav.text import neutral
 
 TAKE_TWICE = """
@@ -139,3 +143,24 @@ def test_what_is_killed_has_given_its_memory_back():
     command = [sys.executable, "-c", script]
     told = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(GUEST)}, capture_output=True, text=True)
     assert told.stdout.strip() in ("gone", "Z"), told.stderr
+
+
+def test_the_result_of_a_step_has_one_shape_from_the_guest_to_the_document():
+    defs = json.loads((resources.files("codenav") / "schemas" / "execution.schema.json").read_text())["$defs"]
+    documented = defs["fields"]["properties"]
+    names = {field.name for field in dataclasses.fields(Execution)}
+    # What the host finds itself; what says which step it is.
+    assert set(schema.RESULT.checks) == names - {"files"} | {"op", "number"}
+    assert set(documented) == names
+    assert list(schema.OUTCOMES) == documented["outcome"]["enum"] == [outcome.value for outcome in Outcome]
+    for kind, shape in ((ExecutionError, schema.ERROR), (Value, schema.VALUE)):
+        assert set(shape.checks) == {field.name for field in dataclasses.fields(kind)}
+
+
+@pytest.mark.parametrize("shapes", [schema.FROM_SUPERVISOR, schema.FROM_WORKER], ids=["supervisor", "worker"])
+def test_every_key_of_every_frame_is_checked(shapes):
+    for op, shape in shapes.items():
+        assert schema.trouble({"op": op, "more": 1}, shapes)
+        for key, check in shape.checks.items():
+            # `value` is for its reader to decode and bound.
+            assert not check(object()) or (op, key) == ("value", "value"), (op, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import tempfile
 import time
 from pathlib import Path
 from random import Random
@@ -24,7 +25,7 @@ from codenav.text import neutral
 HOSTILE = Path(__file__).with_name("hostile_guest.py")
 
 RESULT = {
-    "op": "result", "number": 1, "outcome": "ok", "stdout": "", "stderr": "", "stdout_bytes": 0, "late": "",
+    "op": "result", "number": 1, "outcome": "ok", "stdout": "", "stderr": "", "stdout_bytes": 0, "late_output": "",
     "changed": [], "error": None, "displays": [], "seconds": 0.1, "notice": "",
 }  # fmt: skip
 
@@ -34,15 +35,20 @@ def frame(message, blob=b""):
     return struct.pack(">II", len(body), len(blob)) + body + blob
 
 
-def hostile(python, *answers, **changes):
+def hostile(python, *answers, calls=None, **changes):
     """A sandbox whose guest gives these answers, the last one again and again."""
 
     def start_it(spec):
         given = [answer if isinstance(answer, str) else answer.hex() for answer in answers]
-        process, errors = launch([str(spec.python.executable), str(HOSTILE), *given])
+        descriptor, name = tempfile.mkstemp()
+        with os.fdopen(descriptor, "w") as file:
+            file.write(" ".join(given))
+        process, errors = launch([str(spec.python.executable), str(HOSTILE), name])
         return LaunchedProcess(process, errors, {"work": "/work"})
 
-    return GuestSandbox("bubblewrap", SandboxSpec(python, network="none", **changes), start_it)
+    box = GuestSandbox("bubblewrap", SandboxSpec(python, network="none", **changes), start_it)
+    box.calls = calls
+    return box
 
 
 @pytest.mark.parametrize(
@@ -128,7 +134,7 @@ def test_texts_of_digests_are_neutral(python):
 
 def test_copying_that_gets_no_answer_leaves_the_step_as_it_was(python, tmp_path):
     answer = frame({**RESULT, "stdout": "done"})
-    with hostile(python, answer, b"", work_dir=tmp_path, resources=Resources(copy_seconds=0.2)) as sandbox:
+    with hostile(python, answer, "silent", work_dir=tmp_path, resources=Resources(copy_seconds=0.2)) as sandbox:
         execution = sandbox.run("1")
         assert (execution.outcome, execution.stdout, execution.notice) == (Outcome.OK, "done", "")
         assert execution.stderr.startswith("[not copied out] the changed files: it takes too long")
@@ -242,8 +248,89 @@ def test_no_result_from_inside_raises(tmp_path):
 
 
 def test_a_supervisor_that_never_answers_costs_the_timeout_and_a_second(python):
-    with hostile(python, b"") as sandbox:
+    with hostile(python, "silent") as sandbox:
         started = time.monotonic()
         execution = sandbox.run("1", timeout=0.3)
         assert time.monotonic() - started < 1.3
         assert (execution.outcome, execution.error.type) == (Outcome.TIMEOUT, "TimeoutError")
+
+
+CALL = {"op": "call", "step": 1, "call": 1, "name": "ping"}
+
+
+def call(blob=b"{}", **changes):
+    return frame({**CALL, **changes}, blob)
+
+
+def test_a_call_of_the_supervisor_is_answered_in_its_turn(python):
+    asked = []
+    answers = (call(b'{"x": 1}'), call(call=2), frame(RESULT))
+    with hostile(python, *answers, calls=lambda *call: asked.append(call)) as sandbox:
+        assert sandbox.run("1").ok
+    assert asked == [("ping", {"x": 1}), ("ping", {})]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        call() + call(call=2),
+        call() + call(),
+        call(call=2),
+        call(call=0),
+        call(call=True) + call(call=True),
+        call(call="1"),
+        call(call=[1]),
+        call(step=2),
+        call(step=None),
+        call(name="a b"),
+        call(name="\x1b[2J"),
+        call(name=""),
+        call(name="a" * 201),
+        call(name=3),
+        call(b" " * ((1 << 20) + 1)),
+        frame({"op": "call"}),
+    ],
+    ids=range(16),
+)
+def test_a_forged_call_is_a_violation(python, answer):
+    with hostile(python, answer, calls=lambda name, arguments: time.sleep(0.2)) as sandbox:
+        execution = sandbox.run("1")
+        assert (execution.outcome, execution.error.type) == (Outcome.PROTOCOL_VIOLATION, "ProtocolViolation")
+        assert "call" in execution.error.message and execution.notice.startswith("state lost")
+
+
+def test_a_call_that_nobody_is_there_to_answer_is_a_violation(python):
+    with hostile(python, call()) as sandbox:
+        execution = sandbox.run("1")
+        assert execution.outcome is Outcome.PROTOCOL_VIOLATION
+        assert execution.error.message == "a call to the host that nobody answers"
+
+
+def test_a_call_after_its_step_reaches_nobody(python):
+    asked = []
+    with hostile(python, frame(RESULT) + call() * 3, calls=lambda *call: asked.append(call)) as sandbox:
+        assert sandbox.run("1").ok
+        assert sandbox.run("2").outcome is Outcome.PROTOCOL_VIOLATION
+    with hostile(python, call() * 3 + frame({"op": "variables", "items": []}), calls=asked.append) as sandbox:
+        assert sandbox.variables() == {}
+    assert asked == []
+
+
+def test_more_calls_than_a_step_may_make_are_a_violation(python):
+    asked = []
+    answers = [call(call=number) for number in range(1, 1100)]
+    with hostile(python, *answers, calls=lambda *call: asked.append(call)) as sandbox:
+        assert sandbox.run("1").outcome is Outcome.PROTOCOL_VIOLATION
+    assert len(asked) == 1000
+
+
+def test_a_supervisor_that_calls_and_never_ends_costs_the_timeout_and_a_second(python):
+    with hostile(python, call(), "silent", calls=lambda name, arguments: 1) as sandbox:
+        started = time.monotonic()
+        assert sandbox.run("1", timeout=0.3).outcome is Outcome.TIMEOUT
+        assert time.monotonic() - started < 1.3
+    flood = frame({"op": "output", "stream": "stdout", "waiting": 0}) * 50_000
+    with hostile(python, flood, "silent") as sandbox:
+        started = time.monotonic()
+        assert sandbox.run("1", timeout=0.3).outcome is Outcome.TIMEOUT
+        assert time.monotonic() - started < 1.5

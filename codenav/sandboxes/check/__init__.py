@@ -13,7 +13,7 @@ from typing import Any
 
 from codenav.errors import CodeNavError
 from codenav.execution import SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.protocols import CallHandler, Sandbox
 from codenav.sandboxes.check.case import CASES, Case
 from codenav.sandboxes.check.contract import CONTRACT
 from codenav.sandboxes.check.lab import Broken, Lab, Late, Open
@@ -23,7 +23,7 @@ from codenav.sandboxes.owners import OwnedFolder
 
 __all__ = ["CASES", "CONTRACT", "PROBES", "CheckRow", "run_checks", "run_contract", "run_corpus", "run_probes"]
 
-for _name in ("files", "network", "processes", "resources", "secrets", "confusion", "impostors"):
+for _name in ("files", "network", "processes", "resources", "secrets", "confusion", "impostors", "calls"):
     importlib.import_module(f"codenav.sandboxes.check.case_{_name}")
 
 ATTEMPTS = 3
@@ -52,8 +52,8 @@ def run_checks(backend: str, spec: SandboxSpec, *, only: Collection[str] = ()) -
     """
     from codenav.sandboxes import start
 
-    def opened(wanted: SandboxSpec) -> Sandbox:
-        return start(backend, wanted)
+    def opened(wanted: SandboxSpec, calls: CallHandler | None = None) -> Sandbox:
+        return start(backend, wanted, calls=calls)
 
     opened(spec).close()
     if backend == "process":

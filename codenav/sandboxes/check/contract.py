@@ -296,3 +296,27 @@ def _two_do_not_meet(lab: Lab) -> None:
     done = other.run("mine", timeout=20.0)
     ensure(done.error and done.error.type == "NameError", f"a variable of another sandbox: {told(done)}")
     expect("files of the other", list(other.artifacts()), [])
+
+
+@_item()
+def _calls_to_the_host_are_answered(lab: Lab) -> None:
+    def answer(name: str, arguments: dict[str, Any]) -> Any:
+        if name == "shop.sum":
+            return sum(arguments["numbers"])
+        raise LookupError(f"no {name} here")
+
+    lab.calls = answer
+    expect("a result", lab.says("found = call_host('shop.sum', numbers=[1, 2, 3]); found"), "6")
+    error = lab.outcome("call_host('shop.close')", Outcome.ERROR).error
+    expect("an error", error and (error.type, error.message), ("HostCallError", "no shop.close here"))
+    caught = "try: call_host('shop.sum', numbers={1, 2})\nexcept HostCallError as error: print(error)"
+    ensure("no JSON" in lab.says(caught), "a set went to the host")
+    expect("the state", lab.says("found"), "6")
+
+
+@_item()
+def _without_a_handler_a_call_is_refused(lab: Lab) -> None:
+    error = lab.outcome("call_host('shop.sum', numbers=[1])", Outcome.ERROR).error
+    ensure(
+        error and error.type == "HostCallError" and "takes no calls" in error.message, f"it was not refused: {error}"
+    )

@@ -29,7 +29,7 @@ def send(data):
         os.set_blocking(channel, True)
 def result(number, **changes):
     return frame(dict({'op': 'result', 'number': number, 'outcome': 'ok', 'stdout': 'LIE', 'stderr': '',
-        'stdout_bytes': 3, 'late': 'LIE', 'changed': [['lie', 'int', '1']], 'error': None, 'displays': [],
+        'stdout_bytes': 3, 'late_output': 'LIE', 'changed': [['lie', 'int', '1']], 'error': None, 'displays': [],
         'seconds': 0.1, 'notice': 'LIE', 'deleted': False}, **changes))
 """
 """Names for code that writes frames of its own into every channel that it finds."""

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from codenav.execution import MIB, Execution, Outcome, Resources, SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.protocols import CallHandler, Sandbox
 from codenav.text import neutral
 
-Open = Callable[[SandboxSpec], Sandbox]
-"""Starts a sandbox of the backend that is checked."""
+Open = Callable[..., Sandbox]
+"""Starts a sandbox of the backend that is checked: takes its specification, and `calls` where calls are answered."""
 
 OVERRUN = 1.0
 """Seconds that a step may take beyond its timeout, whatever runs inside (docs/concepts.md, "Sandbox")."""
@@ -55,6 +55,8 @@ class Lab:
         self.canary = folder / "canary.txt"
         self.canary.write_text(self.secret, encoding="utf-8")
         self.notices: list[str] = []
+        self.calls: CallHandler | None = None
+        """Answers the calls of sandboxes that are opened from now on."""
         self.slack: Callable[[], float] = lambda: 0.0
         """Seconds that the machine itself was late since the check began."""
 
@@ -87,7 +89,8 @@ class Lab:
 
     def open(self, **changes: Any) -> Sandbox:
         """One more sandbox."""
-        opened = self._open(dataclasses.replace(self._spec, **{"resources": SMALL, **changes}))
+        spec = dataclasses.replace(self._spec, **{"resources": SMALL, **changes})
+        opened = self._open(spec) if self.calls is None else self._open(spec, calls=self.calls)
         self._opened.append(opened)
         return opened
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 _WORD = re.compile(r"[^\W\d]\w*")
-PROVIDED = frozenset({"display", "_"})
+PROVIDED = frozenset({"display", "_", "call_host", "HostCallError"})
 """Names that a sandbox provides to all steps."""
 _DYNAMIC = frozenset({"exec", "globals", "locals", "run_line_magic", "run_cell_magic"})
 """Names with which a step can bind further names that no reader sees."""

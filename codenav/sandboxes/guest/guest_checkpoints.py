@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 from guest_frames import Message
-from guest_step import Twin
+from guest_processes import Twin
+from guest_relay import Answered
 
 MOST = 16
 """Kept at the same time. Each is a process."""
+VALUE_BYTES = 200
+"""What a name of a step's `changed` takes."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
@@ -21,9 +24,15 @@ class Done:
         """Why it must not run again; empty where it may."""
         self.leaves = False
         """Whether threads or processes went on when it was over."""
+        self.answered: list[Answered] | None = None
+        """Its calls to the host; None where it could make none."""
         self.outcome = str(reply["outcome"])
         self.values = values_of(reply)
         """Its `changed`, by which a second run is compared with the first."""
+
+    def size(self) -> int:
+        """Bytes that it takes to keep, about."""
+        return len(self.code) + VALUE_BYTES * len(self.values) + sum(len(call.frame) for call in self.answered or ())
 
 
 def values_of(reply: Message) -> dict[str, int]:

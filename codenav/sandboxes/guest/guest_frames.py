@@ -1,4 +1,7 @@
-"""Frames: two big-endian lengths, a JSON object, a blob. No pickle; sizes are checked before memory is taken."""
+"""Frames: two big-endian lengths, a JSON object, a blob. No pickle; sizes are checked before memory is taken.
+
+Both ends use this file, and the clients of named sandboxes; it imports the standard library alone.
+"""
 
 from __future__ import annotations
 
@@ -17,63 +20,83 @@ Message = Dict[str, Any]
 Frame = Tuple[Message, bytes]
 
 
-_to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
-_from_json = json.JSONDecoder().decode
-
-
 class Violation(Exception):
-    """What came in is not a frame."""
+    """What came in is not a frame, or not of the promised shape."""
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+from_json = json.JSONDecoder(parse_constant=_no_constant).decode
+"""Both made once: `json.loads` would make a decoder for each frame."""
+
+
+def head(message: Message, size: int) -> bytes:
+    """A frame up to its blob of so many bytes. Lone surrogates travel as escapes."""
+    body = to_json(message).encode("ascii")
+    return HEADER.pack(len(body), size) + body
 
 
 def encode(message: Message, blob: bytes = b"") -> bytes:
-    """One frame. Lone surrogates travel as escapes."""
-    body = _to_json(message).encode("ascii")
-    return HEADER.pack(len(body), len(blob)) + body + blob
+    """One frame."""
+    return head(message, len(blob)) + blob
 
 
-class Frames:
-    """Cuts a stream of bytes into frames."""
+def message_of(data: bytes) -> Message:
+    """The JSON part of a frame.
 
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with `data`.
-
-        Raises:
-            Violation: a length is over its limit, or the JSON part is not an object.
-        """
-        self._buffer += data
-        found: list[Frame] = []
-        while True:
-            frame = self._next()
-            if frame is None:
-                return found
-            found.append(frame)
-
-    def _next(self) -> Frame | None:
-        if len(self._buffer) < HEADER.size:
-            return None
-        body, blob = HEADER.unpack_from(self._buffer)
-        if body > JSON_BYTES or blob > BLOB_BYTES:
-            raise Violation(f"a frame of {body + blob} bytes")
-        end = HEADER.size + body + blob
-        if len(self._buffer) < end:
-            return None
-        text = bytes(self._buffer[HEADER.size : HEADER.size + body])
-        attached = bytes(self._buffer[HEADER.size + body : end])
-        del self._buffer[:end]
-        return _object(text), attached
-
-
-def _object(text: bytes) -> Message:
+    Raises:
+        Violation: it is not an object.
+    """
     try:
-        message = _from_json(text.decode("utf-8"))
+        message = from_json(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Violation(f"not JSON: {type(error).__name__}") from None
     if not isinstance(message, dict):
         raise Violation("not an object")
     return message
+
+
+class Frames:
+    """Cuts a stream of bytes into frames."""
+
+    def __init__(self, *, json_bytes: int = JSON_BYTES, blob_bytes: int = BLOB_BYTES) -> None:
+        self._buffer = bytearray()
+        self._most = json_bytes, blob_bytes
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete with `data`. Raises Violation."""
+        self.add(data)
+        found: list[Frame] = []
+        while True:
+            frame = self.take()
+            if frame is None:
+                return found
+            found.append(frame)
+
+    def add(self, data: bytes) -> None:
+        """Bytes as they came."""
+        self._buffer += data
+
+    def take(self) -> Frame | None:
+        """The next frame; None where it has not come whole.
+
+        Raises:
+            Violation: a length is over its limit, or the JSON part is not an object.
+        """
+        if len(self._buffer) < HEADER.size:
+            return None
+        body, blob = HEADER.unpack_from(self._buffer)
+        if body > self._most[0] or blob > self._most[1]:
+            raise Violation(f"a frame of {body + blob} bytes")
+        middle, end = HEADER.size + body, HEADER.size + body + blob
+        if len(self._buffer) < end:
+            return None
+        text, attached = bytes(self._buffer[HEADER.size : middle]), bytes(self._buffer[middle:end])
+        del self._buffer[:end]
+        return message_of(text), attached
 
 
 def write_all(descriptor: int, data: bytes) -> None:

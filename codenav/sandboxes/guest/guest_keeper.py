@@ -13,14 +13,13 @@ from guest_checkpoints import MOST, Checkpoint, Checkpoints, Done
 from guest_frames import Message
 from guest_late import Late
 from guest_memory import Memory
+from guest_processes import LOST, WAKE_SECONDS, Twin, Worker
 from guest_rerun import Rerun
-from guest_step import LOST, WAKE_SECONDS, Request, Twin, Worker
+from guest_step import Request
 from guest_told import losses, numbers
 
 HISTORY_BYTES = 32 << 20
-"""Source of earlier steps that is kept, to run them again where there is no snapshot."""
-VALUE_BYTES = 200
-"""What a name of a step's `changed` takes beside that."""
+"""Source of earlier steps, and answers to their calls, kept to run them again where there is no snapshot."""
 
 
 class Keeper:
@@ -64,7 +63,7 @@ class Keeper:
         threads = guest_linux.tasks(self.worker.pid)
         done.leaves, self._threads = threads > self._threads, threads
         self.since.append(done)
-        self._history_bytes += len(done.code) + VALUE_BYTES * len(done.values)
+        self._history_bytes += done.size()
         self.history.append(done)
         if self._history_bytes > HISTORY_BYTES:
             self.history, self._whole_history = [], False
@@ -161,7 +160,7 @@ class Keeper:
         self.kill_worker()
         self.drop_snapshot()
         self.history, self._whole_history = list(kept.steps or ()), kept.steps is not None
-        self._history_bytes = sum(len(step.code) for step in self.history)
+        self._history_bytes = sum(step.size() for step in self.history)
         said = self.take_up(kept)
         if said is not None:
             self._news = [f"state kept: the variables are those of checkpoint {kept.number}", *losses(said)]

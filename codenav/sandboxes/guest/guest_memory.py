@@ -9,7 +9,7 @@ import time
 import guest_linux
 from guest_frames import Message
 from guest_kernel import Kernel
-from guest_step import Twin
+from guest_processes import Twin
 
 ENDING_SECONDS = 0.2
 """For the end of a process that the kernel has killed to be seen."""

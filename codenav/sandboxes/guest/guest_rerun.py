@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import guest_linux
 from guest_checkpoints import Done, values_of
+from guest_relay import Relay
 from guest_told import few, numbers
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Rerun:
         self._values: list[str] = []
         self._outcomes: list[int] = []
         self._files: list[str] = []
+        self._answered = False
 
     def run(self, steps: list[Done]) -> str:
         """Why it did not work; empty where it did. The host is told how long it may take."""
@@ -45,9 +47,12 @@ class Rerun:
 
     def _step(self, step: Done, until: float) -> bool:
         keeper = self._keeper
+        self._answered |= bool(step.answered)
         request, pipes = keeper.request(keeper.adopt), keeper.late.new_pipes([])
-        asked = {"op": "run", "number": step.number, "code": step.code}
-        request.go(asked, pipes, None, max(until - time.monotonic(), 0.05), deaf=True)
+        calls = step.answered is not None
+        asked = {"op": "run", "number": step.number, "code": step.code, "calls": calls}
+        relay = Relay(self._loop, step.number, step.answered) if calls else None
+        request.go(asked, pipes, None, max(until - time.monotonic(), 0.05), deaf=True, relay=relay)
         for pipe in pipes:
             keeper.late.forget(pipe)
         if request.outcome != "ok" or request.interrupted or request.reply["op"] != "result":
@@ -71,6 +76,8 @@ class Rerun:
             found.append(f"{few(self._values)} {'differs' if len(self._values) == 1 else 'differ'} from before")
         if self._outcomes:
             found.append(f"{numbers(self._outcomes)} ended differently from before")
+        if self._answered:
+            found.append("calls to the host got the answers from before")
         found += self.changed()
         threads, processes = guest_linux.tasks(self._keeper.worker.pid) > 1, self._keeper.others()
         started = [name for name, there in (("threads", threads), ("child processes", processes)) if there]

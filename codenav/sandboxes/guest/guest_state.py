@@ -12,7 +12,9 @@ from guest_checkpoints import Checkpoint, Done
 from guest_frames import Message
 from guest_keeper import Keeper
 from guest_output import Pipe
-from guest_step import Request, Twin
+from guest_processes import Twin
+from guest_relay import Relay
+from guest_step import Request
 from guest_tap import Tap
 
 MEASURED_SECONDS = 0.01
@@ -54,8 +56,9 @@ class State:
         pipes = keeper.late.new_pipes([])
         tap = self._tap(message, pipes)
         request = self._request()
-        asked = {"op": "run", "number": message["number"], "code": message["code"]}
-        request.go(asked, pipes, keeper.new_twin() if self._want_snapshot() else None, _left(deadline))
+        relay = self._relay(message)
+        asked = {key: message[key] for key in ("op", "number", "code", "calls")}
+        request.go(asked, pipes, keeper.new_twin() if self._want_snapshot() else None, _left(deadline), relay=relay)
         if request.outcome == "busy" or request.unheard:
             if request.unheard:
                 # It ended after its last answer and before this request: whatever ended it is not of this step.
@@ -66,12 +69,12 @@ class State:
             started, deadline = started + spent, deadline + spent
             news, self._news = self._news, ""
             pipes = keeper.late.new_pipes(pipes)
-            tap = self._tap(message, pipes)
+            tap, relay = self._tap(message, pipes), self._relay(message)
             request = self._request()
-            request.go(asked, pipes, keeper.new_twin() if self._snapshots else None, _left(deadline))
+            request.go(asked, pipes, keeper.new_twin() if self._snapshots else None, _left(deadline), relay=relay)
         if tap is not None:
             tap.close()
-        result = self._conclude(request, message, time.monotonic() - started)
+        result = self._conclude(request, message, time.monotonic() - started, relay)
         for pipe in pipes:
             pipe.drain()
         result.update(
@@ -80,7 +83,7 @@ class State:
             stdout=pipes[0].kept.text(),
             stderr=pipes[1].kept.text(),
             stdout_bytes=pipes[0].kept.total,
-            late=late,
+            late_output=late,
             notice=" ".join(filter(None, (news, result["notice"]))),
         )
         self._loop.send(result, request.blob)
@@ -91,6 +94,9 @@ class State:
 
     def _tap(self, message: Message, pipes: list[Pipe]) -> Tap | None:
         return Tap(self._loop, pipes, self._config["limits"]["output_bytes"]) if message.get("stream") else None
+
+    def _relay(self, message: Message) -> Relay | None:
+        return Relay(self._loop, message["number"]) if message["calls"] else None
 
     def tell(self, asked: Message, seconds: float) -> None:
         """`variables` or `digests`: what the names are that steps have bound; the answer goes to the host."""
@@ -149,12 +155,15 @@ class State:
 
     # Ends of a step
 
-    def _conclude(self, request: Request, message: Message, seconds: float) -> Message:
+    def _conclude(self, request: Request, message: Message, seconds: float, relay: Relay | None) -> Message:
         reply, keeper = request.reply, self._keeper
         if request.outcome == "ok" and reply["op"] == "result":
             stopped = request.interrupted or (reply["error"] or {}).get("type") == "KeyboardInterrupt"
             done = Done(message["number"], message["code"], seconds, reply)
-            done.refusal = "it was interrupted" if stopped else ""
+            if relay is not None:
+                done.answered = relay.answered
+                done.refusal = "" if relay.complete else "the answers to its calls were too large to be kept"
+            done.refusal = "it was interrupted" if stopped else done.refusal
             keeper.keep(done)
             result = {key: reply[key] for key in ("outcome", "changed", "error", "displays", "seconds")}
             result["value"] = reply.get("value")

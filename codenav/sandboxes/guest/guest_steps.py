@@ -8,6 +8,7 @@ import builtins
 import linecache
 import os
 import sys
+from collections.abc import Mapping
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -76,9 +77,9 @@ def names(tree: ast.AST) -> tuple[set[str], set[str]]:
 _builtins = dict(builtins.__dict__)
 
 
-def provide(name: str, value: Any) -> None:
-    """Make a name known to all steps, as a builtin."""
-    _builtins[name] = value
+def provide(names: Mapping[str, Any]) -> None:
+    """Make names known to all steps, as builtins."""
+    _builtins.update(names)
 
 
 def fresh_main() -> ModuleType:

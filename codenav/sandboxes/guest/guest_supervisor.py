@@ -41,6 +41,10 @@ class Supervisor:
         self._folder = WorkFolder("")
         self._state: State | None = None
         self._waker: list[int] = []
+        self.on_answer: Callable[[Message, bytes], None] | None = None
+        """Gets the host's answers to calls of the step that runs."""
+        self._outgoing = b""
+        self._on_sendable: Callable[[], None] | None = None
 
     @classmethod
     def of_standard_streams(cls) -> Supervisor:
@@ -81,10 +85,10 @@ class Supervisor:
 
     # The event loop
 
-    def watch(self, descriptor: int, callback: Callable[[], None]) -> None:
-        """Call back whenever a descriptor can be read or is closed."""
+    def watch(self, descriptor: int, callback: Callable[[], None], *, out: bool = False) -> None:
+        """Call back whenever a descriptor can be read or is closed; with `out`, can be written to or is closed."""
         self._callbacks[descriptor] = callback
-        self._poll.register(descriptor, select.POLLIN)
+        self._poll.register(descriptor, select.POLLOUT if out else select.POLLIN)
 
     def unwatch(self, descriptor: int) -> None:
         """The inverse of `watch`; safe to call twice."""
@@ -101,17 +105,38 @@ class Supervisor:
 
     def sendable(self) -> bool:
         """Whether a frame of less than 4,096 bytes can go to the host without waiting."""
+        return not self._outgoing and self._has_room()
+
+    def when_sendable(self, callback: Callable[[], None] | None) -> None:
+        """Call back as often as something can be sent; None: no more."""
+        self._on_sendable = callback
+        self._watch_room()
+
+    def post(self, message: Message, blob: bytes = b"") -> None:
+        """A frame to the host, which is not waited for: it goes piece by piece while there is room."""
+        self._outgoing += encode(message, blob)
+        self._push()
+
+    def _push(self) -> None:
+        while self._outgoing and self._has_room():
+            try:
+                self._outgoing = self._outgoing[os.write(self._sink, self._outgoing[: select.PIPE_BUF]) :]
+            except OSError:
+                self.end()
+        if not self._outgoing and self._on_sendable is not None and self._has_room():
+            self._on_sendable()
+        self._watch_room()
+
+    def _has_room(self) -> bool:
         poll = select.poll()
         poll.register(self._sink, select.POLLOUT)
         return any(event & select.POLLOUT for _, event in poll.poll(0))
 
-    def when_sendable(self, callback: Callable[[], None] | None) -> None:
-        """Call back as often as something can be sent; None: no more."""
-        if callback is None:
+    def _watch_room(self) -> None:
+        if self._outgoing or self._on_sendable is not None:
+            self.watch(self._sink, self._push, out=True)
+        else:
             self.unwatch(self._sink)
-        elif self._sink not in self._callbacks:
-            self._callbacks[self._sink] = callback
-            self._poll.register(self._sink, select.POLLOUT)
 
     def take_interrupts(self) -> int:
         """How many interrupts the host has asked for since the last call."""
@@ -122,9 +147,10 @@ class Supervisor:
         return before - len(self._inbox)
 
     def send(self, message: Message, blob: bytes = b"") -> None:
-        """A frame to the host."""
+        """A frame to the host, after those that were posted."""
+        outgoing, self._outgoing = self._outgoing, b""
         try:
-            write_all(self._sink, encode(message, blob))
+            write_all(self._sink, outgoing + encode(message, blob))
         except OSError:
             self.end()
 
@@ -146,9 +172,15 @@ class Supervisor:
         if not data:
             self.end()
         try:
-            self._inbox += self._frames.feed(data)
+            frames = self._frames.feed(data)
         except Violation:
             self.end()
+        for message, blob in frames:
+            if message.get("op") != "answer":
+                self._inbox.append((message, blob))
+            elif self.on_answer is not None:
+                # One that comes when its step is over is too late for anybody.
+                self.on_answer(message, blob)
 
     def _on_terminate(self, signum: int, frame: FrameType | None) -> None:
         self.end()

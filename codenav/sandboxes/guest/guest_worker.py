@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
+import guest_calls
 import guest_describe
 import guest_digest
 import guest_displays
@@ -112,9 +113,11 @@ class Worker:
         """All that a step needs before it begins. True in the twin, once it was woken, which runs none."""
         self._begin(descriptors[0])
         self._notes = {}
-        if len(descriptors) > 3 and self._fork_twin(descriptors[3], list(descriptors[:3]), self._notes):
+        lines = 4 if request["calls"] else 3
+        if len(descriptors) > lines and self._fork_twin(descriptors[lines], list(descriptors[:lines]), self._notes):
             return True
         self._open_streams(*descriptors[1:3])
+        guest_calls.begin(descriptors[3] if request["calls"] else None)
         self._step = Step(request["number"])
         self._started, self._used = _clock(), _usage()
         return False
@@ -125,6 +128,7 @@ class Worker:
         self._disarm()
         guest_steps.mend(self._main)
         result, blob = self._step.result(self.space, error, self._display_bytes)
+        guest_calls.end()
         self._flush()
         ran, kernel, faults = (now - before for now, before in zip(_usage(), self._used))
         # The kernel guesses how its time and the user's share the sum.
@@ -367,7 +371,8 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     os.umask(0o022)
     if hasattr(time, "tzset"):
         time.tzset()
-    guest_steps.provide("display", guest_displays.display)
+    own = {"call_host": guest_calls.call_host, "HostCallError": guest_calls.HostCallError}
+    guest_steps.provide({"display": guest_displays.display, **own})
     worker = Worker(control, late, config)
     worker._point_streams_at(os.dup(late))
     if "filter" in config:

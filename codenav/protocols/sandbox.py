@@ -1,17 +1,12 @@
-"""The contracts between the parts. A part receives another one as an argument and never imports it."""
+"""The contracts of sandboxes, of their files, and of who starts them or answers their calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
-from codenav.actions import Action, Observation, Step, Turn
-from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
-from codenav.events import Event
 from codenav.execution import (
-    CheckReport,
     Copied,
     Execution,
     FileEntry,
@@ -20,131 +15,14 @@ from codenav.execution import (
     SandboxInfo,
     ShellResult,
     Variable,
-    Verdict,
 )
-from codenav.messages import Completion, Message
 
+CallHandler = Callable[[str, dict[str, Any]], Any]
+"""Answers a call that code in a sandbox makes: gets its name and arguments, returns JSON data.
 
-class Index(Protocol):
-    """Blocks of one or several sources, searchable."""
-
-    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """Blocks that match a query, best first. Never refreshes the index.
-
-        A query that is not well formed is repaired, never refused: see `SearchResult.repairs`.
-
-        Raises:
-            QueryTooLarge: the query has over 64 KB.
-            IndexUnavailable: the store cannot be read.
-        """
-        ...
-
-    def get(self, id: str) -> CodeBlock | None:
-        """The block with that id."""
-        ...
-
-    def blocks(self) -> Iterator[CodeBlock]:
-        """Every block, by path and first line; a stream that holds no more than a few hundred blocks at a time.
-
-        Raises:
-            IndexUnavailable: the store cannot be read.
-        """
-        ...
-
-    def stats(self) -> IndexStats:
-        """What the index holds."""
-        ...
-
-    def close(self) -> None:
-        """Release files and connections; safe to call twice."""
-        ...
-
-
-class WritableIndex(Index, Protocol):
-    """An index that a build can change."""
-
-    @property
-    def exists(self) -> bool:
-        """Whether a state is there to be searched."""
-        ...
-
-    @property
-    def notice(self) -> str:
-        """What a user should know of this index, such as that it is built anew; empty where there is nothing."""
-        ...
-
-    @property
-    def pack(self) -> Callable[[Sequence[CodeBlock]], Packed] | None:
-        """Makes the blocks of one file ready for `apply`: a function of a module, for the processes that parse.
-
-        None where the index takes blocks as they are.
-        """
-        ...
-
-    def files(self) -> Mapping[str, FileState]:
-        """What the index remembers of each file that it holds."""
-        ...
-
-    def apply(
-        self, changes: Iterable[Change], *, versions: Mapping[str, str] | None = None, started: float | None = None
-    ) -> None:
-        """Replace and remove blocks per file, atomically: readers see the old or the new state, never a mix.
-
-        `changes` is consumed as a stream; if it raises, or the process dies, the old state stays.
-        `started` is when the build began, by `time.monotonic()`; None: now. `IndexStats.seconds` counts from there.
-
-        Raises:
-            StorageFull: the new state could not be written; the old one stays.
-        """
-        ...
-
-
-class Store(Protocol):
-    """Keeps indexes by key: a folder of them, or a cluster."""
-
-    @property
-    def name(self) -> str:
-        """`embedded` or `elasticsearch`, as in `--store`."""
-        ...
-
-    def open(self, key: str, *, source: str) -> WritableIndex:
-        """The index with that key, which need not exist yet. It shows the state that was current when it was opened.
-
-        Raises:
-            IndexUnavailable: the store cannot be read, or refuses us.
-        """
-        ...
-
-    def build_lock(self, key: str, *, wait: bool) -> AbstractContextManager[bool]:
-        """Hold the right to build an index; the context's value is whether it was got.
-
-        Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
-
-        Raises:
-            StorageFull, IndexUnavailable: the lock cannot be made.
-        """
-        ...
-
-    def list(self) -> Sequence[StoredIndex]:
-        """Every index in the store, by source. Whatever else lies there is passed over.
-
-        Raises:
-            IndexUnavailable: the store cannot be read.
-        """
-        ...
-
-    def remove(self, key: str) -> None:
-        """Remove an index.
-
-        Raises:
-            NotFound: there is none of that key.
-            IndexUnavailable: another process is building it, or the store cannot be reached.
-        """
-        ...
-
-    def close(self) -> None:
-        """Release connections; safe to call twice. Indexes that it opened are closed by their users."""
-        ...
+What it raises is a `HostCallError` inside, with its message. It runs in a thread of its own, one call of a step at a
+time; whatever it does counts for the time of the step. Arguments are what the code says: check them.
+"""
 
 
 class SandboxFiles(Protocol):
@@ -412,122 +290,6 @@ class Sandbox(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
-
-
-class Checker(Protocol):
-    """Reads the code of each step beside its run: black, flake8, mypy."""
-
-    def check(self, code: str) -> Sequence[CheckReport]:
-        """A report per tool that is switched on. Never raises: a tool that fails says so in its report."""
-        ...
-
-    def remember(self, code: str, *, failed_at: int | None = None) -> None:
-        """A step ran: later steps may use what it bound.
-
-        `failed_at` is the line (1-based) at which it raised: what stands below did not happen.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the tools' processes; safe to call twice."""
-        ...
-
-
-class Model(Protocol):
-    """A language model, or something that plays one."""
-
-    @property
-    def name(self) -> str:
-        """For the record."""
-        ...
-
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
-        """The next answer in a conversation. Retries inside; `timeout` in seconds bounds all of it.
-
-        Raises:
-            ModelUnreachable, ModelRefused, ModelFailed, ContextOverflow.
-        """
-        ...
-
-    def close(self) -> None:
-        """Release connections; safe to call twice."""
-        ...
-
-
-class Environment(Protocol):
-    """Answers one kind of action. Made anew for each episode, so it may remember what it showed."""
-
-    @property
-    def action(self) -> type[Action]:
-        """The class of the actions that it answers; its default `type` also names the prompt file."""
-        ...
-
-    def facts(self) -> Mapping[str, str]:
-        """Values for the `${names}` in its prompt file."""
-        ...
-
-    def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
-        """Carry out one action. What the model can mend is in the observation, never an exception.
-
-        `timeout` is what the episode has left, in seconds; None is no limit. What takes long registers with
-        `cancelling.current_scope()` how it is woken when the episode is cancelled.
-        """
-        ...
-
-
-class Agent(Protocol):
-    """Chooses the actions of an episode: an object that works on one request at a time.
-
-    An episode calls `brief` once, then `act` again and again, all in one thread. The next `brief` begins the next
-    request, so one object serves a whole session; episodes that run at the same time need an agent each. What `act`
-    waits for (a `ChatModel`, or anything that registers with `cancelling.current_scope()`) ends when the episode is
-    cancelled; an agent that waits for something else is waited for.
-    """
-
-    @property
-    def name(self) -> str:
-        """For the record: the model's name."""
-        ...
-
-    def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
-        """Take up a request and forget the one before; returns the system prompt, for the record.
-
-        `description` says what the code base is for. `environments` answer the actions: each has the class of its
-        `action` and `facts` about itself.
-
-        Raises:
-            UsageError: the agent cannot work with these environments; the episode does not begin.
-        """
-        ...
-
-    def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
-        """The next action, given all steps of this request so far. `timeout` is what the episode has left, in seconds.
-
-        An answer that holds no valid action is a `Turn` with `invalid`, never an exception. A `Try` is carried out as
-        code and is no step: `steps` then ends with it, once.
-
-        Raises:
-            ModelUnreachable, ModelRefused, ModelFailed: the episode ends as an error; `partial` of the exception is
-                what the call had cost and written.
-            Cancelled: the episode was cancelled meanwhile.
-        """
-        ...
-
-
-Listener = Callable[[Event], None]
-"""Reads the events of a run: a display, a recorder."""
-
-
-class Verifier(Protocol):
-    """Replays a script in a fresh sandbox and says whether the result is the same."""
-
-    def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
-        """The verdict on a script. `timeout` is what the episode has left, in seconds; None is no limit.
-
-        Raises:
-            Cancelled: the episode was cancelled meanwhile.
-        """
-        ...
 
 
 StartSandbox = Callable[[Path | None], Sandbox]

@@ -1,0 +1,21 @@
+"""The contracts between the parts. A part receives another one as an argument and never imports it."""
+
+from codenav.protocols.agent import Agent, Checker, Environment, Listener, Model, Verifier
+from codenav.protocols.index import Index, Store, WritableIndex
+from codenav.protocols.sandbox import CallHandler, Sandbox, SandboxFiles, StartSandbox
+
+__all__ = [
+    "Agent",
+    "CallHandler",
+    "Checker",
+    "Environment",
+    "Index",
+    "Listener",
+    "Model",
+    "Sandbox",
+    "SandboxFiles",
+    "StartSandbox",
+    "Store",
+    "Verifier",
+    "WritableIndex",
+]

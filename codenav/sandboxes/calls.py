@@ -1,0 +1,100 @@
+"""Calls from inside a step to the host: a handler answers them, one at a time, while the step waits."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from codenav.protocols import CallHandler
+from codenav.sandboxes.channel import Channel, Closed, TooLate
+from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.shared import frames, schema
+
+_threads = threading.local()
+"""Of a thread that runs a handler: the sandbox whose step waits for it."""
+
+
+class Calls:
+    """The calls of one step. Each is answered in a thread of its own: a handler that hangs holds up no time limit."""
+
+    def __init__(self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int) -> None:
+        self._handler, self._sandbox, self._channel, self._step = handler, sandbox, channel, step
+        self._count = 0
+        self._open = self._over = False
+        self._lock = threading.Lock()
+
+    def hear(self, frame: Mapping[str, Any], blob: bytes, deadline: float) -> None:
+        """A frame `call` from inside. The supervisor has checked it: one that is wrong is not the supervisor's.
+
+        Raises:
+            Malformed: no handler was given; it is out of its turn, too large, or one call too many.
+        """
+        if self._handler is None:
+            raise Malformed("a call to the host that nobody answers")
+        turn = (frame["step"], frame["call"]) == (self._step, self._count + 1)
+        if self._open or not turn or self._count >= schema.MOST_CALLS:
+            raise Malformed("a call to the host out of its turn")
+        if len(blob) > schema.CALL_BYTES:
+            raise Malformed(f"a call to the host with {len(blob)} bytes")
+        self._count += 1
+        self._open = True
+        work = (self._handler, self._count, frame["name"], blob, deadline)
+        try:
+            threading.Thread(target=self._answer, args=work, name="codenav-call", daemon=True).start()
+        except RuntimeError:
+            self._send(self._count, "the host has no thread left to answer in", b"", deadline)
+
+    def close(self) -> None:
+        """The step is over: what a handler returns from now on is dropped."""
+        with self._lock:
+            self._over = True
+
+    def _answer(self, handler: CallHandler, number: int, name: str, blob: bytes, deadline: float) -> None:
+        _threads.sandbox = self._sandbox
+        self._send(number, *_made(handler, name, blob), deadline)
+
+    def _send(self, number: int, error: str | None, result: bytes, deadline: float) -> None:
+        answer = {"op": "answer", "step": self._step, "call": number, "error": error}
+        with self._lock:
+            if self._over:
+                return
+            # Before it is sent: the next call may come at once.
+            self._open = False
+            try:
+                self._channel.send(answer, result, deadline=deadline)
+            except (Closed, TooLate):
+                # The thread that waits for the step finds the same.
+                return
+
+
+def is_answering(sandbox: object) -> bool:
+    """Whether this thread runs a handler for a step of that sandbox."""
+    return getattr(_threads, "sandbox", None) is sandbox
+
+
+def _made(handler: CallHandler, name: str, blob: bytes) -> tuple[str | None, bytes]:
+    """The error, or the result as JSON."""
+    try:
+        arguments = frames.message_of(blob)
+    except Malformed as problem:
+        return f"the arguments of {name} are {problem}", b""
+    try:
+        returned = handler(name, arguments)
+    except BaseException as problem:
+        return _message(problem), b""
+    try:
+        result = frames.to_json(returned).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as problem:
+        return f"the result of {name} is no JSON: {problem}", b""
+    if len(result) > schema.CALL_BYTES:
+        return f"the result of {name} takes {len(result)} bytes; {schema.CALL_BYTES} are allowed", b""
+    return None, result
+
+
+def _message(problem: BaseException) -> str:
+    try:
+        text = str(problem)
+    except Exception:
+        text = ""
+    return (text or type(problem).__name__)[: schema.CALL_ERROR_CHARACTERS]

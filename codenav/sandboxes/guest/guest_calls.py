@@ -1,0 +1,133 @@
+"""Calls to the host from inside a step: `call_host(name, **arguments)`, on the worker's side."""
+
+from __future__ import annotations
+
+import _socket
+import contextlib
+import json
+import os
+import threading
+from typing import Any
+
+from guest_frames import Frames, Message, encode, write_all
+from guest_schema import CALL_BYTES, CALL_NAME
+
+_to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+_from_json = json.JSONDecoder().decode
+_getpid, _ident, _read = os.getpid, threading.get_ident, os.read
+"""Code of the user may put something else in their place."""
+
+_OVER = "the step is over: calls to the host are made while one runs"
+_NOBODY = "the host takes no calls: this sandbox was started without a handler for them"
+_CHILD = "calls to the host are made by the process of the steps, not by a child of it"
+_BROKEN = "an earlier call of this step was interrupted; it makes no more calls to the host"
+_NESTED = "a call to the host cannot be made while the same thread waits for another one"
+
+
+class HostCallError(RuntimeError):
+    """A call to the host that was refused, or failed there."""
+
+
+HostCallError.__module__ = "builtins"
+
+
+class Line:
+    """The line of one step to the supervisor. One call at a time: other threads wait for their turn."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._owner = descriptor, _getpid()
+        self._frames = Frames(blob_bytes=CALL_BYTES)
+        self._turn = threading.Lock()
+        self._caller = self._count = 0
+        self._closed = ""
+        """Why no more calls are made; empty while they are."""
+
+    def close(self, why: str) -> None:
+        """No more calls; whoever waits for an answer is told `why`."""
+        if self._closed:
+            return
+        self._closed = why
+        with contextlib.suppress(OSError):
+            line = _socket.socket(fileno=self._descriptor)
+            try:
+                # Closing alone would not wake a thread that reads.
+                line.shutdown(_socket.SHUT_RDWR)
+            finally:
+                line.close()
+
+    def call(self, name: str, arguments: bytes) -> Any:
+        """The result. Raises HostCallError."""
+        if self._owner != _getpid():
+            raise HostCallError(_CHILD)
+        if self._caller == _ident():
+            raise HostCallError(_NESTED)
+        with self._turn:
+            if self._closed:
+                raise HostCallError(self._closed)
+            self._caller = _ident()
+            try:
+                answer, result = self._exchange(name, arguments)
+            except OSError:
+                raise HostCallError(self._closed or _OVER) from None
+            except BaseException:
+                # Part of a frame may be lost with it.
+                self.close(_BROKEN)
+                raise
+            finally:
+                self._caller = 0
+        if answer.get("error") is not None:
+            raise HostCallError(answer["error"])
+        return _from_json(result.decode("utf-8"))
+
+    def _exchange(self, name: str, arguments: bytes) -> tuple[Message, bytes]:
+        self._count += 1
+        write_all(self._descriptor, encode({"op": "call", "call": self._count, "name": name}, arguments))
+        while True:
+            data = _read(self._descriptor, 1 << 16)
+            if not data:
+                raise ConnectionError
+            answers = self._frames.feed(data)
+            if answers:
+                return answers[0]
+
+
+class _Now:
+    """What a call finds at this moment."""
+
+    line: Line | None = None
+    refusal = _OVER
+
+
+def begin(descriptor: int | None) -> None:
+    """A step begins; without a descriptor the host takes no calls."""
+    _Now.line = None if descriptor is None else Line(descriptor)
+    _Now.refusal = _NOBODY if descriptor is None else _OVER
+
+
+def end() -> None:
+    """The step is over."""
+    line, _Now.line = _Now.line, None
+    if line is not None:
+        line.close(_OVER)
+
+
+def call_host(name: str, /, **arguments: Any) -> Any:
+    """Have the host do something that it offers; what it returns.
+
+    Arguments and result are JSON data: None, bool, int, float, str, list and dict with texts as keys.
+
+    Raises:
+        HostCallError: the host refuses the call, it failed there, or it is over a limit.
+    """
+    if not isinstance(name, str) or not CALL_NAME.fullmatch(name):
+        raise HostCallError(f"{name!r:.100} is no name of a call: letters, digits and _.:/- are allowed")
+    try:
+        data = _to_json(arguments).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise HostCallError(f"the arguments of {name} are no JSON: {error}") from None
+    if len(data) > CALL_BYTES:
+        raise HostCallError(f"the arguments of {name} take {len(data)} bytes; {CALL_BYTES} are allowed")
+    line = _Now.line
+    if line is None:
+        raise HostCallError(_Now.refusal)
+    return line.call(name, data)

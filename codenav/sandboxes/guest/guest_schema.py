@@ -1,0 +1,228 @@
+"""The shape of each frame that comes from inside, for both ends: the supervisor checks its worker with it, and the host
+the supervisor. The host loads this file too; it imports the standard library alone.
+
+A shape has the keys of an object with a check for each. A key with `?` may be missing; no other key may be there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Callable
+
+TEXT = 1 << 20
+"""Characters of a text where nothing smaller is said."""
+STREAM = (4 << 20) + 100
+"""Of what a step has printed: 1 MiB, of which each byte may be written as four characters, and the mark of a cut."""
+MOST_ITEMS = 1000
+"""Variables, displays or files of one frame."""
+MOST_ATOMS = 8000
+"""Numbers, or texts, of an answer to `digests`."""
+SECONDS = 1e9
+
+MOST_CALLS = 1000
+"""Calls to the host in one step."""
+CALL_BYTES = 1 << 20
+"""Of the arguments of a call, and of its result, as JSON."""
+CALL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/\-]{0,199}")
+"""What a call may be named: `petstore.find_pet`."""
+CALL_ERROR_CHARACTERS = 4000
+"""Of the message of a call that failed."""
+
+Check = Callable[[Any], bool]
+
+
+class Shape:
+    """The keys of an object. Called, it says whether a value has them."""
+
+    def __init__(self, keys: Mapping[str, Check]) -> None:
+        self.checks = {key.rstrip("?"): check for key, check in keys.items()}
+        self._needed = [key for key in keys if not key.endswith("?")]
+
+    def __call__(self, value: Any) -> bool:
+        return not self.trouble(value)
+
+    def trouble(self, value: Any) -> str:
+        """What is wrong with it; empty where nothing is."""
+        if not isinstance(value, dict):
+            return "not an object"
+        for key in self._needed:
+            if key not in value:
+                return f"{key} is missing"
+        for key, item in value.items():
+            check = self.checks.get(key)
+            if check is None:
+                return f"{key!r:.50} is unknown"
+            if not check(item):
+                return f"{key} is not what it should be"
+        return ""
+
+
+def text(most: int = TEXT) -> Check:
+    """Of at most so many characters."""
+    return lambda value: isinstance(value, str) and len(value) <= most
+
+
+def matching(pattern: re.Pattern[str]) -> Check:
+    """A text that is all of a pattern."""
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def one_of(*words: str) -> Check:
+    """One of these texts."""
+    return lambda value: isinstance(value, str) and value in words
+
+
+def number(least: float, most: float) -> Check:
+    """Between two others, both excluded but a least of 0; no bool."""
+    return lambda value: type(value) in (int, float) and (least < value < most or value == least == 0)
+
+
+def whole(most: int, least: int = 0) -> Check:
+    """An int of this range."""
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def flag(value: Any) -> bool:
+    """A bool."""
+    return isinstance(value, bool)
+
+
+def anything(value: Any) -> bool:
+    """What JSON can hold; its reader decodes and bounds it."""
+    return True
+
+
+def none_or(check: Check) -> Check:
+    """None, or what passes the check."""
+    return lambda value: value is None or check(value)
+
+
+def listed(check: Check, most: int = MOST_ITEMS) -> Check:
+    """A list of at most so many that pass the check."""
+    return lambda value: isinstance(value, list) and len(value) <= most and all(check(item) for item in value)
+
+
+def row(*checks: Check) -> Check:
+    """A list of as many as there are checks, each of which holds."""
+    return lambda value: (
+        isinstance(value, list) and len(value) == len(checks) and all(check(item) for check, item in zip(checks, value))
+    )
+
+
+_SECONDS = number(0, SECONDS)
+_COUNT = whole(1 << 62)
+_VARIABLES = listed(row(text(), text(), text()))
+"""Name, type, repr."""
+_DIGEST = matching(re.compile(r"[0-9a-f]{32}|"))
+_ATOMS = listed(number(-1e308, 1e308), MOST_ATOMS)
+_NAMED = listed(row(text(), text()))
+"""Name and reason."""
+_ENTRIES = listed(row(text(), _COUNT, whole(1 << 62, -(1 << 62)), whole((1 << 32) - 1)))
+"""Name, size, time in milliseconds, mode."""
+ERROR = Shape(
+    {"type": text(), "message": text(), "line": text(), "traceback": text(), "line_number": none_or(whole(1 << 31, 1))}
+)
+VALUE = Shape({"type": text(1000), "repr": text(20_000), "data": anything})
+_STEP: dict[str, Check] = {
+    "changed": _VARIABLES,
+    "error": none_or(ERROR),
+    "displays": listed(row(text(), _COUNT)),
+    "seconds": _SECONDS,
+    "value?": none_or(VALUE),
+}
+"""What the worker says of a step, and the supervisor hands on."""
+OUTCOMES = ("ok", "error", "timeout", "out_of_memory", "crashed", "protocol_violation")
+RESULT = Shape(
+    {
+        **_STEP,
+        "op": one_of("result"),
+        "number": _COUNT,
+        "outcome": one_of(*OUTCOMES),
+        "stdout": text(STREAM),
+        "stderr": text(STREAM),
+        "stdout_bytes": _COUNT,
+        "late_output": text(STREAM),
+        "notice": text(),
+    }
+)
+"""A step, as the supervisor tells the host: the keys are the fields of `codenav.execution.Execution`."""
+
+
+def _frames(shapes: Mapping[str, Mapping[str, Check]]) -> dict[str, Shape]:
+    return {op: Shape({"op": one_of(op), **keys}) for op, keys in shapes.items()}
+
+
+_ASKED: dict[str, Mapping[str, Check]] = {
+    "variables": {"items": _VARIABLES},
+    "value": {"value?": anything, "missing?": flag, "why?": text(1000)},
+    "digests": {
+        "items": listed(
+            row(text(1000), text(1000), _DIGEST, one_of("firm", "part", "soft", "none"), flag, text(20_000))
+        ),
+        "numbers": _ATOMS,
+        "many": _ATOMS,
+        "texts": listed(text(1000), MOST_ATOMS),
+    },
+}
+"""What the worker answers, and the supervisor hands on."""
+
+FROM_WORKER = _frames(
+    {
+        **_ASKED,
+        "checkpoint": {"fork_seconds?": _SECONDS},
+        "result": {
+            **_STEP,
+            "outcome": one_of("ok", "error", "out_of_memory"),
+            "deleted": flag,
+            "fork_seconds?": _SECONDS,
+            "kernel_seconds": _SECONDS,
+            "faults": _COUNT,
+        },
+    }
+)
+FROM_CALLER = Shape({"op": one_of("call"), "call": whole(1 << 62, 1), "name": matching(CALL_NAME)})
+"""A call to the host, on the line of its step; the arguments are in the blob."""
+FROM_SUPERVISOR = {
+    **_frames(
+        {
+            **_ASKED,
+            "ready": {"version": text(40), "unfiltered?": text(200)},
+            "failed": {"why": text()},
+            "rebuilding": {"seconds": _SECONDS},
+            "output": {"stream": one_of("stdout", "stderr"), "waiting": _COUNT},
+            "call": {**FROM_CALLER.checks, "step": _COUNT},
+            "checkpoint": {"number": _COUNT, "dropped": listed(_COUNT)},
+            "restored": {"notice": text()},
+            "missing": {},
+            "changes": {
+                "files": listed(row(text(), _COUNT)),
+                "total?": _COUNT,
+                "refused": _NAMED,
+                "unseen": _NAMED,
+                "more?": _COUNT,
+            },
+            "data": {"last": flag, "executable?": flag},
+            "list": {"entries": _ENTRIES, "total": _COUNT},
+            "stat": {"entries": _ENTRIES},
+            "done": {},
+        }
+    ),
+    "result": RESULT,
+}
+
+
+def trouble(message: Mapping[str, Any], shapes: Mapping[str, Shape]) -> str:
+    """What is wrong with a frame; empty where nothing is."""
+    op = message.get("op")
+    shape = shapes.get(op) if isinstance(op, str) else None
+    if shape is None:
+        return f"a frame {op!r:.50}, which is none of ours"
+    found = shape.trouble(message)
+    return f"{op}: {found}" if found else ""
+
+
+def agrees(result: Mapping[str, Any], blob: bytes) -> bool:
+    """Whether the displays of a step fill its blob, and it has an error where it did not end well."""
+    sizes = sum(size for _, size in result["displays"])
+    return bool(sizes == len(blob)) and (result["error"] is None) == (result["outcome"] == "ok")
