@@ -12,7 +12,7 @@ from corpus import Corpus
 from measure import Cost, repeated, run, run_python
 
 import codenav
-from codenav.indexing import SourceIndex
+from codenav.indexing.source_index import SourceIndex
 
 IN_PROCESS = """
 import json, resource, sys, time

@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from codenav.interpreter import find_interpreter
-from codenav.sandboxes.checks import StepChecks
+from codenav.checkers import StepChecks
+from codenav.system.interpreter import find_interpreter
 
 ROUNDS = 60
 COMMAND_ROUNDS = 7

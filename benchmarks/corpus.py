@@ -16,7 +16,7 @@ from codenav.config import home
 from codenav.errors import CodeNavError
 from codenav.indexers.sources import resolve
 from codenav.indexers.walk import walk
-from codenav.interpreter import find_interpreter
+from codenav.system.interpreter import find_interpreter
 
 BARRED = "transformers"
 """The corpus for which the bars are stated, in a 5.x source distribution."""

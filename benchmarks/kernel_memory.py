@@ -13,8 +13,8 @@ import threading
 import time
 
 from codenav.execution import MIB, Resources, SandboxSpec
-from codenav.interpreter import find_interpreter
 from codenav.sandboxes import start
+from codenav.system.interpreter import find_interpreter
 
 BESIDE = 64 * MIB
 MANY = """

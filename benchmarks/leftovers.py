@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from codenav.execution import MIB, Resources, SandboxSpec
-from codenav.interpreter import find_interpreter
-from codenav.owners import Owner
 from codenav.sandboxes import cgroups, start
+from codenav.system.interpreter import find_interpreter
+from codenav.system.process_identity import Owner
 
 AT_ONCE = 8
 GONE_SECONDS = 10.0
@@ -31,7 +31,7 @@ OWNER = """
 import sys
 from pathlib import Path
 from codenav.execution import MIB, Resources, SandboxSpec
-from codenav.interpreter import find_interpreter
+from codenav.system.interpreter import find_interpreter
 from codenav.sandboxes import start
 backend, image, library, work = sys.argv[1:]
 bound = [Path(library)] if library else []
@@ -44,7 +44,7 @@ while True: box.run(%r + "\\nimport subprocess; child = subprocess.Popen(['sleep
 NEXT = """
 import sys
 from codenav.execution import SandboxSpec
-from codenav.interpreter import find_interpreter
+from codenav.system.interpreter import find_interpreter
 from codenav.sandboxes import start
 start(sys.argv[1], SandboxSpec(find_interpreter(), image=sys.argv[2])).close()
 """
@@ -165,8 +165,8 @@ def _busy(group: Path) -> bool:
 
 
 def _containers() -> set[str]:
-    from codenav import docker_engine
-    from codenav.sandboxes.owners import KIND_LABEL, OWNER_LABEL
+    from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL
+    from codenav.system import docker_engine
 
     client = docker_engine.connect().api
     try:

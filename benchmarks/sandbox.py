@@ -31,9 +31,9 @@ from sandbox_inside import pss, resident, traces, worker
 from sandbox_rivals import Open, ours, rivals
 
 from codenav.execution import GIB, Outcome, Resources, SandboxSpec
-from codenav.interpreter import find_interpreter
 from codenav.protocols import Sandbox
 from codenav.sandboxes import BACKENDS, diagnose, start
+from codenav.system.interpreter import find_interpreter
 
 STEPS = 100
 """Steps per session and round in the latency rows."""
@@ -328,11 +328,12 @@ def sessions(table: Table, backends: Mapping[str, SandboxSpec], count: int) -> N
 
 def corpus(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
     """Run `codenav sandbox check` and print its findings."""
-    from codenav.sandboxes.check import CASES, run_checks
+    from codenav.checkers import StepChecks
+    from codenav.sandboxes.conformance import CASES, run_checks
 
     table.section("codenav sandbox check", "cases", "all rows")
     for backend, spec in backends.items():
-        rows = list(run_checks(backend, spec))
+        rows = list(run_checks(backend, spec, start_checker=StepChecks))
         held = sum(row.ok for row in rows if row.name.partition(":")[0] in CASES)
         whole = sum(row.ok for row in rows)
         table.row(backend, f"{held}/{len(CASES)}", f"{whole}/{len(rows)}", bars=[(len(rows) - whole, 0, " failed")])

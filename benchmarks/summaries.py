@@ -21,13 +21,13 @@ from typing import Any
 from codenav.actions import Action, Code, CodeSummary, Done, Summary
 from codenav.agents import CodeNavAgent
 from codenav.environments import CodeEnvironment, CodeSummaryEnvironment, DoneEnvironment
-from codenav.episode import Episode
 from codenav.episodes.objects import Objects
 from codenav.execution import Mount, Ran
 from codenav.models.scripted import ScriptedModel
 from codenav.options import SandboxOptions
-from codenav.replaying import Beginning, Replay
-from codenav.workbench import Workbench
+from codenav.running.episode import Episode
+from codenav.running.replaying import Beginning, Replay
+from codenav.running.sandbox_factory import Workbench
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "episodes" / "summaries"
 HALVES = ("first_half", "second_half")

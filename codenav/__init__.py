@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search, Step
     from codenav.api import index, load_episode, run, sandbox, search
     from codenav.blocks import BlockKind, CodeBlock, Hit, SearchResult
-    from codenav.describing import describe
     from codenav.environments.standard import EpisodeParts, standard_environments
-    from codenav.episode import Episode, EpisodeFacts
     from codenav.episodes.record import EpisodeResult
     from codenav.errors import Cancelled, CodeNavError
     from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
@@ -30,9 +28,11 @@ if TYPE_CHECKING:
     from codenav.messages import Heard
     from codenav.models.scripted import FunctionModel, ScriptedModel
     from codenav.navigation.calls import Callees, Callers
+    from codenav.navigation.description_cache import describe
     from codenav.navigation.outline import Outline
     from codenav.navigation.verbs import callees, callers, outline, show
     from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions
+    from codenav.running.episode import Episode, EpisodeFacts
     from codenav.session import Session
     from codenav.usage import Usage
 
@@ -96,9 +96,9 @@ _HOME = {
     "codenav.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
     "codenav.api": ("index", "load_episode", "run", "sandbox", "search"),
     "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
-    "codenav.describing": ("describe",),
+    "codenav.navigation.description_cache": ("describe",),
     "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
-    "codenav.episode": ("Episode", "EpisodeFacts"),
+    "codenav.running.episode": ("Episode", "EpisodeFacts"),
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.errors": ("Cancelled", "CodeNavError"),
     "codenav.events": (

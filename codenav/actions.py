@@ -8,7 +8,7 @@ from typing import Any
 
 from codenav.blocks import SearchResult
 from codenav.execution import CheckReport, Execution, Verdict
-from codenav.text import shortened
+from codenav.system.terminal_text import shortened
 from codenav.usage import Usage
 
 

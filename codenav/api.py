@@ -15,8 +15,8 @@ from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import UsageError
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, On, SourceIndex, as_index, define, listed, open_index, open_indexes
-from codenav.interpreter import find_interpreter
+from codenav.indexing.source_index import Notice, On, SourceIndex, as_index, define, listed, open_index, open_indexes
+from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.options import (
     CheckKeywords,
@@ -31,7 +31,7 @@ from codenav.options import (
     spelled,
 )
 from codenav.protocols import Agent, Listener, Model, Sandbox
-from codenav.stores import open_store
+from codenav.system.interpreter import find_interpreter
 
 if TYPE_CHECKING:
     from codenav.session import Session
@@ -216,7 +216,7 @@ def sandbox(
         SandboxUnavailable: the backend does not work here.
         NotFound, UsageError: something named is not usable.
     """
-    from codenav.workbench import Workbench, checked_work_dir
+    from codenav.running.sandbox_factory import Workbench, checked_work_dir
 
     if warm < 0:
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")

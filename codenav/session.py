@@ -14,24 +14,24 @@ from codenav import planner
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
 from codenav.config import episodes_dir, load_config
-from codenav.describing import described
 from codenav.environments import EpisodeParts, MakeEnvironments, standard_environments
-from codenav.episode import Episode, EpisodeFacts, checked_request
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event
-from codenav.host_calls import recorded
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, On, as_index, import_paths_of, listed, open_indexes
-from codenav.interpreter import find_interpreter
+from codenav.indexing.source_index import Notice, On, as_index, import_paths_of, listed, open_indexes
+from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
+from codenav.navigation.description_cache import described
 from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, spelled
 from codenav.protocols import Agent, Listener, Model, Sandbox
-from codenav.stores import open_store
-from codenav.workbench import Confirm, Workbench, checked_work_dir, sources_of
-from codenav.workspace import Workspace
+from codenav.running.episode import Episode, EpisodeFacts, checked_request
+from codenav.running.host_calls import recorded
+from codenav.running.sandbox_factory import Confirm, Workbench, checked_work_dir, sources_of
+from codenav.running.workspace import Workspace
+from codenav.system.interpreter import find_interpreter
 
 PACKAGES_TOLD = 40
 """Installed distributions that the prompt names, those of the sources first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from codenav.cli.display import paused
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 
 def confirm(question: str) -> bool:

@@ -66,7 +66,7 @@ def _indexed() -> Iterable[str]:
 def _installed(python: str | None) -> Iterable[str]:
     with contextlib.suppress(CodeNavError, OSError):
         from codenav.config import load_config
-        from codenav.interpreter import find_interpreter, normalise
+        from codenav.system.interpreter import find_interpreter, normalise
 
         for name, _ in find_interpreter(python or load_config().python or None).distributions:
             yield f"pkg:{normalise(name)}"

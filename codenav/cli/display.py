@@ -12,7 +12,7 @@ from codenav.actions import Search, Step, SummaryObservation, Try
 from codenav.cli import steps
 from codenav.cli.options import say, store_of
 from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
-from codenav.text import flattened
+from codenav.system.terminal_text import flattened
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -103,7 +103,7 @@ def _settings() -> Config:
 
 
 def _python(named: str | None) -> Row:
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
 
     found = find_interpreter(named or _settings().python or None)
     own = ".".join(map(str, sys.version_info[:3]))
@@ -124,8 +124,8 @@ def _process() -> Row:
 
 def _docker(others: bool) -> Row:
     """`others`: bubblewrap works, so Docker is not needed."""
-    from codenav.docker_engine import engine_listens, host
     from codenav.sandboxes import diagnose
+    from codenav.system.docker_engine import engine_listens, host
 
     name, needed = "docker", not others
     if not engine_listens():
@@ -139,7 +139,7 @@ def _docker(others: bool) -> Row:
 def _checkers() -> Row:
     from importlib import metadata
 
-    from codenav.sandboxes.checks.mypy_runs import bounds, installed, untried
+    from codenav.checkers.mypy_runs import bounds, installed, untried
 
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("black", "flake8", "mypy"))
     trouble = untried(installed())

@@ -45,7 +45,7 @@ def list_episodes(limit: int, as_json: bool) -> None:
         print_json([row.to_dict() for row in rows])
         return
     from codenav.cli.steps import Room
-    from codenav.text import flattened
+    from codenav.system.terminal_text import flattened
 
     room = Room.of_terminal() if sys.stdout.isatty() else Room()
     for row in rows:

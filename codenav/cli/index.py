@@ -23,8 +23,8 @@ from codenav.cli.options import (
 
 if TYPE_CHECKING:
     from codenav.blocks import IndexStats
+    from codenav.indexing.watching import Update
     from codenav.options import StoreKeywords
-    from codenav.watching import Update
 
 NAMED = 3
 """Files that the line of an update names; `--json` has them all."""
@@ -94,7 +94,7 @@ def _index(
 def _watch(sources: tuple[str, ...], name: str | None, python: str | None, as_json: bool, store: StoreKeywords) -> None:
     """Follow the sources until the user ends it, which is how a watch ends: exit code 0."""
     from codenav.cli.display import indexing, notice
-    from codenav.watching import watch
+    from codenav.indexing.watching import watch
 
     with indexing(", ".join(sources)) as progress:
         watching = watch(sources, name=name, python=python, progress=progress, notice=notice, **store)

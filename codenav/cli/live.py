@@ -14,7 +14,7 @@ from typing import Self
 from codenav.actions import Try
 from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
 from codenav.messages import Heard
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 TICK = 0.25
 """Seconds between two drawings."""

@@ -14,7 +14,7 @@ import click
 from codenav.cli import completing
 from codenav.config import Config, load_config
 from codenav.options import STORES, StoreKeywords
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 if TYPE_CHECKING:
     from codenav.blocks import CodeBlock

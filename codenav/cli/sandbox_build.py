@@ -12,8 +12,8 @@ from codenav.cli.options import counted, json_option, on_option, one_line, print
 
 if TYPE_CHECKING:
     from codenav.indexers.sources import Source
-    from codenav.interpreter import Interpreter
     from codenav.sandboxes.images import CodeBase
+    from codenav.system.interpreter import Interpreter
 
 SHOWN = 5
 """Files that are named of those left out; `--json` has them all."""
@@ -70,8 +70,8 @@ def command(
       codenav sandbox build --on . --requirements requirements.txt --apt graphviz
     """
     from codenav.config import load_config
-    from codenav.interpreter import find_interpreter
     from codenav.sandboxes.images import Recipe, build
+    from codenav.system.interpreter import find_interpreter
 
     interpreter = find_interpreter(python or load_config().python or None)
     code, packages = contents(sources, interpreter)
@@ -122,9 +122,9 @@ def contents(named: Sequence[str], python: Interpreter) -> tuple[list[CodeBase],
 
 def _add(source: Source, python: Interpreter, code: list[CodeBase], packages: list[str]) -> None:
     from codenav.indexers.packages import find_package
-    from codenav.interpreter import normalise
+    from codenav.running.sandbox_factory import labels_of
     from codenav.sandboxes.images import CodeBase
-    from codenav.workbench import labels_of
+    from codenav.system.interpreter import normalise
 
     project: Path | None = source.root
     stem = next(iter(source.versions), "") or source.root.name or "root"

@@ -37,9 +37,10 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
       codenav sandbox check docker --image python:3.12-slim
       codenav sandbox check bubblewrap --only N,S2 --json
     """
+    from codenav.checkers import StepChecks
     from codenav.execution import SandboxSpec
-    from codenav.interpreter import find_interpreter
-    from codenav.sandboxes.check import run_checks
+    from codenav.sandboxes.conformance import run_checks
+    from codenav.system.interpreter import find_interpreter
 
     if backend != "docker" and (image or runtime):
         raise UsageError(f"{backend} has no images and runtimes", hint="codenav sandbox check docker --image NAME")
@@ -47,7 +48,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
         raise UsageError("process contains nothing: no case runs on it", hint="codenav sandbox check process")
     spec = SandboxSpec(find_interpreter(python), image=image, runtime=runtime)
     rows = []
-    for row in run_checks(backend, spec, only=_cases(only)):
+    for row in run_checks(backend, spec, start_checker=StepChecks, only=_cases(only)):
         rows.append(row)
         if not as_json:
             say(f"{'ok    ' if row.ok else 'failed'}  {row.name}")
@@ -64,7 +65,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
 
 def _cases(only: str) -> list[str]:
     """The ids that an option names: an id each, or a letter for a whole section."""
-    from codenav.sandboxes.check import CASES
+    from codenav.sandboxes.conformance import CASES
 
     found: list[str] = []
     for name in filter(None, (part.strip().upper() for part in only.split(","))):

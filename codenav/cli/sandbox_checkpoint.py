@@ -19,7 +19,7 @@ def command(name: str, as_json: bool) -> None:
     Examples:
       codenav sandbox checkpoint lab
     """
-    from codenav.named.client import connect
+    from codenav.sandboxes.daemon.client import connect
 
     with connect(name) as box:
         number = box.checkpoint()

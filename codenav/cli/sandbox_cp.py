@@ -12,10 +12,10 @@ import click
 from codenav.cli.options import counted, say
 from codenav.errors import NotFound, UsageError
 from codenav.execution import Copied
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 if TYPE_CHECKING:
-    from codenav.named.client import NamedSandbox
+    from codenav.sandboxes.daemon.client import NamedSandbox
 
 _INSIDE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*):(.*)", re.DOTALL)
 
@@ -40,7 +40,7 @@ def command(source: str, target: str) -> None:
     there, here = _INSIDE.fullmatch(source), _INSIDE.fullmatch(target)
     if (there is None) == (here is None):
         raise click.UsageError("one of SOURCE and TARGET has to be NAME:PATH.")
-    from codenav.named.client import connect
+    from codenav.sandboxes.daemon.client import connect
 
     if there is not None:
         with connect(there[1]) as box:

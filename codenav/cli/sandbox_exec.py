@@ -44,7 +44,7 @@ def command(
     if (script is None) == (code is None):
         raise click.UsageError("name a SCRIPT, or code with -c.")
     from codenav.cli.sandbox_show import Printer, exit_code, interruptible, save_displays, show
-    from codenav.named.client import connect
+    from codenav.sandboxes.daemon.client import connect
 
     source = _read(script) if script is not None else str(code)
     with connect(name) as box, interruptible(box):

@@ -24,7 +24,7 @@ def command(name: str, tail: int | None, as_json: bool) -> None:
       codenav sandbox logs lab
       codenav sandbox logs lab --tail 1 --json
     """
-    from codenav.named import places, steps
+    from codenav.sandboxes.daemon import places, steps
 
     if places.Record.read(places.checked_name(name)) is None:
         places.record_of(name)

@@ -59,9 +59,9 @@ def command(dry_run: bool, as_json: bool) -> int:
 @contextlib.contextmanager
 def _found() -> Iterator[list[Leftover]]:
     """Leftovers of this machine and of the engine, to be removed before this ends."""
-    from codenav import docker_engine
-    from codenav.named import places
+    from codenav.sandboxes.daemon import places
     from codenav.sandboxes.sweeper import engine_leftovers, local_leftovers
+    from codenav.system import docker_engine
 
     with contextlib.ExitStack() as open_until_removed:
         leftovers = [*local_leftovers(), *places.leftovers()]

@@ -10,7 +10,7 @@ from codenav.cli.options import counted, json_option, print_json, say
 from codenav.errors import CodeNavError
 
 if TYPE_CHECKING:
-    from codenav.named.places import Record
+    from codenav.sandboxes.daemon.places import Record
 
 
 @click.command("ps")
@@ -23,7 +23,7 @@ def command(as_json: bool) -> None:
       codenav sandbox ps
       codenav sandbox ps --json
     """
-    from codenav.named import places
+    from codenav.sandboxes.daemon import places
 
     rows = [row_of(record) for record in places.listed()]
     if as_json:
@@ -44,8 +44,8 @@ def command(as_json: bool) -> None:
 
 def row_of(record: Record) -> dict[str, Any]:
     """The document of one sandbox, with what its host process says now."""
-    from codenav.named.client import connect
-    from codenav.named.places import to_dict
+    from codenav.sandboxes.daemon.client import connect
+    from codenav.sandboxes.daemon.places import to_dict
 
     status: dict[str, Any] = {"steps": None, "running_seconds": None, "idle_seconds": None}
     if record.owner.ended():

@@ -31,7 +31,7 @@ def command(name: str, timeout: float | None) -> int:
       codenav sandbox repl lab
     """
     from codenav.cli.sandbox_show import Printer, interruptible, show
-    from codenav.named.client import connect
+    from codenav.sandboxes.daemon.client import connect
 
     terminal = sys.stdin.isatty()
     with connect(name) as box, _history(terminal):

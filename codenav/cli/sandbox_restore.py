@@ -21,7 +21,7 @@ def command(name: str, number: int, as_json: bool) -> None:
     Examples:
       codenav sandbox restore lab 3
     """
-    from codenav.named.client import connect
+    from codenav.sandboxes.daemon.client import connect
 
     with connect(name) as box:
         notice = box.restore(number)

@@ -17,7 +17,7 @@ from codenav.execution import Outcome
 
 if TYPE_CHECKING:
     from codenav.execution import Execution, Output
-    from codenav.named.client import NamedSandbox
+    from codenav.sandboxes.daemon.client import NamedSandbox
 
 _SUFFIXES = {
     "image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg", "text/html": "html", "text/markdown": "md",

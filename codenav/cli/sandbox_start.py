@@ -49,10 +49,10 @@ def command(**options: Any) -> None:
     """
     from codenav.cli.asking import confirm
     from codenav.cli.sandbox_ps import row_of
-    from codenav.indexing import listed
-    from codenav.named import launch, places
+    from codenav.indexing.source_index import listed
     from codenav.options import SandboxOptions, given_of
-    from codenav.workbench import Workbench, checked_work_dir
+    from codenav.running.sandbox_factory import Workbench, checked_work_dir
+    from codenav.sandboxes.daemon import launch, places
 
     options["resources"] = resources_of(options)
     contained = SandboxOptions(**given_of(SandboxOptions, options))
@@ -61,9 +61,8 @@ def command(**options: Any) -> None:
         on=listed(options["sources"]) if options["sources"] else [],
         confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
     )
-    name = launch.start(
-        bench, name=options["name"], work_dir=checked_work_dir(contained.work_dir), idle=options["idle"]
-    )
+    spec = bench.spec(checked_work_dir(contained.work_dir))
+    name = launch.start(bench.backend, spec, name=options["name"], idle=options["idle"])
     record = places.record_of(name)
     if record.notice:
         say(f"Note: {record.notice}", err=True)

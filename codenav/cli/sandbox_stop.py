@@ -23,8 +23,8 @@ def command(names: tuple[str, ...], everything: bool, force: bool) -> None:
     """
     if bool(names) == everything:
         raise click.UsageError("name a sandbox, or --all.")
-    from codenav.named import places
-    from codenav.named.client import stop
+    from codenav.sandboxes.daemon import places
+    from codenav.sandboxes.daemon.client import stop
 
     for name in [record.name for record in places.listed()] if everything else names:
         stop(name, force=force)

@@ -73,7 +73,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
       codenav sources show pkg:networkx
       codenav sources show ./my-repo --json
     """
-    from codenav.indexing import parts_of, stored_index
+    from codenav.indexing.source_index import parts_of, stored_index
 
     with closing(_store(options)) as store:
         stats = stored_index(source, python=python, store=store)
@@ -108,7 +108,7 @@ def remove(source: str, python: str | None, as_json: bool, **options: Any) -> No
     Examples:
       codenav sources remove pkg:networkx
     """
-    from codenav.indexing import remove_index
+    from codenav.indexing.source_index import remove_index
 
     with closing(_store(options)) as store:
         name = remove_index(source, python=python, store=store)
@@ -130,7 +130,7 @@ def check(as_json: bool, **options: Any) -> int:
       codenav sources check --store elasticsearch --elasticsearch-url http://localhost:9200
     """
     from codenav.config import load_config
-    from codenav.stores import check_store
+    from codenav.indexing.stores import check_store
 
     good = True
     rows = []
@@ -146,6 +146,6 @@ def check(as_json: bool, **options: Any) -> int:
 
 def _store(options: dict[str, Any]) -> Store:
     from codenav.config import load_config
-    from codenav.stores import open_store
+    from codenav.indexing.stores import open_store
 
     return open_store(load_config().store_options(**store_of(options)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codenav.cli.options import counted
-from codenav.text import flattened, neutral, shortened
+from codenav.system.terminal_text import flattened, neutral, shortened
 
 if TYPE_CHECKING:
     from codenav.actions import Action, Step

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codenav.cli.steps import Line, Room, begun, ended, spent, tried, under_way, unfinished
-from codenav.text import flattened, neutral
+from codenav.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
     from codenav.episodes.record import EpisodeResult

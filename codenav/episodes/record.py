@@ -14,7 +14,7 @@ from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, UsageError
 from codenav.events import Acted, Event, RunEnded, RunStarted, Status, Tried, Unfinished
 from codenav.limits import Limits
-from codenav.text import flattened
+from codenav.system.terminal_text import flattened
 from codenav.usage import Usage
 
 FORMAT = 1

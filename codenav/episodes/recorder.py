@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from codenav.actions import Try
-from codenav.episodes.masking import masker
 from codenav.episodes.record import FORMAT
 from codenav.errors import StorageFull
 from codenav.events import Event, Observed, RunEnded, RunStarted
-from codenav.locks import in_use
-from codenav.owners import Owner
+from codenav.secrets.masking import masker
 from codenav.system.atomic_files import sync_folder
+from codenav.system.locks import in_use
+from codenav.system.process_identity import Owner
 
 EVENTS_FILE = "events.jsonl"
 

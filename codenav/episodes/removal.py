@@ -15,7 +15,7 @@ from typing import Any
 from codenav.episodes.store import GOING, EpisodeStore
 from codenav.errors import StorageFull, UsageError
 from codenav.events import Status
-from codenav.locks import unused
+from codenav.system.locks import unused
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from codenav.episodes.record import EpisodeResult, read_line
 from codenav.episodes.recorder import EVENTS_FILE, Recorder
 from codenav.errors import ELSEWHERE, CodeNavError, NotFound, StorageFull, UsageError
 from codenav.events import Status
-from codenav.owners import Owner
+from codenav.system.process_identity import Owner
 
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 GOING = ".removed-"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from codenav.errors import UsageError
-from codenav.interpreter import Interpreter
+from codenav.system.interpreter import Interpreter
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from codenav.errors import NotFound, UsageError
 from codenav.indexers.walk import language_of
-from codenav.interpreter import Interpreter, normalise
+from codenav.system.interpreter import Interpreter, normalise
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from codenav.blocks import FileSkip
 from codenav.errors import NotFound, UsageError
-from codenav.indexers import named, repository
+from codenav.indexers import index_groups as named
+from codenav.indexers import repository
 from codenav.indexers.modules import first_paragraph, import_root, is_name, modules_in, modules_listed, summary
 from codenav.indexers.packages import Package, find_package, is_installed
 from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
-from codenav.interpreter import Interpreter
+from codenav.system.interpreter import Interpreter
 
 _KINDS = "name a folder, a file, pkg:NAME, or git:URL@REV"
 _OTHER_SOURCES = ("openapi:", "mcp:", "tools:")

@@ -25,7 +25,7 @@ from codenav.models.faults import Fault, Kind, spelled
 from codenav.models.ledger import Ledger
 from codenav.models.profile import profile_of, room
 from codenav.models.transport import Transport
-from codenav.text import shown_url
+from codenav.system.terminal_text import shown_url
 from codenav.usage import estimate_tokens
 
 OPENAI = "https://api.openai.com/v1"

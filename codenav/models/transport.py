@@ -17,7 +17,7 @@ from codenav.errors import Cancelled
 from codenav.messages import Hear
 from codenav.models.faults import Fault, Kind, classify, classify_told, is_page
 from codenav.models.streams import Stream
-from codenav.text import shown_url
+from codenav.system.terminal_text import shown_url
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -18,7 +18,7 @@ from codenav.navigation.centrality import rank
 from codenav.navigation.exports import Exports, shortest_names
 from codenav.navigation.references import Entry, File, read_files
 from codenav.protocols import Index
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 CHARACTERS = 2_000
 """Size limit of a description."""

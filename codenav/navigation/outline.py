@@ -14,7 +14,7 @@ from codenav.errors import NotFound
 from codenav.navigation.centrality import rank
 from codenav.navigation.references import Entry, File, read_files
 from codenav.protocols import Index
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 from codenav.usage import estimate_tokens
 
 TOKENS = 1_024

@@ -11,15 +11,15 @@ from codenav.blocks import CodeBlock
 from codenav.config import load_config
 from codenav.errors import UsageError
 from codenav.indexers.build import Progress
-from codenav.indexing import Notice, On, SourceIndex, as_index, listed, open_indexes
-from codenav.interpreter import find_interpreter
+from codenav.indexing.source_index import Notice, On, SourceIndex, as_index, listed, open_indexes
+from codenav.indexing.stores import open_store
 from codenav.navigation import calls, lookup
 from codenav.navigation import outline as maps
 from codenav.navigation.calls import Callees, Callers
 from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
 from codenav.options import StoreKeywords, spelled
 from codenav.protocols import Index
-from codenav.stores import open_store
+from codenav.system.interpreter import find_interpreter
 
 
 @spelled(StoreKeywords)

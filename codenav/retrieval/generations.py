@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codenav import locks
 from codenav.blocks import FileSkip, FileState, IndexStats
 from codenav.errors import IndexUnavailable, StorageFull
+from codenav.system import locks
 from codenav.system.atomic_files import write_whole
 
 FORMAT = 7

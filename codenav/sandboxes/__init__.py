@@ -87,8 +87,8 @@ def image_for(sources: Sequence[str]) -> str | None:
     Raises:
         Unavailable: no engine answers.
     """
-    from codenav import docker_engine
     from codenav.sandboxes.docker_image import built_image
+    from codenav.system import docker_engine
 
     client = docker_engine.connect().api
     try:

@@ -12,7 +12,7 @@ from codenav.sandboxes.channel import Channel
 from codenav.sandboxes.replies import Malformed, held_of, variables_of
 from codenav.sandboxes.shared import schema
 from codenav.sandboxes.values import checked_name, decoded
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 T = TypeVar("T")
 

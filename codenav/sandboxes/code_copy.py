@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from codenav.config import home
 from codenav.errors import Unavailable, UsageError
 from codenav.execution import GIB
-from codenav.sandboxes.secrets import is_secret
+from codenav.secrets.files import is_secret
 
 MOST_BYTES = GIB
 """Of one code base."""

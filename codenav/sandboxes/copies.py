@@ -21,7 +21,7 @@ from pathlib import Path
 from codenav.config import home
 from codenav.errors import Unavailable
 from codenav.sandboxes.code_copy import Ignored, Walk
-from codenav.sandboxes.owners import OwnedFolder
+from codenav.sandboxes.owned_resources import OwnedFolder
 
 KEPT_SECONDS = 7 * 86400.0
 """That a copy is kept which nobody uses."""

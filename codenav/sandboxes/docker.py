@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from codenav import docker_engine
 from codenav.errors import SandboxUnavailable, Unavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import Bind, Binds
@@ -27,12 +26,13 @@ from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL, holds, imports_of, inspected
 from codenav.sandboxes.docker_stream import AttachedStream
 from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
-from codenav.sandboxes.owners import labels
+from codenav.sandboxes.owned_resources import labels
 from codenav.sandboxes.replies import Malformed
 from codenav.sandboxes.seccomp import programs
 from codenav.sandboxes.spec import import_folders
 from codenav.sandboxes.sweeper import sweep_engine
-from codenav.text import neutral
+from codenav.system import docker_engine
+from codenav.system.terminal_text import neutral
 
 START_SECONDS = 30.0
 """From the start of the container to the first word from inside; 0.1 s as a rule."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from codenav.errors import SandboxUnavailable
-from codenav.interpreter import OLDEST
 from codenav.sandboxes.launch import GUEST
 from codenav.sandboxes.replies import Malformed
+from codenav.system.interpreter import OLDEST
 
 LENGTH = struct.Struct(">I")
 HELLO_BYTES = 200

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav import docker_engine
 from codenav.errors import SandboxUnavailable
-from codenav.sandboxes.owners import KIND_LABEL
+from codenav.sandboxes.owned_resources import KIND_LABEL
 from codenav.sandboxes.places import within
+from codenav.system import docker_engine
 
 SOURCES_LABEL = "codenav.sources"
 """Of an image: what is importable in it: paths, `pkg:NAME==VERSION`, `git:URL@COMMIT`, sorted, a line each."""

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from codenav.sandboxes.secrets import secret_part
-from codenav.text import neutral
+from codenav.secrets.files import secret_part
+from codenav.system.terminal_text import neutral
 
 REPOSITORIES = (".git", ".hg", ".svn", ".jj", ".bzr", ".sl", "_darcs")
 """Folders, or files, of version control. Their settings name programs, which its next command starts."""

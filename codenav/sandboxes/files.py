@@ -20,7 +20,7 @@ from codenav.execution import Copied, FileEntry
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.filenames import Unwanted, name_to_write, on_a_line
 from codenav.sandboxes.folders import HeldFolder
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 
 class FileAccess(Protocol):

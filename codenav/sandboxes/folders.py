@@ -15,8 +15,8 @@ from typing import IO
 
 from codenav.errors import UsageError
 from codenav.sandboxes.filenames import Unwanted, is_part, is_repository, looks_like_repository, part_name
-from codenav.sandboxes.owners import OwnedFolder
-from codenav.sandboxes.secrets import is_secret
+from codenav.sandboxes.owned_resources import OwnedFolder
+from codenav.secrets.files import is_secret
 
 SKIPPED = frozenset({"__pycache__"})
 _WALKED = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)

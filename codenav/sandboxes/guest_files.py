@@ -14,7 +14,7 @@ from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, TooLate
 from codenav.sandboxes.filenames import Unwanted, checked_name, is_plain
 from codenav.sandboxes.replies import Malformed
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 CHUNK = 1 << 20
 DONE, DATA = ("done",), ("data",)

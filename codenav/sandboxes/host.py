@@ -28,7 +28,7 @@ from codenav.sandboxes.replies import Malformed, execution_of
 from codenav.sandboxes.streaming import Streaming
 from codenav.sandboxes.values import checked_code
 from codenav.sandboxes.workfolder import WorkFolder
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from codenav.errors import UsageError
-from codenav.interpreter import Interpreter
 from codenav.sandboxes.places import SYSTEM, too_wide, why_not, within
-from codenav.sandboxes.secrets import is_secret
+from codenav.secrets.files import is_secret
+from codenav.system.interpreter import Interpreter
 
 _PARTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
 """Of an installation that lies among other things, as `python -m venv .` makes it."""

@@ -23,7 +23,7 @@ from typing import IO, Protocol, TypeVar
 
 from codenav.errors import SandboxUnavailable
 from codenav.execution import MIB, Resources
-from codenav.sandboxes.owners import OwnedFolder
+from codenav.sandboxes.owned_resources import OwnedFolder
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Value, Variable
 from codenav.sandboxes.shared import frames
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 VALUE_CHARACTERS = 100_000
 """Of the value of a last expression as JSON: 10,000 bytes, each escaped."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from codenav.execution import Execution, Output
 from codenav.sandboxes.replies import Malformed
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 STREAMS = ("stdout", "stderr")
 

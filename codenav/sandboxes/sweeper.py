@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from codenav import docker_engine
 from codenav.errors import Unavailable
-from codenav.owners import Owner
 from codenav.sandboxes.cgroups import empty_groups, find, remove_groups
-from codenav.sandboxes.owners import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
+from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
+from codenav.system import docker_engine
+from codenav.system.process_identity import Owner
 
 _UNMARKED_SECONDS = 3600.0
 """A mark without an owner is one that was just being written, or never will be."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from codenav.checkers import StepChecks
 from codenav.execution import CheckReport
-from codenav.interpreter import Interpreter, find_interpreter
-from codenav.sandboxes.checks import StepChecks
+from codenav.system.interpreter import Interpreter, find_interpreter
 
 Codes = Callable[[str], dict[str, list[tuple[str, int]]]]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from codenav.sandboxes.checks import StepChecks
+from codenav.checkers import StepChecks
 
 Make = Callable[..., StepChecks]
 

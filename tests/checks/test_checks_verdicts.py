@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.interpreter import Interpreter, find_interpreter
-from codenav.sandboxes.checks import StepChecks
+from codenav.checkers import StepChecks
+from codenav.system.interpreter import Interpreter, find_interpreter
 
 Verdict = Callable[[str], dict[str, list[tuple[str, int]]]]
 CLEAN: dict[str, list[tuple[str, int]]] = {"flake8": [], "mypy": []}

@@ -19,7 +19,7 @@ from command_line import codenav, start
 from elasticsearch_server import Server
 
 from codenav import schemas
-from codenav.indexing import stored_index
+from codenav.indexing.source_index import stored_index
 from codenav.retrieval.catalog import EmbeddedStore
 
 

@@ -18,7 +18,7 @@ from command_line import children, codenav, left_behind, start
 
 from codenav import schemas
 from codenav.cli.sandbox import COMMANDS
-from codenav.named import places
+from codenav.sandboxes.daemon import places
 
 LAST = ("start", "exec", "repl", "ps", "logs", "cp", "checkpoint", "restore", "stop")
 

@@ -14,7 +14,7 @@ from codenav.cli.options import Duration, default_of, sized
 from codenav.config import Config, size_of
 from codenav.execution import MIB, Resources
 from codenav.limits import Limits
-from codenav.named.launch import IDLE_SECONDS
+from codenav.sandboxes.daemon.launch import IDLE_SECONDS
 
 KEYS = {
     "memory": "memory", "cpus": "cpus", "pids": "pids", "code_timeout": "code_timeout", "store": "store",

@@ -11,7 +11,7 @@ from command_line import codenav
 
 import codenav as package
 from codenav.errors import SandboxUnavailable, UsageError
-from codenav.workbench import choose_backend
+from codenav.running.sandbox_factory import choose_backend
 
 SCRIPT = """\
 <action>

@@ -27,7 +27,7 @@ from codenav.options import (
     StoreOptions,
 )
 from codenav.protocols import Environment
-from codenav.workbench import Workbench
+from codenav.running.sandbox_factory import Workbench
 
 NO_CHECKS = CheckOptions(lint=False, types=False)
 

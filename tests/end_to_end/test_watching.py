@@ -189,7 +189,7 @@ def test_a_watch_that_is_killed_leaves_a_usable_index(watch: Watch, library: Pat
 
 
 def test_from_python_it_is_a_generator(library: Path) -> None:
-    from codenav.watching import watch
+    from codenav.indexing.watching import watch
 
     told: list[str] = []
     watching = watch([library], notice=told.append)

@@ -11,7 +11,7 @@ import codenav
 from codenav.actions import Search, SearchObservation
 from codenav.environments import SearchEnvironment
 from codenav.environments.search import FULL, MORE, QUERIES, TOKENS
-from codenav.indexing import SourceIndex
+from codenav.indexing.source_index import SourceIndex
 from codenav.usage import estimate_tokens
 
 

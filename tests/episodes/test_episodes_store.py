@@ -17,7 +17,7 @@ from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import CodeNavError, NotFound, UsageError
 from codenav.events import Event, RunEnded, Status
-from codenav.owners import Owner
+from codenav.system.process_identity import Owner
 
 Events = Callable[..., list[Event]]
 Recorded = Callable[..., EpisodeResult]

@@ -22,7 +22,7 @@ from codenav.blocks import (
 )
 from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks
-from codenav.interpreter import Interpreter, find_interpreter
+from codenav.system.interpreter import Interpreter, find_interpreter
 
 
 class MemoryIndex:

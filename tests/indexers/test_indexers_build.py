@@ -14,8 +14,8 @@ from codenav.errors import StorageFull, UsageError
 from codenav.indexers.build import UNSETTLED, BuildReport, Progress, build
 from codenav.indexers.python_blocks import CUT
 from codenav.indexers.sources import resolve
-from codenav.interpreter import Interpreter
 from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 Build = Callable[[Path], BuildReport]

@@ -21,7 +21,7 @@ from codenav.indexers.git import Checkout, checkout, forget
 from codenav.indexers.git_program import Git
 from codenav.indexers.repository import Repository, parse
 from codenav.indexers.sources import key_of, resolve
-from codenav.interpreter import Interpreter
+from codenav.system.interpreter import Interpreter
 
 
 class Origin:

@@ -160,8 +160,8 @@ def other_user() -> Iterator[tuple[Path, list[str]]]:
 AS_NOBODY = """
 import warnings
 from codenav.indexers import workers
-from codenav.interpreter import find_interpreter
-from codenav.indexing import open_index
+from codenav.system.interpreter import find_interpreter
+from codenav.indexing.source_index import open_index
 python = find_interpreter()
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 import json

@@ -14,10 +14,10 @@ import pytest
 
 from codenav.blocks import FileSkip
 from codenav.errors import CodeNavError, NotFound, UsageError
-from codenav.indexers import named
+from codenav.indexers import index_groups as named
 from codenav.indexers.sources import Source, key_of, resolve, together
 from codenav.indexers.walk import walk
-from codenav.interpreter import Interpreter
+from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -159,7 +159,7 @@ def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation"]
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True)
     subprocess.run([*pip[:3], "--python", str(target / "bin" / "python"), *pip[3:], "-e", str(project)], check=True)
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
 
     python = find_interpreter(target)
     source = resolve("pkg:shapes", python)
@@ -170,7 +170,7 @@ def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_what_was_installed_since_is_seen(tmp_path: Path) -> None:
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
 
     target = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True)
@@ -360,7 +360,8 @@ def test_a_file(tree: Tree, interpreter: Interpreter) -> None:
 def test_a_path_relative_or_below_home(tree: Tree, interpreter: Interpreter) -> None:
     root = tree({"a.py": ""})
     code = (
-        "import sys; from codenav.interpreter import find_interpreter; from codenav.indexers.sources import resolve;"
+        "import sys; from codenav.indexers.sources import resolve;"
+        "from codenav.system.interpreter import find_interpreter;"
         "i = find_interpreter(); print(*{resolve(s, i).key for s in ('~/tree', 'tree', './tree/', sys.argv[1])})"
     )
     environment = {**os.environ, "HOME": str(root.parent)}

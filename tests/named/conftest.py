@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from codenav.named import client, launch, places
-from codenav.named.client import NamedSandbox
 from codenav.options import SandboxOptions
-from codenav.workbench import Workbench
+from codenav.running.sandbox_factory import Workbench
+from codenav.sandboxes.daemon import client, launch, places
+from codenav.sandboxes.daemon.client import NamedSandbox
 
 Fresh = Callable[..., NamedSandbox]
 
@@ -28,7 +28,8 @@ def named() -> Iterator[Fresh]:
     opened: list[NamedSandbox] = []
 
     def make(backend: str = "bubblewrap", *, name: str = "", idle: float = 600.0, work_dir=None, **keywords: Any):
-        found = launch.start(Workbench.of(SandboxOptions(backend, **keywords)), name=name, idle=idle, work_dir=work_dir)
+        bench = Workbench.of(SandboxOptions(backend, **keywords))
+        found = launch.start(bench.backend, bench.spec(work_dir), name=name, idle=idle)
         opened.append(client.connect(found))
         return opened[-1]
 

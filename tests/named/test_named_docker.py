@@ -9,8 +9,8 @@ import time
 import pytest
 
 from codenav.errors import Unavailable
-from codenav.named import client
-from codenav.named.client import connect
+from codenav.sandboxes.daemon import client
+from codenav.sandboxes.daemon.client import connect
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 
 from codenav.errors import NotFound, UsageError
 from codenav.execution import Resources
-from codenav.named import client
+from codenav.sandboxes.daemon import client
 
 
 def memory_of(pid: int) -> int:
@@ -61,7 +61,7 @@ def test_a_large_file_is_never_held(named, tmp_path):
     resource.prlimit(pid, resource.RLIMIT_AS, (space, space))
     script = f"""
         import resource, sys
-        from codenav.named.client import connect
+        from codenav.sandboxes.daemon.client import connect
         held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {64 << 20}
         resource.setrlimit(resource.RLIMIT_AS, (held, held))
         with connect({box.record.name!r}) as box:

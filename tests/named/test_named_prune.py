@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from command_line import codenav
 
-from codenav.named import places
-from codenav.sandboxes.owners import OwnedFolder, owned_folders
+from codenav.sandboxes.daemon import places
+from codenav.sandboxes.owned_resources import OwnedFolder, owned_folders
 
 
 def wait_until(holds) -> None:

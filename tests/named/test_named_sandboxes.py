@@ -13,11 +13,8 @@ import pytest
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Outcome, Resources
-from codenav.named import client, places, steps
-from codenav.named.client import connect
-from codenav.named.launch import start
-from codenav.options import SandboxOptions
-from codenav.workbench import Workbench
+from codenav.sandboxes.daemon import client, places, steps
+from codenav.sandboxes.daemon.client import connect
 
 
 def wait_until(holds, *, within: float = 30.0) -> None:
@@ -151,11 +148,11 @@ def test_an_unknown_name_and_one_that_is_near(named):
     assert caught.value.hint == "codenav sandbox start --name entirely-different"
 
 
-def test_what_cannot_start_says_why_and_leaves_nothing():
+def test_what_cannot_start_says_why_and_leaves_nothing(named):
     with pytest.raises(UsageError, match="too low for Python"):
-        start(Workbench.of(SandboxOptions("bubblewrap", resources=Resources(memory_bytes=1 << 20))), name="lab")
+        named(name="lab", resources=Resources(memory_bytes=1 << 20))
     with pytest.raises(UsageError, match="no network 'bridge'"):
-        start(Workbench.of(SandboxOptions("bubblewrap", network="bridge")), name="lab")
+        named(name="lab", network="bridge")
     assert places.names() == []
 
 

@@ -12,9 +12,9 @@ import pytest
 from codenav import errors
 from codenav.errors import CodeNavError
 from codenav.execution import Mount, Resources, SandboxSpec
-from codenav.interpreter import find_interpreter
-from codenav.named.wire import Gone, Wire, error_from_dict, error_to_dict, spec_from_dict, spec_to_dict
+from codenav.sandboxes.daemon.wire import Gone, Wire, error_from_dict, error_to_dict, spec_from_dict, spec_to_dict
 from codenav.sandboxes.shared import frames
+from codenav.system.interpreter import find_interpreter
 
 
 def test_frames_come_whole_and_in_order():

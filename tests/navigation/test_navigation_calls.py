@@ -16,7 +16,7 @@ import pytest
 
 import codenav
 from codenav.errors import Ambiguous, NotFound, UsageError
-from codenav.indexing import SourceIndex
+from codenav.indexing.source_index import SourceIndex
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.resolve import Resolver
 

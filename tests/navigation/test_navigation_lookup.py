@@ -8,7 +8,7 @@ import pytest
 
 import codenav
 from codenav.errors import Ambiguous, NotFound
-from codenav.indexing import SourceIndex
+from codenav.indexing.source_index import SourceIndex
 
 
 def places(blocks: list[codenav.CodeBlock]) -> list[tuple[str, int]]:

@@ -9,7 +9,7 @@ import pytest
 
 import codenav
 from codenav.errors import NotFound, UsageError
-from codenav.indexing import SourceIndex
+from codenav.indexing.source_index import SourceIndex
 from codenav.navigation.centrality import pagerank
 from codenav.usage import estimate_tokens
 

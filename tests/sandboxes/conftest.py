@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from codenav.execution import SandboxSpec
-from codenav.interpreter import Interpreter, find_interpreter
 from codenav.protocols import CallHandler
 from codenav.sandboxes import start
 from codenav.sandboxes.host import GuestSandbox
+from codenav.system.interpreter import Interpreter, find_interpreter
 
 Fresh = Callable[..., GuestSandbox]
 

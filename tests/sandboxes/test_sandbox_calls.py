@@ -14,10 +14,10 @@ import codenav
 from codenav.episodes.objects import Objects
 from codenav.errors import UsageError
 from codenav.execution import Outcome, Ran
-from codenav.host_calls import MaskedCalls, RecordedCalls
-from codenav.replaying import Beginning, Replay
+from codenav.running.host_calls import MaskedCalls, RecordedCalls
+from codenav.running.replaying import Beginning, Replay
+from codenav.running.sandbox_factory import Workbench
 from codenav.sandboxes.pool import start_warm
-from codenav.workbench import Workbench
 
 
 class Shop:

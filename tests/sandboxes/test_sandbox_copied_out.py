@@ -17,7 +17,7 @@ from codenav.errors import UsageError
 from codenav.execution import Mount, Outcome
 from codenav.sandboxes.autorun import RUNNERS, runner_of
 from codenav.sandboxes.filenames import Unwanted, is_repository, name_to_write
-from codenav.sandboxes.owners import OwnedFolder, owned_folders
+from codenav.sandboxes.owned_resources import OwnedFolder, owned_folders
 from codenav.sandboxes.sweeper import local_leftovers, sweep
 
 KILLS = 3
@@ -303,7 +303,7 @@ def test_a_forked_process_leaves_the_mark_of_its_parent(tmp_path):
     import os, sys
     from pathlib import Path
     from codenav.sandboxes.folders import HeldFolder
-    from codenav.sandboxes.owners import owned_folders
+    from codenav.sandboxes.owned_resources import owned_folders
     held = HeldFolder(Path({str(tmp_path)!r}))
     with held.replacing(["f"]) as writing:
         os.write(writing.descriptor, b"x")

@@ -20,9 +20,10 @@ import pytest
 from command_line import codenav
 from preloaded import PR_SET_CHILD_SUBREAPER
 
+from codenav.checkers import StepChecks
 from codenav.execution import MIB, SandboxSpec
-from codenav.sandboxes.check import CASES, run_checks, run_contract, run_corpus, run_probes
-from codenav.sandboxes.check.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
+from codenav.sandboxes.conformance import CASES, run_checks, run_contract, run_corpus, run_probes
+from codenav.sandboxes.conformance.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
 from codenav.sandboxes.host import GuestSandbox
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch, limits_of
 
@@ -53,7 +54,7 @@ def test_the_contract_holds(backend, basis):
 @pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
 @pytest.mark.parametrize("letters", ["FNP", "RSC"])
 def test_the_corpus_holds(backend, basis, letters):
-    rows = list(run_checks(backend, basis, only=section(*letters)))
+    rows = list(run_checks(backend, basis, start_checker=StepChecks, only=section(*letters)))
     assert {row.name: row.detail for row in rows if not row.ok} == {}
     assert len([row for row in rows if not row.name.startswith("probe")]) == len(section(*letters))
 
@@ -116,7 +117,7 @@ def test_orphans_that_come_to_this_process_are_not_taken_for_leftovers(python):
     prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(asked), 0, 0, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
-        assert broken(run_checks("bubblewrap", SandboxSpec(python), only=["P14"])) == {}
+        assert broken(run_checks("bubblewrap", SandboxSpec(python), start_checker=StepChecks, only=["P14"])) == {}
     finally:
         prctl(PR_SET_CHILD_SUBREAPER, asked.value, 0, 0, 0)
 

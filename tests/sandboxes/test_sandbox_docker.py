@@ -235,7 +235,7 @@ def test_no_engine_and_one_without_permission_say_what_to_do(basis, docker_engin
     import codenav.sandboxes.docker, codenav.sandboxes.host
     from codenav.errors import SandboxUnavailable
     from codenav.execution import SandboxSpec
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
     from codenav.sandboxes import diagnose, start
     spec = SandboxSpec(find_interpreter(), image={basis.image!r})
     diagnose("docker")
@@ -310,7 +310,7 @@ def test_a_killed_host_leaves_no_container(basis, docker_engine, code):
     script = f"""
     from codenav.sandboxes import start
     from codenav.execution import SandboxSpec
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
     box = start("docker", SandboxSpec(find_interpreter(), image={basis.image!r}))
     print('ready', flush=True)
     box.run({code!r}, timeout=600)

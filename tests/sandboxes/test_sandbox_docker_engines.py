@@ -17,8 +17,8 @@ from engine_between import BetweenEngine
 from codenav import schemas
 from codenav.errors import SandboxUnavailable
 from codenav.execution import MIB, Outcome, Resources, SandboxSpec
-from codenav.named import client
 from codenav.sandboxes import start
+from codenav.sandboxes.daemon import client
 
 CREATE_REFUSED = "sysctl 'kernel.shmall' is not whitelisted"
 START_REFUSED = "crun: open `/proc/sys/kernel/shmall`: Permission denied: OCI permission denied"
@@ -182,7 +182,7 @@ def test_a_run_tells_it_too_and_keeps_it_in_its_record(lesser, spec, tmp_path):
 
 
 def test_each_engine_of_a_process_is_swept(lesser, spec, docker_engine):
-    code = "from codenav.owners import Owner; print(Owner.this_process())"
+    code = "from codenav.system.process_identity import Owner; print(Owner.this_process())"
     dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     labels = ["--label", f"codenav.owner={dead}", "--label", "codenav.kind=sandbox"]
     lesser()

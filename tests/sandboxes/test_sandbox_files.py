@@ -9,8 +9,8 @@ import os
 import pytest
 
 from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.masked import MaskedSandbox
 from codenav.sandboxes.files import Files
+from codenav.sandboxes.masked import MaskedSandbox
 
 
 @pytest.fixture

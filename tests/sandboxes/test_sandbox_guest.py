@@ -15,11 +15,11 @@ import pytest
 
 from codenav.errors import UsageError
 from codenav.execution import Execution, ExecutionError, Outcome, SandboxSpec, Value
-from codenav.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes import start
 from codenav.sandboxes.launch import GUEST, choose_processors
 from codenav.sandboxes.shared import schema
-from codenav.text import neutral
+from codenav.system.interpreter import Interpreter, find_interpreter
+from codenav.system.terminal_text import neutral
 
 TAKE_TWICE = """
 import guest_folder

@@ -125,7 +125,7 @@ def test_a_killed_host_leaves_no_process(backend, basis, how):
     import sys, threading
     from codenav.sandboxes import start
     from codenav.execution import SandboxSpec
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
     box = []
     def open_it():
         box.append(start({backend!r}, SandboxSpec(find_interpreter(), image={basis.image!r})))

@@ -20,7 +20,7 @@ from codenav.sandboxes.host import GuestSandbox
 from codenav.sandboxes.launch import LaunchedProcess, launch
 from codenav.sandboxes.replies import Malformed, execution_of
 from codenav.sandboxes.workfolder import WorkFolder
-from codenav.text import neutral
+from codenav.system.terminal_text import neutral
 
 HOSTILE = Path(__file__).with_name("hostile_guest.py")
 

@@ -12,9 +12,9 @@ import pytest
 
 from codenav.errors import UsageError
 from codenav.execution import MIB, Outcome, Resources
-from codenav.owners import Owner
 from codenav.sandboxes import cgroups
-from codenav.sandboxes.owners import owned_folders
+from codenav.sandboxes.owned_resources import owned_folders
+from codenav.system.process_identity import Owner
 
 BUSY = """
 import os, time

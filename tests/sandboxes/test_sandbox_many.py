@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from command_line import children, left_behind
 
 from codenav.execution import Outcome
-from codenav.owners import Owner
 from codenav.sandboxes import start
-from codenav.sandboxes.owners import OWNER_LABEL, owned_folders
+from codenav.sandboxes.owned_resources import OWNER_LABEL, owned_folders
+from codenav.system.process_identity import Owner
 
 AT_A_TIME = 8
 GROWTH_BYTES = 8 << 20

@@ -10,7 +10,7 @@ SCRIPT = """
     from pathlib import Path
     from codenav.errors import SandboxUnavailable
     from codenav.execution import SandboxSpec
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
     from codenav.sandboxes import bubblewrap, start
 
     spec = SandboxSpec(find_interpreter())

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from command_line import children, codenav, left_behind
 
-from codenav.named import places
-from codenav.owners import Owner
-from codenav.sandboxes.owners import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
+from codenav.sandboxes.daemon import places
+from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
 from codenav.sandboxes.sweeper import local_leftovers, sweep
+from codenav.system.process_identity import Owner
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def temporary(tmp_path, monkeypatch):
 
 
 def dead_owner() -> Owner:
-    code = "from codenav.owners import Owner; print(Owner.this_process())"
+    code = "from codenav.system.process_identity import Owner; print(Owner.this_process())"
     owner = Owner.from_text(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
     assert owner is not None
     return owner
@@ -138,7 +138,7 @@ def test_a_folder_that_somebody_else_made_is_not_used(temporary):
 HOST = """
     import sys, time
     from codenav.execution import SandboxSpec
-    from codenav.interpreter import find_interpreter
+    from codenav.system.interpreter import find_interpreter
     from codenav.sandboxes import start
 
     boxes = [start(backend, SandboxSpec(find_interpreter())) for backend in ("bubblewrap", "process")]
@@ -178,7 +178,7 @@ def test_prune_shows_what_it_removes(temporary):
 
 
 def test_prune_removes_a_named_sandbox_whose_process_has_ended(temporary):
-    code = "from codenav.named import places; places.claim('lab', created='2026-03-01', idle_seconds=0)"
+    code = "from codenav.sandboxes.daemon import places; places.claim('lab', created='2026-03-01', idle_seconds=0)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert places.names() == ["lab"]
     living = places.claim("mine", created="2026-03-01", idle_seconds=0)

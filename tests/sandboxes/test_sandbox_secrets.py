@@ -9,13 +9,13 @@ import pytest
 
 from codenav.errors import UsageError
 from codenav.execution import Mount, Outcome
-from codenav.masked import MaskedSandbox
 from codenav.sandboxes import code_copy
 from codenav.sandboxes.binds import Binds
 from codenav.sandboxes.copies import copied
 from codenav.sandboxes.images.code import CodeBase, Packed
+from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.places import why_not
-from codenav.sandboxes.secrets import first_secret, is_secret, is_secret_name, secret_part
+from codenav.secrets.files import first_secret, is_secret, is_secret_name, secret_part
 
 CANARY = "c4nary-of-the-host"
 KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n-----END OPENSSH PRIVATE KEY-----\n"

@@ -8,7 +8,7 @@ import pytest
 
 from codenav.errors import SandboxUnavailable, UsageError
 from codenav.execution import Outcome, Output
-from codenav.masked import MaskedSandbox
+from codenav.sandboxes.masked import MaskedSandbox
 
 
 def streamed(box, code, **keywords):

@@ -11,10 +11,10 @@ from package_index import PackageIndex, wheel
 
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, Outcome, Value
-from codenav.masked import MaskedSandbox
-from codenav.named.client import NamedSandbox
 from codenav.protocols import Sandbox
+from codenav.sandboxes.daemon.client import NamedSandbox
 from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.replies import Malformed
 from codenav.sandboxes.values import as_json, decoded
 

@@ -14,7 +14,7 @@ from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
 from codenav.retrieval.elastic import codec, faults
 from codenav.retrieval.elastic.faults import Refused, part
-from codenav.text import neutral, shown_url
+from codenav.system.terminal_text import neutral, shown_url
 
 if TYPE_CHECKING:
     from elastic_transport import ObjectApiResponse

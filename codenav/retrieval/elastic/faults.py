@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from codenav.errors import IndexUnavailable, StorageFull
-from codenav.text import flattened, neutral
+from codenav.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
     from elastic_transport import ObjectApiResponse

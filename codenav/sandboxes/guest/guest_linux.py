@@ -178,13 +178,17 @@ def _ended(pid: int) -> bool:
 
 
 def exiting(pid: int) -> bool:
-    """Whether it is giving back what it has (PF_EXITING, proc(5)) or has ended."""
+    """True if it has ended, is giving back what it has (PF_EXITING), or was killed and has not run since: proc(5).
+
+    A process that the kernel has killed needs a processor to end, which on a loaded machine may take a second.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return True
-    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & 4)
+    killed = int(fields[28]) & 1 << (signal.SIGKILL - 1)
+    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & 4 or killed)
 
 
 _ends: dict[int, int] = {}

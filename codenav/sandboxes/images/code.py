@@ -16,7 +16,7 @@ from codenav.errors import UsageError
 from codenav.execution import GIB
 from codenav.sandboxes.code_copy import CACHES, inodes, is_environment, of_home
 from codenav.sandboxes.images.tars import folders_to, header, padded
-from codenav.sandboxes.secrets import is_secret, secret_part
+from codenav.secrets.files import is_secret, secret_part
 
 CODE = "/opt/codenav/code"
 """Inside: one folder for each code base."""

@@ -1,0 +1,412 @@
+"""One request, from the first action to the answer: the loop that joins an agent and its environments."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codenav import __version__
+from codenav.actions import (
+    TRY_CHARACTERS,
+    Code,
+    CodeObservation,
+    DoneObservation,
+    InvalidAction,
+    Observation,
+    Step,
+    Summary,
+    SummaryObservation,
+    Try,
+    Turn,
+    Unreadable,
+)
+from codenav.cancelling import CancelScope
+from codenav.episodes.record import EpisodeResult
+from codenav.episodes.supported import unsupported
+from codenav.episodes.verify import last_summary, script_from_steps
+from codenav.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
+from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
+from codenav.limits import Limits
+from codenav.messages import Completion
+from codenav.protocols import Agent, Environment, Listener, Verifier
+from codenav.system.terminal_text import flattened
+from codenav.usage import Usage
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class EpisodeFacts:
+    """The facts in a record that only the caller of an episode knows."""
+
+    id: str = ""
+    sources: Sequence[Mapping[str, Any]] = ()
+    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    """`SandboxInfo.to_dict()`."""
+    work_dir: str = ""
+    """On the host."""
+    folder: Path | None = None
+    """The folder of the record; None: nothing is recorded. Not in the record itself."""
+
+
+def checked_request(request: str) -> str:
+    """The same request.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not request.strip():
+        raise UsageError("the request is empty", hint="say what you want in one sentence")
+    return request
+
+
+class Episode:
+    """An agent and environments joined for one request.
+
+    Every ending (done, a limit, a failure, Ctrl-C) takes one path: a `RunEnded` event to every listener.
+    """
+
+    def __init__(
+        self,
+        request: str,
+        *,
+        agent: Agent,
+        environments: Sequence[Environment],
+        description: str = "",
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        verify: Verifier | None = None,
+        earlier: Sequence[Step] = (),
+        facts: EpisodeFacts | None = None,
+    ) -> None:
+        """Join the parts; nothing runs yet.
+
+        `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that
+        ran before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. What a
+        listener raises ends the episode as an error; the first listeners are told first.
+
+        Raises:
+            UsageError: the request is empty, or two environments answer the same action.
+        """
+        self.request = checked_request(request)
+        self.limits = limits or Limits()
+        self.steps: list[Step] = []
+        self.tries: list[Tried] = []
+        self.usage = Usage()
+        self._agent = agent
+        self._environments = {environment.action.type: environment for environment in environments}
+        if len(self._environments) != len(environments):
+            raise UsageError("two environments answer the same action")
+        self._listeners = list(listeners)
+        self._verify = verify
+        self._earlier = list(earlier)
+        self._scope = CancelScope()
+        self._started = False
+        self._tried: Step | None = None
+        """The last try, until a step follows it."""
+        self._under_way: Acted | None = None
+        self._noticed: list[Event] = []
+        self._unfinished: Unfinished | None = None
+        self._ended: RunEnded | None = None
+        self._began = time.monotonic()
+        prompt = agent.brief(request, description=description, environments=environments)
+        facts = facts or EpisodeFacts()
+        self._folder = facts.folder
+        self._head = RunStarted(
+            id=facts.id,
+            request=request,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=agent.name,
+            sources=facts.sources,
+            description=description,
+            prompt=prompt,
+            sandbox=facts.sandbox,
+            work_dir=facts.work_dir,
+            limits=self.limits,
+            codenav=__version__,
+        )
+
+    def stream(self) -> Generator[Event]:
+        """Run to the end, yielding each event as it happens.
+
+        A caller that stops reading ends the episode as interrupted, and so does `cancel`. Errors of codenav's own are
+        in the last event, not raised; Ctrl-C is raised again once the last event is out.
+        """
+        try:
+            with self._one_ending():
+                if not self._started:
+                    yield self._start()
+                while self._ended is None:
+                    yield from self._events_of_a_step()
+        except CodeNavError:
+            if self._ended:
+                yield self._ended
+
+    def step(self) -> Step:
+        """Take one step, with the tries that lead to it; for those who drive the loop themselves.
+
+        Raises:
+            LimitReached: a limit has been reached; the episode is then over.
+            Cancelled: another thread called `cancel`; the episode is then over.
+            UsageError: the episode is over.
+            ModelUnreachable, ModelRefused, ModelFailed: as the agent raises them; the episode is then over.
+        """
+        if self.ended:
+            raise UsageError("the episode is over", hint="start a new one")
+        with self._one_ending():
+            if not self._started:
+                self._start()
+            taken = len(self.steps)
+            while len(self.steps) == taken:
+                for _ in self._events_of_a_step():
+                    pass
+        return self.steps[-1]
+
+    def notice(self, text: str) -> None:
+        """Put something into the record that a person should know, and into the stream before the next step."""
+        if self._started and not self.ended:
+            self._noticed.append(self._emit(Noticed(text)))
+
+    def cancel(self) -> None:
+        """End the episode as interrupted, from any thread; returns at once. Safe to call twice, and after the end.
+
+        What is under way is ended in the thread that runs the episode: a request to a model is given up (what it had
+        written is kept), a step of code is interrupted (the variables of the sandbox stay), a replay is closed. The
+        record then ends as with any ending, and `run` and `stream` return as usual. An episode that nobody runs ends
+        with its next step, or with `close`. A function of your own (`ask`, a `FunctionModel`, a listener) is not
+        interrupted: the episode ends when it returns.
+        """
+        self._scope.cancel()
+
+    def close(self) -> None:
+        """End an episode that has not ended, as interrupted; safe to call twice."""
+        if self._ended is None:
+            if not self._started:
+                self._start()
+            self._end(RunEnded(Status.INTERRUPTED, reason="it was left before its end", exit_code=130))
+
+    def run(self) -> EpisodeResult:
+        """Run to the end."""
+        for _ in self.stream():
+            pass
+        return self.result
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer, or the reason why there is none, is out."""
+        return self._ended is not None
+
+    @property
+    def result(self) -> EpisodeResult:
+        """How the episode stands now; final once `ended`."""
+        result = replace(
+            EpisodeResult.told_by(self._head, folder=self._folder),
+            steps=tuple(self.steps),
+            tries=tuple(self.tries),
+            under_way=self._under_way,
+            unfinished=self._unfinished,
+            usage=self.usage,
+        )
+        return result.ended_by(self._ended) if self._ended else result
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per step: thought, action, outcome, what was shown, seconds, tokens."""
+        return self.result.to_frame()
+
+    def to_notebook(self, path: str | Path) -> Path:
+        """Write the episode as a notebook with its outputs and pictures."""
+        return self.result.to_notebook(path)
+
+    def __repr__(self) -> str:
+        state = self._ended.status.value if self._ended else "running"
+        return f"<Episode {self._head.id} {state}, {len(self.steps)} steps: {self.request[:60]!r}>"
+
+    @contextmanager
+    def _one_ending(self) -> Iterator[None]:
+        """Whatever is raised inside ends the episode, and goes on."""
+        try:
+            yield
+        except Cancelled:
+            self._interrupted("cancelled")
+            raise
+        except CodeNavError as error:
+            status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
+            self._end(RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code))
+            raise
+        except (KeyboardInterrupt, GeneratorExit):
+            self._interrupted("interrupted")
+            raise
+        except BaseException as error:
+            self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
+            raise
+
+    def _interrupted(self, reason: str) -> None:
+        # An answer that is out is not lost when its replay is interrupted.
+        answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
+        self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason=reason, exit_code=130))
+
+    def _start(self) -> Event:
+        self._started, self._began = True, time.monotonic()
+        return self._emit(self._head)
+
+    def _events_of_a_step(self) -> Iterator[Event]:
+        began = time.monotonic()
+        self._scope.check()
+        self._check_limits()
+        try:
+            seen = [*self.steps, self._tried] if self._tried else self.steps
+            with self._scope.entered():
+                turn = self._agent.act(seen, timeout=self._seconds_left())
+        except CodeNavError as error:
+            yield from self._cut_off(error.partial)
+            # A model that was cut off because the time is up, or by `cancel`, has not failed.
+            self._scope.check()
+            self._check_limits()
+            raise
+        except Interrupted as error:
+            for _ in self._cut_off(error.partial):
+                pass
+            raise
+        yield from self._noticed
+        self._noticed.clear()
+        self.usage += turn.usage
+        self._under_way = Acted(len(self.steps) + 1, turn.action)
+        yield self._emit(self._under_way)
+        step = self._carry_out(turn, began)
+        self._under_way = None
+        if isinstance(step.action, Try):
+            self._tried = step
+            self.tries.append(_in_short(step))
+            yield self._emit(self.tries[-1])
+            return
+        self._tried = None
+        self.steps.append(step)
+        yield self._emit(Observed(step))
+        if step.observation.ends:
+            yield self._end(self._answered(step))
+        elif self._too_many_invalid():
+            reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
+            hint = "try another model; codenav episodes show last tells what it wrote"
+            yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
+
+    def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
+        """Count and keep what a model call that failed has cost and written."""
+        if partial is None:
+            return
+        self.usage += partial.usage
+        if partial.text or partial.reasoning:
+            self._unfinished = Unfinished(partial.text, partial.reasoning, partial.usage)
+            yield self._emit(self._unfinished)
+
+    def _carry_out(self, turn: Turn, began: float) -> Step:
+        self._scope.check()
+        type_ = Code.type if isinstance(turn.action, Try) else turn.action.type
+        environment = self._environments.get(type_)
+        observation: Observation
+        if turn.invalid or environment is None:
+            observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
+        else:
+            with self._scope.entered():
+                observation = environment.respond(turn.action, timeout=self._seconds_left())
+        return Step(
+            number=len(self.steps) + 1,
+            action=turn.action,
+            observation=observation,
+            seconds=time.monotonic() - began,
+            usage=turn.usage,
+            response=turn.response,
+            reasoning=turn.reasoning,
+        )
+
+    def _answered(self, step: Step) -> RunEnded:
+        done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
+        if done.gave_up:
+            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", hint=done.hint, exit_code=1)
+        answer = step.observation.text
+        return RunEnded(Status.DONE, answer=answer, guess=done.guess, summary=self._summary(answer))
+
+    def _summary(self, answer: str) -> Summary:
+        """The agent's last code summary, else the steps that ended ok, replayed; and whether it holds the answer."""
+        observations = (step.observation for step in reversed(self.steps))
+        sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
+        code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
+        if verdict is None and (not code or self._verify is None):
+            return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
+        if verdict is None:
+            assert self._verify is not None
+            with self._scope.entered():
+                verdict = self._verify(code, timeout=self._seconds_left())
+        summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
+        if not answer or not verdict.verified or verdict.replayed is None:
+            return summary
+        lacking = unsupported(answer, verdict.replayed, script=code, request=self.request, known=self._known())
+        return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
+
+    def _known(self) -> list[str]:
+        """Names and versions of the sources, which an answer may speak of."""
+        sources = self._head.sources
+        versions = [f"{name} {version}" for source in sources for name, version in source["versions"].items()]
+        return [*(str(source["source"]) for source in sources), *versions]
+
+    def _script(self) -> str:
+        return script_from_steps([*self._earlier, *self.steps])
+
+    def _check_limits(self) -> None:
+        limits, seconds = self.limits, time.monotonic() - self._began
+        if limits.steps and len(self.steps) >= limits.steps:
+            raise LimitReached("steps", len(self.steps), limits.steps)
+        if limits.seconds and seconds >= limits.seconds:
+            raise LimitReached("seconds", round(seconds, 1), limits.seconds)
+        if limits.tokens and self.usage.tokens >= limits.tokens:
+            raise LimitReached("tokens", self.usage.tokens, limits.tokens)
+
+    def _seconds_left(self) -> float | None:
+        if not self.limits.seconds:
+            return None
+        return max(self.limits.seconds - (time.monotonic() - self._began), 0.1)
+
+    def _too_many_invalid(self) -> bool:
+        bound = self.limits.invalid_actions
+        last = self.steps[-bound:] if bound else []
+        return bool(bound) and len(last) == bound and all(isinstance(step.action, Unreadable) for step in last)
+
+    def _end(self, ending: RunEnded) -> RunEnded:
+        if self._ended is None:
+            # What ran is kept also where nothing is claimed of it.
+            kept = last_summary(self.steps) or Summary(self._script(), False, ending.reason)
+            summary = ending.summary if ending.summary.code else kept
+            self._ended = replace(ending, usage=self.usage, seconds=time.monotonic() - self._began, summary=summary)
+            for listener in self._listeners:
+                try:
+                    listener(self._ended)
+                except StorageFull as error:
+                    # The run is over, and its answer must still come out.
+                    self._ended = replace(self._ended, reason=self._ended.reason or str(error))
+        return self._ended
+
+    def _emit(self, event: Event) -> Event:
+        for listener in self._listeners:
+            listener(event)
+        return event
+
+
+def _in_short(step: Step) -> Tried:
+    observation = step.observation
+    if not isinstance(observation, CodeObservation):
+        shown, outcome = observation.text, "error"
+    else:
+        execution, outcome = observation.execution, observation.execution.outcome.value
+        error, made = execution.error, execution.changed
+        shown = (
+            f"{error.type}: {error.message}" if error else
+            execution.notice or execution.stdout.partition("\n")[0] or
+            ", ".join(f"{item.name} = {item.repr}" for item in made)
+        )  # fmt: skip
+    return Tried(step.number, step.action, outcome, flattened(shown, TRY_CHARACTERS), step.seconds)

@@ -1,0 +1,174 @@
+"""Replays of a session's summaries: from what was there when it began, never on live data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from codenav.episodes.compared import Left
+from codenav.episodes.files import Mounted, written
+from codenav.episodes.objects import Objects
+from codenav.episodes.verify import verify
+from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable
+from codenav.execution import MIB, Mount, Ran, Resources, Verdict
+from codenav.protocols import Sandbox
+from codenav.running.host_calls import recorded
+from codenav.running.sandbox_factory import Workbench, copy_inputs
+
+MOST_FILES = 20_000
+"""Of a mount that is kept to replay from."""
+
+
+class _TooLarge(Exception):
+    """A mount that is not kept, and why."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What was there before the first step: the inputs of the work folder, and each folder that may be written to."""
+
+    folder: Path
+    """Beside the record."""
+    inputs: Path | None = None
+    mounts: tuple[tuple[Mount, Path], ...] = ()
+    trouble: str = ""
+    """Why nothing can be replayed; empty where it can."""
+
+    @classmethod
+    def keep(cls, work_dir: Path | None, folder: Path, bench: Workbench, objects: Objects) -> Self:
+        """Copy what a session could change.
+
+        Raises:
+            UsageError, StorageFull: as `copy_inputs`, of the work folder.
+        """
+        inputs = copy_inputs(work_dir, folder / "inputs", bench.template.resources, objects) if work_dir else None
+        kept: list[tuple[Mount, Path]] = []
+        for number, mount in enumerate(one for one in bench.template.mounts if one.writable):
+            trouble = f"{mount.path} can be written to, and process has no way to put a copy in its place"
+            if bench.backend != "process":
+                trouble = _copied(mount.path, folder / "mounts" / str(number), bench.template.resources)
+            if trouble:
+                return cls(folder, inputs, trouble=trouble)
+            kept.append((mount, folder / "mounts" / str(number)))
+        return cls(folder, inputs, tuple(kept))
+
+    @contextmanager
+    def fresh(self, bench: Workbench) -> Iterator[tuple[Workbench, list[Mounted]]]:
+        """A workbench on copies of its own, which are gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="replay-", dir=self.folder, ignore_cleanup_errors=True) as place:
+            os.chmod(place, 0o755)
+            mounted, replaced = [], {}
+            for number, (mount, before) in enumerate(self.mounts):
+                now = Path(place, str(number))
+                _copy(before, now, bench.template.resources)
+                mounted.append(Mounted(mount.path, before, now))
+                replaced[mount.path] = replace(mount, source=now)
+            mounts = [replaced.get(mount.path, mount) for mount in bench.template.mounts]
+            yield bench.changed(mounts=mounts), mounted
+
+    def forget(self) -> None:
+        """Remove the copies of mounts, which only replays need; the inputs stay with the record."""
+        shutil.rmtree(self.folder / "mounts", ignore_errors=True)
+
+    def live(self) -> list[Mounted]:
+        """The folders as they are now."""
+        return [Mounted(mount.path, before, mount.path) for mount, before in self.mounts]
+
+
+def _copied(source: Path, target: Path, resources: Resources) -> str:
+    """Copy a folder; why that is not done, or empty."""
+    try:
+        _copy(source, target, resources)
+    except _TooLarge as error:
+        shutil.rmtree(target, ignore_errors=True)
+        return f"{source} can be written to, and {error}"
+    except OSError as error:
+        shutil.rmtree(target, ignore_errors=True)
+        return f"{source} can be written to, and no copy of it can be kept: {error.strerror}"
+    return ""
+
+
+def _copy(source: Path, target: Path, resources: Resources) -> None:
+    """Copy folders, regular files and links, with mode and owner. Raises OSError, _TooLarge."""
+    if target.is_relative_to(source):
+        raise _TooLarge("it holds codenav's own files")
+    files = size = 0
+    target.mkdir(parents=True)
+    for at, folders, names in os.walk(source):
+        to = target / os.path.relpath(at, source)
+        for name in (*folders, *names):
+            path, copy = os.path.join(at, name), to / name
+            info = os.lstat(path)
+            files, size = files + 1, size + (info.st_size if stat.S_ISREG(info.st_mode) else 0)
+            if size > resources.work_bytes or files > MOST_FILES:
+                raise _TooLarge(
+                    f"it is larger than the {resources.work_bytes / MIB:.0f} MiB that are kept to replay from"
+                )
+            if stat.S_ISLNK(info.st_mode):
+                os.symlink(os.readlink(path), copy)
+            elif stat.S_ISDIR(info.st_mode):
+                copy.mkdir()
+            elif stat.S_ISREG(info.st_mode):
+                shutil.copyfile(path, copy, follow_symlinks=False)
+            else:
+                continue
+            _like(info, copy)
+    _like(os.lstat(source), target)
+
+
+def _like(info: os.stat_result, copy: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(copy, info.st_uid, info.st_gid, follow_symlinks=False)
+    if not stat.S_ISLNK(info.st_mode):
+        os.chmod(copy, stat.S_IMODE(info.st_mode))
+
+
+class Replay:
+    """Replays a script as a session would have run it from its beginning. Satisfies `protocols.Verifier`.
+
+    `ran` grows with the session; `tries` says that what it holds comes from calls that were tried and dropped.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, bench: Workbench, beginning: Beginning, ran: Sequence[Ran], request: str, *, tries: bool
+    ) -> None:
+        self._sandbox, self._bench, self._beginning = sandbox, bench, beginning
+        self._ran, self._request, self._tries = ran, request, tries
+
+    def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
+        """See `protocols.Verifier`."""
+        begun = self._beginning
+        if begun.trouble:
+            return Verdict(False, f"it cannot be replayed: {begun.trouble}")
+        try:
+            held = self._sandbox.digests()
+            files = written(self._sandbox, begun.inputs, begun.live())
+        except SandboxUnavailable as error:
+            return Verdict(False, f"there is nothing to compare with: {error}")
+        left = Left(held, files, tuple(self._ran), self._request, self._tries)
+        # The script does at once what took that many steps.
+        seconds = self._bench.template.resources.step_seconds * max(len(self._ran), 1)
+        try:
+            with begun.fresh(self._bench) as (bench, mounted):
+                # What was done on the host is not done again.
+                calls = recorded(bench.calls).again() if bench.calls is not None else None
+                bench = replace(bench, calls=calls)
+                return verify(
+                    script,
+                    start=lambda inputs: bench.start(inputs, copy_out=False),
+                    inputs=begun.inputs,
+                    left=left,
+                    timeout=seconds if timeout is None else min(seconds, timeout),
+                    mounted=mounted,
+                )
+        except Cancelled:
+            raise
+        except (OSError, CodeNavError) as error:
+            return Verdict(False, f"it could not be replayed: {error}")

@@ -1,0 +1,308 @@
+"""Where code runs: starts a sandbox, and fresh ones like it for replays."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from codenav.config import load_config
+from codenav.episodes.objects import Objects
+from codenav.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
+from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
+from codenav.indexers.git import LOOK_AGAIN
+from codenav.indexers.repository import parse
+from codenav.indexers.sources import Source, resolve
+from codenav.indexing.source_index import On, SourceIndex
+from codenav.options import SandboxOptions
+from codenav.protocols import CallHandler, Sandbox
+from codenav.running.host_calls import MaskedCalls
+from codenav.sandboxes import diagnose, image_for, start
+from codenav.sandboxes.masked import MaskedSandbox
+from codenav.sandboxes.workfolder import WorkFolder
+from codenav.system.docker_engine import engine_listens
+from codenav.system.interpreter import Interpreter, find_interpreter, normalise
+
+_LIST = """
+import os
+pid = os.fork()
+if pid == 0:
+    try:
+        import json
+        from importlib import metadata
+        found = {item.metadata["Name"]: item.version for item in metadata.distributions()}
+        print(json.dumps(sorted((name, version) for name, version in found.items() if name)), flush=True)
+    finally:
+        os._exit(0)
+os.waitpid(pid, 0)
+"""
+
+Confirm = Callable[[str], bool]
+"""Asks a person a yes-or-no question."""
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """Starts the sandboxes of one session: each of the same backend, and like the others."""
+
+    backend: str
+    """`docker`, `bubblewrap` or `process`."""
+    template: SandboxSpec
+    """The specification of each but for its work folder. Values of `env` are masked in all that comes out."""
+    calls: CallHandler | None = None
+    """Answers the calls of steps to the host; None refuses them."""
+
+    @classmethod
+    def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
+        """A workbench with the code bases of `on` importable, which need not be indexed.
+
+        Raises:
+            SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
+        """
+        options = load_config().sandbox_options(options)
+        sources = sources_of(on, find_interpreter(options.python))
+        bench = cls.prepared(options, sources=lambda: sources, confirm=confirm)
+        return bench.changed(import_paths=[path for source in sources for path in source.import_paths])
+
+    @classmethod
+    def prepared(
+        cls, options: SandboxOptions, *, sources: Callable[[], Sequence[Source]], confirm: Confirm | None = None
+    ) -> Self:
+        """A workbench that imports nothing yet: the one place where options become a backend and a specification.
+
+        `options` are those of `Config.sandbox_options`; `sources` and `confirm` as in `choose_backend`.
+
+        Raises:
+            SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
+        """
+        config = load_config()
+        chosen = choose_backend(
+            options.backend,
+            confirm,
+            sources=sources,
+            image=options.image,
+            usual_image=config.image,
+            network=options.network,
+        )
+        settings = {item.name: getattr(options, item.name) for item in fields(SandboxSettings)}
+        settings["image"] = chosen.image
+        if chosen.backend == "docker":
+            settings["runtime"] = options.runtime or config.runtime
+        spec = SandboxSpec(
+            find_interpreter(options.python),
+            env=values_of(options.env),
+            resources=options.resources or config.resources(),
+            mounts=mounts_of(options.mounts),
+            **settings,
+        )
+        return cls(chosen.backend, spec, options.calls)
+
+    def changed(self, **changes: Any) -> Self:
+        """The same with other fields of the specification."""
+        return replace(self, template=replace(self.template, **changes))
+
+    def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
+        """What a sandbox is started with."""
+        return replace(self.template, work_dir=work_dir, copy_out=copy_out)
+
+    def start(self, work_dir: Path | None, *, copy_out: bool = True, warm: int = 0) -> Sandbox:
+        """Start a fresh sandbox; with `warm`, take it out of a pool of so many, see `codenav.sandboxes.pool`.
+
+        Raises:
+            SandboxUnavailable: the backend does not work here.
+            UsageError: the work folder is larger than a sandbox may hold, or `network` does not fit the backend.
+        """
+        spec = self.spec(work_dir, copy_out=copy_out)
+        calls = MaskedCalls(self.calls, spec.env) if self.calls is not None else None
+        if warm:
+            from codenav.sandboxes.pool import start_warm
+
+            sandbox = start_warm(self.backend, spec, warm, calls=calls)
+        else:
+            sandbox = start(self.backend, spec, calls=calls)
+        return MaskedSandbox(sandbox, spec.env) if spec.env else sandbox
+
+
+def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Objects) -> Path | None:
+    """Keep what a sandbox takes of a work folder, so that a replay can begin with it; None where there is nothing.
+
+    Its files are read-only, and links to what `objects` has: a replay copies them in.
+
+    Raises:
+        UsageError: a file cannot be read, the folder is too large, or it holds codenav's own files.
+        StorageFull: there is no room for the copy.
+    """
+    if target.is_relative_to(work_dir):
+        raise UsageError(
+            f"the work folder {work_dir} holds codenav's own files, in {target.parent.parent}",
+            hint="name a folder below it with --work-dir, or another CODENAV_HOME",
+        )
+    with contextlib.closing(WorkFolder(work_dir, resources, copy_out=False)) as folder:
+        names = folder.files()
+        for name in names:
+            try:
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                objects.add(folder.open_file(name), target / name)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise StorageFull(f"no room to keep a copy of the work folder in {target}") from error
+                raise UsageError(f"cannot read {work_dir / name}: {error.strerror}") from error
+    return target if names else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backend and, of `docker`, the image."""
+
+    backend: str
+    image: str = ""
+
+
+def packages_inside(sandbox: Sandbox) -> list[tuple[str, str]]:
+    """Name and version of the packages that a sandbox which has an interpreter of its own finds.
+
+    A child of a fresh sandbox looks, so that nothing stays of it.
+    """
+    try:
+        listed = json.loads(sandbox.run(f"exec({_LIST!r}, {{}})", timeout=20.0).stdout)
+        return [(str(name), str(version)) for name, version in listed]
+    except (ValueError, TypeError):
+        return []
+
+
+def choose_backend(
+    named: str,
+    confirm: Confirm | None = None,
+    *,
+    sources: Callable[[], Sequence[Source]] = tuple,
+    image: str = "",
+    usual_image: str = "",
+    network: str = "",
+) -> Choice:
+    """The backend that was named or, for `auto`, the one that isolates here; `confirm` may accept `process`.
+
+    `auto` takes Docker where an engine answers and has an image built for these sources, else bubblewrap.
+    `sources` is asked only where there may be an engine; `usual_image` stands in where none was built.
+
+    Raises:
+        UsageError: an image for something else than Docker.
+        SandboxUnavailable: `docker` has no image to take, or `auto` finds no isolation and nobody confirmed to go
+            without.
+        Unavailable: `docker` was named, and no engine answers.
+    """
+    if image and named in ("auto", "docker"):
+        return Choice("docker", image)
+    if image:
+        raise UsageError(f"{named} takes no image", hint="--sandbox docker")
+    if named == "docker" or (named == "auto" and network == "bridge"):
+        wanted = sources()
+        found = (image_for(labels_of(wanted)) if wanted else None) or usual_image
+        if not found:
+            raise SandboxUnavailable("no image was built for these sources", hint=f"{_build(wanted)}, or --image NAME")
+        return Choice("docker", found)
+    if named != "auto":
+        return Choice(named)
+    wanted = sources() if network != "host" and engine_listens() else []
+    if wanted:
+        with suppress(Unavailable):
+            built = image_for(labels_of(wanted))
+            if built:
+                return Choice("docker", built)
+    row = diagnose("bubblewrap")
+    if row.ok:
+        return Choice("bubblewrap")
+    if confirm and confirm(f"{row.detail}. Run the code without isolation, with your rights and your files?"):
+        return Choice("process")
+    engine = "no engine of Docker has an image for these sources" if wanted else "no engine of Docker serves"
+    build = f", or {_build(wanted)}" if wanted else ""
+    raise SandboxUnavailable(
+        f"no sandbox works here: {row.detail}; and {engine}",
+        hint=f"{row.hint}{build}; to run without isolation: --sandbox process",
+    )
+
+
+def sources_of(named: Sequence[On], python: Interpreter) -> list[Source]:
+    """What is named, and of open indexes their source; nothing is indexed.
+
+    Raises:
+        NotFound, Unavailable: as `resolve`.
+    """
+    return [
+        item.source if isinstance(item, SourceIndex) else resolve(str(item), python, max_age=LOOK_AGAIN)
+        for item in named
+    ]
+
+
+def _build(sources: Sequence[Source]) -> str:
+    named = " ".join(f"--on {shlex.quote(source.spec)}" for source in sources) or "--on SOURCE"
+    return f"codenav sandbox build {named}"
+
+
+def labels_of(sources: Sequence[Source]) -> list[str]:
+    """What an image that holds these sources says of it: absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`."""
+    found: list[str] = []
+    for source in sources:
+        if source.parts:
+            found += labels_of(list(source.parts.values()))
+        elif source.name.startswith("git:"):
+            found += [f"git:{parse(source.name).shown}@{commit}" for commit in source.versions.values()]
+        elif source.versions:
+            found += [f"pkg:{normalise(name)}=={version}" for name, version in source.versions.items()]
+        else:
+            found.append(source.name)
+    return sorted(dict.fromkeys(found))
+
+
+def mounts_of(values: Sequence[str | Path | Mount]) -> list[Mount]:
+    """Folders to mount: a path is read-only, `DIR:rw` is not."""
+    found = []
+    for value in values:
+        if isinstance(value, Mount):
+            found.append(value)
+            continue
+        text, _, mode = str(value).rpartition(":")
+        if mode not in ("rw", "ro"):
+            text, mode = str(value), "ro"
+        found.append(Mount(Path(os.path.abspath(os.path.expanduser(text))), mode == "rw"))
+    return found
+
+
+def values_of(env: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Names with their values; names alone take the values of this process.
+
+    Raises:
+        UsageError: a name is not set.
+    """
+    if isinstance(env, Mapping):
+        return dict(env)
+    missing = [name for name in env if name not in os.environ]
+    if missing:
+        raise UsageError(f"{missing[0]} is not set in the environment", hint=f"export {missing[0]}=…")
+    return {name: os.environ[name] for name in env}
+
+
+def checked_work_dir(path: str | Path | None) -> Path | None:
+    """The work folder, made if it is not there; None stays None.
+
+    Raises:
+        UsageError: it is no folder, or cannot be written.
+    """
+    if path is None:
+        return None
+    folder = Path(path).expanduser().absolute()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{path} is not a folder", hint="name a folder with --work-dir")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the work folder {path}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"the work folder {path} is not writable", hint=f"chmod u+w {path}")
+    return folder

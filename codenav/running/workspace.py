@@ -1,0 +1,76 @@
+"""The running sandbox of a session, with all that belongs to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from codenav.episodes.objects import Objects
+from codenav.execution import Ran
+from codenav.protocols import Checker
+from codenav.running.replaying import Beginning, Replay
+from codenav.running.sandbox_factory import Workbench, packages_inside
+from codenav.system.locks import in_use
+
+
+class Workspace:
+    """A sandbox, its work folder, the checkers of its steps, and the beginning that its replays start from."""
+
+    def __init__(
+        self, bench: Workbench, folder: Path, *, given: Path | None, objects: Objects, tools: Mapping[str, bool]
+    ) -> None:
+        """Start the sandbox and the checkers.
+
+        `folder` is that of the first record; the work folder is the one `given`, else a fresh one in it. `tools` are
+        the switches of `StepChecks`.
+
+        Raises:
+            SandboxUnavailable: the backend does not work here.
+            UsageError, StorageFull: as `copy_inputs`, of the work folder.
+        """
+        self.work_dir = given or folder / "work"
+        self.ran: list[Ran] = []
+        """Every step that ran, in order."""
+        self.checker: Checker | None = None
+        self.checker_notice = ""
+        """What a person should know of the checkers; mostly empty."""
+        self.distributions = bench.template.python.distributions
+        """Name and version of what the code can import beside the sources."""
+        self._bench = bench
+        with ExitStack() as opening:
+            self.work_dir.mkdir(parents=True, exist_ok=True)
+            opening.callback(os.close, in_use(folder))
+            self._beginning = Beginning.keep(given, folder, bench, objects)
+            opening.callback(self._beginning.forget)
+            self.sandbox = bench.start(self.work_dir)
+            opening.callback(self.sandbox.close)
+            if bench.backend == "docker":
+                self.distributions = tuple(packages_inside(self.sandbox))
+            if any(tools.values()):
+                self.checker = self._checks(tools)
+                opening.callback(self.checker.close)
+            self._closing = opening.pop_all()
+
+    def replay(self, request: str, *, tries: bool) -> Replay:
+        """Replays scripts as the session would have run them from its beginning; see `Replay`."""
+        return Replay(self.sandbox, self._bench, self._beginning, self.ran, request, tries=tries)
+
+    def close(self) -> None:
+        """End the sandbox and the checkers; safe to call twice."""
+        self._closing.close()
+
+    def _checks(self, tools: Mapping[str, bool]) -> Checker:
+        from codenav.checkers import StepChecks
+        from codenav.checkers.mypy_runs import installed, untried
+
+        if tools["types"]:
+            self.checker_notice = untried(installed())
+        return StepChecks(
+            python=self._bench.template.python,
+            import_paths=self._bench.template.import_paths,
+            version=self.sandbox.info.python_version,
+            packages=self.distributions,
+            **tools,
+        )

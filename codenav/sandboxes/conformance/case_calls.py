@@ -1,0 +1,226 @@
+"""Confusion by calls to the host: forged ones, too many, too large, after their step, and a handler that hangs."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import threading
+from typing import Any
+
+from codenav.execution import Outcome
+from codenav.sandboxes.conformance.case import case
+from codenav.sandboxes.conformance.forging import FORGE, PROMPT_SECONDS, STATED, next_is_true
+from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
+from codenav.sandboxes.shared import schema
+
+HANG_SECONDS = 4.0
+"""Of a handler: longer than the step may take, shorter than anybody wants to wait."""
+HOST_BYTES = 32 << 20
+"""What calls may take of the host's memory: one at a time, with its result."""
+
+_CALLS = (
+    FORGE
+    + """
+def call(number, name='ping', arguments=b'{}', **more):
+    return frame(dict({'op': 'call', 'call': number, 'name': name}, **more), arguments)
+def line_of_calls():
+    return call_host.__globals__['_Now'].line._descriptor
+"""
+)
+
+
+class Host:
+    """A handler that writes down what it was asked, and holds on to `hang` until the case is over."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.over = threading.Event()
+
+    def __call__(self, name: str, arguments: dict[str, Any]) -> Any:
+        self.asked.append((name, arguments))
+        if name == "hang":
+            self.over.wait(HANG_SECONDS)
+            return "LIE"
+        return {"name": name, "count": len(self.asked)}
+
+    def since(self, before: int) -> list[str]:
+        """Names of the calls after so many."""
+        return [name for name, _ in self.asked[before:]]
+
+
+def _listening(lab: Lab) -> Host:
+    lab.calls = host = Host()
+    return host
+
+
+def _calls_work(lab: Lab, host: Host) -> None:
+    before = len(host.asked)
+    expect("a call after the attack", lab.says("call_host('true', x=[1])['name']"), "'true'")
+    expect("what the host was asked", host.asked[before:], [("true", {"x": [1]})])
+
+
+@case("C21", "forged calls cost their own step at most")
+def _forged(lab: Lab) -> None:
+    host = _listening(lab)
+    lab.says("kept = 'kept'")
+    for payload in (
+        "call(2)",
+        "call(0)",
+        "call(-1)",
+        "call(True)",
+        "call('1')",
+        "call(1, step=1)",
+        "call(1, name=3)",
+        "call(1, name='')",
+        "call(1, name='\\x1b[2J')",
+        "call(1, name='a' * 201)",
+        "call(1, name='a' * 100_000)",
+        "frame({'op': 'call'})",
+        "frame({'op': 'answer', 'error': None}, b'1')",
+        "frame({'op': 'result', 'number': 1})",
+        "frame(b'[1]')",
+        "frame(b'not json')",
+        "os.urandom(4096)",
+        "struct.pack('>II', 1 << 31, 1 << 31)",
+    ):
+        before = len(host.asked)
+        done = lab.outcome(_CALLS + f"kept = 'spoilt'\nsend({payload})\nimport time; time.sleep(0.05)",
+                           Outcome.PROTOCOL_VIOLATION, within=PROMPT_SECONDS)  # fmt: skip
+        ensure("LIE" not in done.stdout, f"{payload} was believed")
+        expect(f"what the host was asked by {payload}", host.since(before), [])
+        next_is_true(lab)
+        ensure(lab.run("kept").stdout in ("'kept'\n", ""), f"the state of a step that forged {payload} stayed")
+        lab.run("kept = 'kept'")
+    _calls_work(lab, host)
+
+
+@case("C22", "calls without end stop at the limit, and wait for one another")
+def _many(lab: Lab) -> None:
+    host = _listening(lab)
+    code = """
+    refused = 0
+    for number in range(10_000):
+        try: call_host('again', number=number)
+        except HostCallError as error: refused, last = refused + 1, str(error)
+    print(refused, last)
+    """
+    said = lab.says(code, timeout=60.0)
+    expect("refused", said.partition(" ")[0], str(10_000 - schema.MOST_CALLS))
+    ensure(str(schema.MOST_CALLS) in said, f"the limit is not told: {said}")
+    expect("asked", len(host.asked), schema.MOST_CALLS)
+    _calls_work(lab, host)
+    before, memory = len(host.asked), _resident()
+    unread = """
+    big = json.dumps({'x': 'y' * 1_000_000}).encode()
+    line = line_of_calls()
+    for number in range(1, 200): os.write(line, call(number, 'flood', big))
+    """
+    lab.run(_CALLS + textwrap.dedent(unread), timeout=3.0)
+    ensure(len(host.asked) - before <= 200, "calls came twice")
+    grown = _resident() - memory
+    ensure(grown < HOST_BYTES, f"the host's memory grew by {grown >> 20} MiB")
+    next_is_true(lab)
+    _calls_work(lab, host)
+
+
+@case("C23", "arguments that are too large, or no JSON, reach nobody")
+def _arguments(lab: Lab) -> None:
+    host = _listening(lab)
+    lab.run("call_host('big', x='y' * 100_000_000)", timeout=20.0)
+    expect("asked with 100 MB", host.asked, [])
+    for data in ("b'{}' * (1 << 20)", "b' ' * ((1 << 20) + 1)"):
+        lab.run(_CALLS + f"send(call(1, arguments={data}))\nimport time; time.sleep(0.2)", timeout=2.0)
+        expect(f"asked with {data}", host.asked, [])
+        next_is_true(lab)
+    answered = """
+    line = line_of_calls()
+    for number, data in enumerate((b'', b'3', b'[1]', b'{"x": NaN}', b'{"x": 1', b'\\xff', b'[' * 100_000), 1):
+        os.write(line, call(number, 'odd', data))
+        size, blob = struct.unpack('>II', os.read(line, 8))
+        print(json.loads(os.read(line, size))['error'] is not None)
+    """
+    expect("what was refused", lab.says(_CALLS + textwrap.dedent(answered)).split(), ["True"] * 7)
+    expect("asked with what is no JSON", host.asked, [])
+    odd = "call_host('odd', **{'\\ud800': '\\x1b[2J\\u202e', '': [None, 1.5, 1 << 70]})['name']"
+    expect("odd texts", lab.says(odd), "'odd'")
+    expect("what the host was told", host.asked, [("odd", {"\ud800": "\x1b[2J\u202e", "": [None, 1.5, 1 << 70]})])
+
+
+@case("C24", "a call that nobody answers ends with its step, and its answer reaches no other one")
+def _unanswered(lab: Lab) -> None:
+    host = _listening(lab)
+    try:
+        for code, outcomes in (
+            ("call_host('hang')", [Outcome.TIMEOUT]),
+            ("try: call_host('hang')\nexcept BaseException: pass\ncall_host('again')",
+             [Outcome.TIMEOUT]),
+            ("while True:\n    try: call_host('hang')\n    except BaseException: pass", [Outcome.TIMEOUT]),
+            ("import threading\nthreading.Thread(target=call_host, args=('hang',)).start()", [Outcome.OK]),
+            ("import os, threading\nthreading.Thread(target=call_host, args=('hang',)).start()\n"
+             "import time; time.sleep(0.1); os._exit(0)", [Outcome.CRASHED]),
+        ):  # fmt: skip
+            lab.outcome(code, *outcomes, timeout=0.5)
+            expect(f"the answer after {code!r}", lab.says("call_host('next')['name']"), "'next'")
+        host.over.set()
+        for _ in range(5):
+            expect("an answer after the late ones", lab.says("call_host('next')['name']"), "'next'")
+    finally:
+        host.over.set()
+    next_is_true(lab)
+
+
+@case("C25", "threads and children of a step that is over call nobody")
+def _afterwards(lab: Lab) -> None:
+    host = _listening(lab)
+    lab.run("import subprocess\nsubprocess.run(['true'])\nimport os, threading, time\nopen('/tmp/go', 'w').close()")
+    left = """
+    line, name = line_of_calls(), 'late'
+    def later():
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            try: call_host(name)
+            except HostCallError: pass
+            try: os.write(line, call(1, name))
+            except OSError: pass
+            time.sleep(0.01)
+    if os.fork() == 0:
+        later(); os._exit(0)
+    threading.Thread(target=later, daemon=True).start()
+    """
+    lab.run(_CALLS + textwrap.dedent(left), timeout=5.0)
+    during = len(host.asked)
+    import time
+
+    time.sleep(1.8)
+    expect("calls after the step", host.since(during), [])
+    child = """
+    read, write = os.pipe()
+    if os.fork() == 0:
+        try: call_host('child')
+        except HostCallError as error: os.write(write, str(error).encode())
+        os._exit(0)
+    os.wait(); print(os.read(read, 1000).decode())
+    """
+    ensure("child" in lab.says(textwrap.dedent(child)), "a child called")
+    ensure("child" not in host.since(0), "a child reached the host")
+    next_is_true(lab)
+    _calls_work(lab, host)
+
+
+@case("C26", "without a handler nothing that looks like a call has an effect")
+def _nobody(lab: Lab) -> None:
+    for code in (
+        "call_host('ping')",
+        _CALLS + "send(call(1))",
+        _CALLS + "send(frame({'op': 'begun'}) + call(1))",
+        _CALLS + "send(frame({'op': 'call', 'step': 1, 'call': 1, 'name': 'ping'}, b'{}') * 50)",
+        _CALLS + "send(frame({'op': 'answer', 'step': 1, 'call': 1, 'error': None}, b'1') * 50)",
+    ):
+        done = lab.run(code, timeout=2.0, within=PROMPT_SECONDS)
+        ensure(done.outcome in STATED, f"{code[-60:]!r}: {told(done)}")
+        next_is_true(lab)
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,235 @@
+"""What a check works with: sandboxes of its own, a folder of the host, and ways to say what must be true."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import secrets
+import textwrap
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codenav.execution import MIB, Execution, Outcome, Resources, SandboxSpec
+from codenav.protocols import CallHandler, Checker, Sandbox
+from codenav.system.terminal_text import neutral
+
+Open = Callable[..., Sandbox]
+"""Starts a sandbox of the backend that is checked: takes its specification, and `calls` where calls are answered."""
+
+StartChecker = Callable[..., Checker]
+"""Starts a checker of steps: takes `python` and `import_paths`, as `codenav.checkers.StepChecks` does."""
+
+OVERRUN = 1.0
+"""Seconds that a step may take beyond its timeout, whatever runs inside (docs/concepts.md, "Sandbox")."""
+SMALL = Resources(memory_bytes=256 * MIB, processes=64, work_bytes=64 * MIB, file_bytes=32 * MIB)
+"""What sandboxes under attack get: limits that are reached fast, and harmless where they do not hold."""
+SPARE_PROCESSES = 16
+"""What a backend may allow beyond `Resources.processes`, for the processes of the sandbox itself."""
+CLOSED = ("EACCES", "ENOENT", "EPERM", "ENOTDIR")
+READ_ONLY = ("EROFS", "EACCES", "EPERM")
+
+
+class Broken(Exception):
+    """A sandbox did not do what was promised."""
+
+
+class Late(Broken):
+    """It did it too late: on a loaded machine that may be nobody's fault, so it is tried again."""
+
+
+class Lab:
+    """One check's sandboxes, which are closed at its end, and its folder on the host."""
+
+    def __init__(
+        self,
+        open_sandbox: Open,
+        spec: SandboxSpec,
+        folder: Path,
+        changes: Mapping[str, Any],
+        start_checker: StartChecker | None = None,
+    ) -> None:
+        self._open = open_sandbox
+        self._spec = spec
+        self._changes = dict(changes)
+        self._start_checker = start_checker
+        self._opened: list[Sandbox] = []
+        self._box: Sandbox | None = None
+        self.folder = folder
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.secret = f"canary-{secrets.token_hex(12)}"
+        """Text of the host's files that code inside must never see."""
+        self.canary = folder / "canary.txt"
+        self.canary.write_text(self.secret, encoding="utf-8")
+        self.notices: list[str] = []
+        self.calls: CallHandler | None = None
+        """Answers the calls of sandboxes that are opened from now on."""
+        self.slack: Callable[[], float] = lambda: 0.0
+        """Seconds that the machine itself was late since the check began."""
+
+    @property
+    def box(self) -> Sandbox:
+        """The sandbox under check, opened when it is first asked for."""
+        if self._box is None:
+            self._box = self.open(**self._changes)
+        return self._box
+
+    def checker(self) -> Checker:
+        """A checker of steps on the host, with the interpreter and the code bases of the sandbox."""
+        if self._start_checker is None:
+            raise Broken("this case needs a checker, and none was given")
+        return self._start_checker(python=self._spec.python, import_paths=self._spec.import_paths)
+
+    def begin(self, **changes: Any) -> Sandbox:
+        """Open it with changes to the specification that only the check itself knows."""
+        self._changes |= changes
+        return self.box
+
+    def begin_with(self, **changes: Any) -> None:
+        """Changes to the specification, before the sandbox under check is opened."""
+        self._changes |= changes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened, and not closed by the check."""
+        return self._box is not None and bool(self._opened)
+
+    def renew(self) -> Sandbox:
+        """A fresh one in its place, for an attack that leaves nothing to work with."""
+        self.box.close()
+        self._box = None
+        return self.box
+
+    def open(self, **changes: Any) -> Sandbox:
+        """One more sandbox."""
+        spec = dataclasses.replace(self._spec, **{"resources": SMALL, **changes})
+        opened = self._open(spec) if self.calls is None else self._open(spec, calls=self.calls)
+        self._opened.append(opened)
+        return opened
+
+    def close(self) -> None:
+        """Close all of them."""
+        for sandbox in self._opened:
+            sandbox.close()
+        self._opened.clear()
+
+    @property
+    def spec(self) -> SandboxSpec:
+        """What the sandbox under check is started with."""
+        return dataclasses.replace(self._spec, **{"resources": SMALL, **self._changes})
+
+    # Steps
+
+    def run(self, code: str, *, timeout: float = 20.0, within: float | None = None, dedent: bool = True) -> Execution:
+        """One step, which must come back in time, as one of the outcomes, with nothing that a terminal acts on.
+
+        `within` in seconds: the whole call, where that is less than `timeout` and the overrun.
+        """
+        box = self.box
+        started = time.monotonic()
+        done = box.run(textwrap.dedent(code) if dedent else code, timeout=timeout)
+        took, allowed = time.monotonic() - started, (timeout + OVERRUN if within is None else within) + self.slack()
+        self.notices.append(done.notice)
+        if done.outcome not in set(Outcome):
+            raise Broken(f"an outcome of no known kind: {done.outcome!r}")
+        if took > allowed:
+            raise Late(f"a step came back after {took:.1f} s; {allowed:.1f} s were allowed")
+        inert(done)
+        return done
+
+    def says(self, code: str, *, timeout: float = 20.0) -> str:
+        """What a step prints that must end well."""
+        done = self.run(code, timeout=timeout)
+        if done.outcome is not Outcome.OK:
+            raise Broken(f"a step ended as {told(done)}")
+        return done.stdout.strip()
+
+    def attempt(self, statement: str, *, setup: str = "import os", timeout: float = 20.0) -> str:
+        """`allowed`, or the name of the error number, or of the exception that a statement raises."""
+        code = [
+            "import errno",
+            setup,
+            "try:",
+            textwrap.indent(textwrap.dedent(statement).strip(), "    "),
+            "    print('allowed')",
+            "except OSError as error: print(errno.errorcode.get(error.errno, type(error).__name__))",
+            "except Exception as error: print(type(error).__name__)",
+        ]
+        return self.says("\n".join(code), timeout=timeout).rpartition("\n")[2]
+
+    def refused(self, statement: str, errors: Collection[str], *, setup: str = "import os") -> None:
+        """A statement must raise one of these."""
+        found = self.attempt(statement, setup=setup)
+        if found not in errors:
+            raise Broken(f"{' '.join(statement.split())}: {found}, wanted {' or '.join(errors)}")
+
+    def outcome(self, code: str, *outcomes: Outcome, timeout: float = 20.0, within: float | None = None) -> Execution:
+        """A step must end in one of these ways."""
+        done = self.run(code, timeout=timeout, within=within)
+        if done.outcome not in outcomes:
+            raise Broken(f"{first_line(code)}: {told(done)}, wanted {' or '.join(outcomes)}")
+        return done
+
+    # The host
+
+    @contextlib.contextmanager
+    def at_most(self, seconds: float, what: str) -> Any:
+        """The block must not take longer."""
+        started = time.monotonic()
+        yield
+        took = time.monotonic() - started
+        if took > seconds + self.slack():
+            raise Late(f"{what} took {took:.1f} s; {seconds:g} s were allowed")
+
+    def files(self) -> Sequence[str]:
+        """What lies in the host's work folder, relative; links are not followed."""
+        return sorted(
+            os.path.relpath(os.path.join(folder, name), self.work)
+            for folder, folders, names in os.walk(self.work)
+            for name in (*names, *(one for one in folders if os.path.islink(os.path.join(folder, one))))
+        )
+
+
+def expect(what: str, found: object, wanted: object) -> None:
+    """Both must be equal."""
+    if found != wanted:
+        raise Broken(f"{what}: expected {wanted!r}, got {str(found)[:300]!r}")
+
+
+def ensure(holds: object, message: str) -> None:
+    """It must be true."""
+    if not holds:
+        raise Broken(message)
+
+
+def told(done: Execution) -> str:
+    """How a step ended, in a line."""
+    why = f": {done.error.type}: {done.error.message[:200]}" if done.error else ""
+    return f"{done.outcome.value}{why}{f' ({done.notice})' if done.notice else ''}"
+
+
+def first_line(code: str) -> str:
+    """Of a step, for a message."""
+    return textwrap.dedent(code).strip().partition("\n")[0][:80]
+
+
+def inert(done: Execution) -> None:
+    """Every string of a result must be harmless for a terminal and storable."""
+    for text in _strings(done.to_dict()):
+        if neutral(text) != text:
+            raise Broken(f"a string of the result holds control characters: {text[:100]!r}")
+    json.dumps(done.to_dict(), allow_nan=False).encode()
+
+
+def _strings(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for item in value.items() for part in item for text in _strings(part)]
+    if isinstance(value, Sequence):
+        return [text for item in value for text in _strings(item)]
+    return []

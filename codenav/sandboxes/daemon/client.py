@@ -1,0 +1,275 @@
+"""A named sandbox as its clients see it: a `codenav.protocols.Sandbox` over the socket of its host process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import stat
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Self
+
+from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
+from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, Variable
+from codenav.sandboxes.commands import Commands
+from codenav.sandboxes.daemon import places
+from codenav.sandboxes.daemon.wire import Gone, Torn, Wire, error_from_dict, peer_user
+from codenav.sandboxes.files import Files
+from codenav.sandboxes.values import decoded
+
+STATUS_SECONDS = 3.0
+"""For a host process to say how it is."""
+ABANDON_SECONDS = 1.0
+"""For a step to end whose answer nobody waits for any more: before it is interrupted again, and after that."""
+STOP_SECONDS = 5.0
+"""For a host process to end by itself."""
+
+
+class NamedSandbox(Commands):
+    """One connection to a sandbox that others may use at the same time; closing it ends nothing but the connection."""
+
+    def __init__(self, record: places.Record, wire: Wire) -> None:
+        self.record = record
+        self._wire = wire
+
+    def __repr__(self) -> str:
+        return f"<NamedSandbox {self.record.name}: {self.record.backend} Python {self.record.python_version}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def info(self) -> SandboxInfo:
+        """What the sandbox is."""
+        of = self.record
+        inside = of.work_inside
+        return SandboxInfo(of.backend, of.isolated, of.python_version, inside, of.network, of.image, of.notice)
+
+    def run(
+        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
+    ) -> Execution:
+        """Run one step, after those of other clients. See `protocols.Sandbox.run`."""
+        asked = {"op": "run", "code": code, "timeout": timeout, "stream": on_output is not None}
+        answer, _ = self._ask(asked, on_output=on_output)
+        return Execution.from_dict(answer["execution"])
+
+    def get(self, name: str) -> Any:
+        """The value of a name. See `protocols.Sandbox.get`."""
+        return decoded(self._ask({"op": "get", "name": name})[0]["value"])
+
+    def variables(self) -> Mapping[str, Variable]:
+        """The names that steps have bound. See `protocols.Sandbox.variables`."""
+        answer, _ = self._ask({"op": "variables"})
+        return {item["name"]: Variable(**item) for item in answer["variables"]}
+
+    def digests(self, first: Sequence[str] = ()) -> Held:
+        """Digests of what steps have bound. See `protocols.Sandbox.digests`."""
+        return Held.from_dict(self._ask({"op": "digests", "first": list(first)})[0]["held"])
+
+    def checkpoint(self) -> int:
+        """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""
+        answer, _ = self._ask({"op": "checkpoint"})
+        number: int = answer["number"]
+        return number
+
+    def restore(self, number: int) -> str:
+        """Take up the variables of a checkpoint. See `protocols.Sandbox.restore`."""
+        answer, _ = self._ask({"op": "restore", "number": number})
+        return str(answer["notice"])
+
+    def artifacts(self) -> Sequence[str]:
+        """The files of the work folder. See `protocols.Sandbox.artifacts`."""
+        answer, _ = self._ask({"op": "artifacts"})
+        return list(answer["files"])
+
+    @property
+    def files(self) -> Files:
+        """The files of its work folder. See `protocols.SandboxFiles`."""
+        return Files(self)
+
+    def read_file(self, name: str) -> bytes:
+        """A file of the work folder. See `protocols.Sandbox.read_file`."""
+        return self._ask({"op": "read_file", "name": name})[1]
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put a file into the work folder. See `protocols.Sandbox.write_file`."""
+        self.files.write(name, data)
+
+    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        """A file of the work folder. See `protocols.Sandbox.read_file_into`."""
+        self._ask({"op": "read_file", "name": name}, into=file)
+
+    def write_file_from(self, name: str, file: IO[bytes]) -> None:
+        """Put a file into the work folder. See `protocols.Sandbox.write_file_from`."""
+        self.put_file(name, file, executable=None)
+
+    def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
+        """See `protocols.SandboxFiles.write_from`."""
+        self._ask({"op": "write_file", "name": name, "executable": executable}, file)
+
+    def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
+        """See `protocols.SandboxFiles.list`."""
+        answer, _ = self._ask({"op": "list_files", "folder": folder, "recursive": recursive})
+        return [FileEntry(**item) for item in answer["entries"]]
+
+    def stat_file(self, name: str) -> FileEntry:
+        """See `protocols.SandboxFiles.stat`."""
+        return FileEntry(**self._ask({"op": "stat_file", "name": name})[0]["entry"])
+
+    def remove_file(self, name: str) -> None:
+        """See `protocols.SandboxFiles.remove`."""
+        self._ask({"op": "remove_file", "name": name})
+
+    def make_folder(self, name: str) -> None:
+        """See `protocols.SandboxFiles.make_folder`."""
+        self._ask({"op": "make_folder", "name": name})
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the step that `run` waits for; callable from a signal's handler.
+
+        A second one ends it: see `protocols.Sandbox.interrupt`.
+        """
+        with contextlib.suppress(Gone):
+            self._wire.send({"op": "interrupt"})
+
+    def status(self) -> dict[str, Any]:
+        """Steps so far, seconds that one has been running (or None), seconds without one.
+
+        Raises:
+            SandboxUnavailable: the host process does not answer.
+        """
+        self._wire.patience(STATUS_SECONDS)
+        try:
+            answer, _ = self._ask({"op": "status"})
+        finally:
+            self._wire.patience(None)
+        return {key: answer[key] for key in ("steps", "running_seconds", "idle_seconds")}
+
+    def close(self, *, force: bool = False) -> None:
+        """Leave; a step that still runs is interrupted, the sandbox runs on either way. Safe to call twice."""
+        self._wire.close()
+
+    def _ask(
+        self,
+        message: Mapping[str, Any],
+        data: bytes | IO[bytes] = b"",
+        *,
+        into: IO[bytes] | None = None,
+        on_output: Callable[[Output], None] | None = None,
+    ) -> tuple[dict[str, Any], bytes]:
+        """The answer, and what comes with it, unless that goes `into` a file; OSError where that does not take it."""
+        name, attached = self.record.name, b""
+        try:
+            self._wire.send(message, data)
+            if into is None:
+                answer, attached = self._wire.receive()
+                while "output" in answer:
+                    if on_output is not None:
+                        self._hand(on_output, Output(**answer["output"]))
+                    answer, attached = self._wire.receive()
+            else:
+                answer, size = self._wire.receive_message()
+                self._wire.receive_into(into, size)
+        except Torn:
+            raise UsageError("the file has become shorter while it was copied", hint="copy it again") from None
+        except TimeoutError:
+            raise SandboxUnavailable(
+                f"the sandbox {name!r} does not answer", hint=f"codenav sandbox stop {name}"
+            ) from None
+        except Gone:
+            raise NotFound(f"the sandbox {name!r} has ended", hint=f"codenav sandbox start --name {name}") from None
+        if "error" in answer:
+            raise error_from_dict(answer["error"])
+        return answer, attached
+
+    def _hand(self, on_output: Callable[[Output], None], piece: Output) -> None:
+        """Where the callback raises the step is interrupted, and its answer not waited for for long."""
+        try:
+            on_output(piece)
+        except BaseException:
+            with contextlib.suppress(Gone, TimeoutError):
+                self._drop_answer()
+            raise
+
+    def _drop_answer(self) -> None:
+        for _ in range(2):
+            self.interrupt()
+            self._wire.patience(ABANDON_SECONDS)
+            try:
+                while "output" in self._wire.receive()[0]:
+                    pass
+                return
+            except TimeoutError:
+                continue
+            finally:
+                self._wire.patience(None)
+        # Its answer would be taken for that of the next question.
+        self._wire.close()
+
+
+def connect(name: str) -> NamedSandbox:
+    """Connect to a sandbox that was started.
+
+    Raises:
+        NotFound: there is none of that name, or it has ended.
+        SandboxUnavailable: it is another machine's, is just starting, or does not answer.
+    """
+    record = places.record_of(name)
+    if not record.owner.lives():
+        raise SandboxUnavailable(
+            f"the sandbox {name!r} belongs to {record.owner.host}, where it can be reached", hint="codenav sandbox ps"
+        )
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if not stat.S_ISSOCK(os.lstat(record.socket).st_mode):
+            raise FileNotFoundError(record.socket)
+        connected.settimeout(STATUS_SECONDS)
+        connected.connect(record.socket)
+        if peer_user(connected) != os.stat(places.folder_of(name)).st_uid:
+            raise PermissionError("somebody else's socket")
+    except OSError as error:
+        connected.close()
+        if not record.running:
+            raise SandboxUnavailable(f"the sandbox {name!r} is just starting", hint="try again") from error
+        raise SandboxUnavailable(
+            f"the sandbox {name!r} does not answer: {error.strerror or error}", hint=f"codenav sandbox stop {name}"
+        ) from error
+    connected.settimeout(None)
+    return NamedSandbox(record, Wire(connected))
+
+
+def stop(name: str, *, force: bool = False) -> None:
+    """End a sandbox with all that is in it and remove what it left; a host process that does not answer by force.
+
+    A step that runs has a second to answer to an interrupt; with `force` it ends at once.
+
+    Raises:
+        NotFound: there is none of that name.
+        SandboxUnavailable: it is another machine's.
+    """
+    record = places.Record.read(places.checked_name(name)) or places.record_of(name)
+    if record.owner.lives():
+        with contextlib.suppress(CodeNavError), connect(name) as box:
+            box._wire.patience(STOP_SECONDS)
+            with contextlib.suppress(NotFound):
+                box._ask({"op": "stop", "force": force})
+        if not _ended(record, within=STOP_SECONDS):
+            os.kill(record.owner.pid, signal.SIGKILL)
+            _ended(record, within=STOP_SECONDS)
+    elif not record.owner.ended():
+        raise SandboxUnavailable(f"the sandbox {name!r} belongs to {record.owner.host}", hint="stop it there")
+    places.remove(name)
+
+
+def _ended(record: places.Record, *, within: float) -> bool:
+    deadline = time.monotonic() + within
+    while record.owner.lives():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,83 @@
+"""Starts a named sandbox: a host process of its own, which gets what to start over a private socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from codenav import errors
+from codenav.errors import SandboxUnavailable
+from codenav.execution import SandboxSpec
+from codenav.sandboxes.daemon import places
+from codenav.sandboxes.daemon.wire import Gone, Wire, error_from_dict, spec_to_dict
+
+IDLE_SECONDS = 3600.0
+"""Of a sandbox for which nothing else was said."""
+START_SECONDS = 120.0
+"""A backend has 30 s of its own; an engine may be slow to find an image."""
+
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TZ", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR",
+         "CODENAV_HOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH")  # fmt: skip
+_KEPT_PREFIXES = ("LC_", "XDG_", "DOCKER_", "PYTHON")
+"""What the host process needs of the environment. Secrets of the shell, `--env` ones included, stay out of it."""
+
+
+def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE_SECONDS) -> str:
+    """Start a sandbox that outlives this process; its name.
+
+    Without a name it is the first free one of `box1`, `box2` and so on. `idle` in seconds without a step, after which
+    it ends by itself; 0 never. Without a work folder its files lie in one that goes with it.
+
+    Raises:
+        UsageError: the name is taken, or as `codenav.sandboxes.start`.
+        SandboxUnavailable: it cannot run here.
+        StorageFull: nothing can be written under CODENAV_HOME.
+    """
+    if name:
+        places.checked_name(name)
+    ours, theirs = socket.socketpair()
+    root = str(Path(errors.__file__).parent.parent)
+    command = [sys.executable, "-P", "-m", "codenav.sandboxes.daemon.server"]
+    with ours, theirs:
+        # It forks at once, so that no parent has to wait for its end.
+        child = subprocess.Popen(
+            command,
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=_environment(root),
+        )
+        theirs.close()
+        child.wait()
+        wire = Wire(ours)
+        wire.patience(START_SECONDS)
+        try:
+            wire.send(
+                {
+                    "name": name,
+                    "backend": backend,
+                    "idle_seconds": idle,
+                    "spec": spec_to_dict(spec),
+                }
+            )
+            answer, _ = wire.receive()
+        except TimeoutError as error:
+            raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error
+        except Gone as error:
+            raise SandboxUnavailable("the host process of the sandbox ended without a word") from error
+    if "error" in answer:
+        raise error_from_dict(answer["error"])
+    return str(answer["name"])
+
+
+_FRUGAL = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+"""glibc gives memory back, mallopt(3): after a file of 32 MiB was copied 18 MiB stay instead of 28."""
+
+
+def _environment(root: str) -> Mapping[str, str]:
+    kept = {name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    return {**kept, **_FRUGAL, "PYTHONPATH": os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))}

@@ -1,0 +1,347 @@
+"""The host process of one named sandbox; standard input says what to start.
+
+Run as `python -m codenav.sandboxes.daemon.server`.
+
+It says on standard output that the sandbox runs, or why not; from then on it holds nothing of whoever started it, and
+serves clients of the same user on its socket until it is told to stop or was idle for too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from codenav.errors import CodeNavError, SandboxUnavailable, StorageFull
+from codenav.execution import Execution, ExecutionError, Outcome, Output, SandboxSpec
+from codenav.protocols import Sandbox
+from codenav.sandboxes import start
+from codenav.sandboxes.daemon import places, steps
+from codenav.sandboxes.daemon.wire import PIECE, Gone, Wire, error_to_dict, peer_user, spec_from_dict
+from codenav.sandboxes.masked import MaskedSandbox
+from codenav.sandboxes.values import as_json
+from codenav.secrets.masking import masker
+
+AGAIN_SECONDS = 2.0
+"""Between interrupts of a step whose client has left; the second one ends it."""
+STOP_SECONDS = 3.0
+"""For a sandbox to end that is stopped, the second among them in which a step may answer to its interrupt."""
+
+
+class Signal:
+    """Says that this process is to end: given by a client, by SIGTERM or SIGINT, also before the sandbox runs."""
+
+    def __init__(self) -> None:
+        self.seen, self._giving = os.pipe()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, frame: self.give())
+        # Not SIG_IGN, which what is started would inherit.
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
+
+    def give(self) -> None:
+        """Give it. Safe in a signal's handler."""
+        os.write(self._giving, b"!")
+
+
+class Step:
+    """One request to run code, so that an interrupt of its client reaches no other's step."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self.done = threading.Event()
+
+
+class Host:
+    """Serves one sandbox."""
+
+    def __init__(self, record: places.Record, sandbox: Sandbox, spec: SandboxSpec, end: Signal) -> None:
+        self._record, self._sandbox, self._ending = record, sandbox, end
+        self._mask = masker(spec.env)
+        self._folder = places.folder_of(record.name)
+        self._turn = threading.Lock()
+        self._guard = threading.Lock()
+        self._running: Step | None = None
+        self._since = 0.0
+        self._steps = self._working = 0
+        self._last_use = time.monotonic()
+        self._stopper: Wire | None = None
+        self._force = False
+
+    def serve(self, listener: socket.socket) -> None:
+        """Accept clients until the end: a client's `stop`, a signal, or the idle limit."""
+        poll = select.poll()
+        poll.register(listener, select.POLLIN)
+        poll.register(self._ending.seen, select.POLLIN)
+        while True:
+            left = self._left()
+            if left is not None and left <= 0:
+                break
+            ready = [descriptor for descriptor, _ in poll.poll(None if left is None else left * 1000 + 1)]
+            if self._ending.seen in ready:
+                break
+            if ready:
+                client, _ = listener.accept()
+                threading.Thread(target=self._serve_client, args=(client,), daemon=True).start()
+        listener.close()
+        self._end()
+
+    def _left(self) -> float | None:
+        """Seconds until the idle limit; None where there is no limit, or something is being done."""
+        with self._guard:
+            if not self._record.idle_seconds:
+                return None
+            if self._working:
+                return self._record.idle_seconds
+            return self._last_use + self._record.idle_seconds - time.monotonic()
+
+    def _end(self) -> None:
+        """End the sandbox with what runs, remove what is left."""
+        closing = threading.Thread(target=self._sandbox.close, kwargs={"force": self._force}, daemon=True)
+        closing.start()
+        # A step that does not answer ends with the sandbox when this process does.
+        closing.join(STOP_SECONDS)
+        places.remove(self._record.name)
+        if self._stopper is not None:
+            with contextlib.suppress(Gone):
+                self._stopper.send({"ok": True})
+        os._exit(0)
+
+    # Clients
+
+    def _serve_client(self, client: socket.socket) -> None:
+        if peer_user(client) not in (0, os.geteuid()):
+            client.close()
+            return
+        wire, step = Wire(client), None
+        try:
+            while True:
+                message, size = wire.receive_message()
+                op = message["op"]
+                if op == "run":
+                    step = Step()
+                    threading.Thread(target=self._serve_step, args=(wire, step, message), daemon=True).start()
+                elif op == "interrupt":
+                    self._interrupt(step)
+                elif op == "stop":
+                    self._stopper, self._force = wire, bool(message.get("force"))
+                    self._ending.give()
+                elif op == "status":
+                    wire.send({"ok": True, **self._status()})
+                else:
+                    self._answer(wire, message, size)
+        except Gone:
+            # Nobody waits for the step any more; an interrupt that comes before it has begun is lost.
+            while step is not None and not step.done.wait(0.0 if not step.interrupted else AGAIN_SECONDS):
+                self._interrupt(step)
+        finally:
+            if self._stopper is not wire:
+                wire.close()
+
+    def _interrupt(self, step: Step | None) -> None:
+        if step is not None:
+            with self._guard:
+                step.interrupted = True
+                if self._running is step:
+                    self._sandbox.interrupt()
+
+    def _status(self) -> dict[str, Any]:
+        now = time.monotonic()
+        with self._guard:
+            busy = self._running is not None
+            return {
+                "steps": self._steps,
+                "running_seconds": round(now - self._since, 1) if busy else None,
+                "idle_seconds": 0.0 if self._working else round(now - self._last_use, 1),
+            }
+
+    def _serve_step(self, wire: Wire, step: Step, message: dict[str, Any]) -> None:
+        try:
+            on_output = functools.partial(_send_output, wire) if message["stream"] else None
+            execution = self._run(step, message["code"], message["timeout"], on_output)
+            answer = {"ok": True, "execution": execution.to_dict()}
+        except CodeNavError as error:
+            answer = {"error": error_to_dict(error)}
+        finally:
+            step.done.set()
+        with contextlib.suppress(Gone):
+            wire.send(answer)
+
+    def _run(
+        self, step: Step, code: str, timeout: float | None, on_output: Callable[[Output], None] | None
+    ) -> Execution:
+        with self._use(), self._turn:
+            with self._guard:
+                if step.interrupted:
+                    error = ExecutionError("KeyboardInterrupt", "interrupted before it began")
+                    return Execution(Outcome.ERROR, error=error)
+                self._running, self._since = step, time.monotonic()
+                self._steps += 1
+            try:
+                execution = self._sandbox.run(code, timeout=timeout, on_output=on_output)
+            finally:
+                with self._guard:
+                    self._running = None
+            # A full disk costs the log, not the step.
+            with contextlib.suppress(OSError):
+                steps.write(self._folder, self._steps, self._mask(code), execution)
+            return execution
+
+    def _answer(self, wire: Wire, message: dict[str, Any], size: int) -> None:
+        answer: dict[str, Any] = {"ok": True}
+        # A file goes over the disk: a client that is slow must not hold up the sandbox, nor memory hold what it copies.
+        with tempfile.SpooledTemporaryFile(max_size=PIECE, dir=str(self._folder)) as file:
+            try:
+                wire.receive_into(file, size)
+                file.seek(0)
+                self._do(message, answer, file)
+                file.seek(0)
+            except CodeNavError as error:
+                answer = {"error": error_to_dict(error)}
+            except OSError as error:
+                full = StorageFull(f"cannot write in {self._folder}: {error.strerror}", hint="free some space")
+                answer = {"error": error_to_dict(full)}
+            if message["op"] == "read_file" and "error" not in answer:
+                wire.send(answer, file)
+            else:
+                wire.send(answer)
+
+    def _do(self, message: dict[str, Any], answer: dict[str, Any], file: IO[bytes]) -> None:
+        box = self._sandbox
+        with self._use():
+            match message["op"]:
+                case "variables":
+                    answer["variables"] = [item.to_dict() for item in box.variables().values()]
+                case "get":
+                    answer["value"] = as_json(box.get(message["name"]))
+                case "digests":
+                    answer["held"] = box.digests(message["first"]).to_dict()
+                case "checkpoint":
+                    answer["number"] = box.checkpoint()
+                case "restore":
+                    answer["notice"] = box.restore(message["number"])
+                case "artifacts":
+                    answer["files"] = list(box.artifacts())
+                case "read_file":
+                    box.read_file_into(message["name"], file)
+                case "write_file":
+                    box.files.write_from(message["name"], file, executable=message["executable"])
+                case "list_files":
+                    entries = box.files.list(message["folder"], recursive=message["recursive"])
+                    answer["entries"] = [entry.to_dict() for entry in entries]
+                case "stat_file":
+                    answer["entry"] = box.files.stat(message["name"]).to_dict()
+                case "remove_file":
+                    box.files.remove(message["name"])
+                case "make_folder":
+                    box.files.make_folder(message["name"])
+                case other:
+                    raise SandboxUnavailable(f"this sandbox was started by a codenav that has no {other!r}")
+
+    @contextlib.contextmanager
+    def _use(self) -> Any:
+        """While something is done the sandbox is not idle."""
+        with self._guard:
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._working -= 1
+                self._last_use = time.monotonic()
+
+
+def _send_output(wire: Wire, piece: Output) -> None:
+    """To a client that has left nothing is sent: its step is interrupted for that."""
+    with contextlib.suppress(Gone):
+        wire.send({"output": piece.to_dict()})
+
+
+def main() -> None:
+    """Start what standard input says, tell standard output, and serve."""
+    os.umask(0o077)
+    end = Signal()
+    said = Wire(socket.socket(fileno=os.dup(0)))
+    try:
+        message, _ = said.receive()
+    except Gone:
+        return
+    try:
+        record = places.claim(message["name"], created=steps.now(), idle_seconds=message["idle_seconds"])
+    except CodeNavError as error:
+        said.send({"error": error_to_dict(error)})
+        return
+    try:
+        spec = _with_work_dir(spec_from_dict(message["spec"]), record)
+        sandbox: Sandbox = start(message["backend"], spec)
+    except BaseException as error:
+        places.remove(record.name)
+        if not isinstance(error, CodeNavError):
+            raise
+        said.send({"error": error_to_dict(error)})
+        return
+    try:
+        info = sandbox.info
+        record = replace(
+            record,
+            running=True,
+            backend=info.backend,
+            isolated=info.isolated,
+            python_version=info.python_version,
+            network=info.network,
+            image=info.image,
+            notice=info.notice,
+            work_inside=info.work_dir,
+            work_dir=str(spec.work_dir),
+        )
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(record.socket)
+        listener.listen(64)
+        record.write()
+        _let_go(places.folder_of(record.name))
+        said.send({"ok": True, "name": record.name})
+    except BaseException:
+        sandbox.close()
+        places.remove(record.name)
+        raise
+    said.close()
+    Host(record, MaskedSandbox(sandbox, spec.env) if spec.env else sandbox, spec, end).serve(listener)
+
+
+def _with_work_dir(spec: SandboxSpec, record: places.Record) -> SandboxSpec:
+    """Where no folder was named, one of its own: its files survive a new start of the sandbox."""
+    if spec.work_dir is not None:
+        return spec
+    folder = places.folder_of(record.name) / "work"
+    folder.mkdir()
+    return replace(spec, work_dir=folder)
+
+
+def _let_go(folder: Path) -> None:
+    """Standard streams of our own; what goes wrong from here on is in `host.log`."""
+    null = os.open(os.devnull, os.O_RDWR)
+    log = os.open(folder / "host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, descriptor in ((0, null), (1, null), (2, log)):
+        os.dup2(descriptor, number)
+    os.close(null)
+    os.close(log)
+
+
+if __name__ == "__main__":
+    if os.fork():
+        # The starter waits for this process; the other one belongs to nobody.
+        os._exit(0)
+    os.setsid()
+    os.chdir("/")
+    main()
+    sys.exit(0)

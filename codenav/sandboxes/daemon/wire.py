@@ -1,0 +1,184 @@
+"""What a named sandbox's host process and its clients say to each other: frames of JSON and bytes over a socket.
+
+Both ends are codenav of the same user: shapes are not checked, sizes are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import socket
+import struct
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import IO, Any
+
+from codenav import errors
+from codenav.errors import CodeNavError, UsageError
+from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.sandboxes.guest_files import left_in
+from codenav.sandboxes.shared import frames
+from codenav.system.interpreter import Interpreter
+
+MOST_JSON = 64 << 20
+MOST_BYTES = (1 << 32) - 1
+"""Largest file that is copied: what a length of a frame can say."""
+PIECE = 1 << 20
+_PEER = struct.Struct("3i")
+
+
+class Gone(Exception):
+    """The other end closed, or says what no end of ours says."""
+
+
+class Torn(Exception):
+    """The file that was being sent has become shorter; the connection is of no more use."""
+
+
+class Wire:
+    """One end of a connection. One thread receives; any may send."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._buffer = bytearray()
+        self._lock = threading.Lock()
+
+    def send(self, message: Mapping[str, Any], data: bytes | IO[bytes] = b"") -> None:
+        """Send one frame; of a file what lies before its end, without holding it.
+
+        Raises:
+            UsageError: the file is too large, or a number in the message is not finite.
+            Gone, Torn
+            TimeoutError: the socket has a timeout, and it passed.
+        """
+        file = io.BytesIO(data) if isinstance(data, bytes) else data
+        size = left_in(file)
+        if size > MOST_BYTES:
+            raise UsageError(f"a file of {size} bytes; {MOST_BYTES} can be copied at once", hint="copy it in pieces")
+        try:
+            head = frames.head(dict(message), size)
+        except ValueError as error:
+            raise UsageError(f"what cannot be sent to a named sandbox: {error}", hint="name finite numbers") from None
+        try:
+            with self._lock:
+                self._socket.sendall(head)
+                while size:
+                    piece = file.read(min(PIECE, size))
+                    if not piece:
+                        self.close()
+                        raise Torn
+                    self._socket.sendall(piece)
+                    size -= len(piece)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Gone(str(error)) from None
+
+    def receive(self) -> tuple[dict[str, Any], bytes]:
+        """The next frame. Raises Gone, TimeoutError."""
+        message, size = self.receive_message()
+        return message, self._take(size)
+
+    def receive_message(self) -> tuple[dict[str, Any], int]:
+        """The next message, and how many bytes come with it, for `receive_into`. Raises Gone, TimeoutError."""
+        body, data = frames.HEADER.unpack(self._take(frames.HEADER.size))
+        if body > MOST_JSON:
+            raise Gone("a frame that is too large")
+        try:
+            return frames.message_of(self._take(body)), data
+        except frames.Violation as error:
+            raise Gone(str(error)) from None
+
+    def receive_into(self, file: IO[bytes], size: int) -> None:
+        """Write so many bytes that come next to a file, without holding them.
+
+        Raises:
+            OSError: the file does not take them; all were read nevertheless.
+            Gone, TimeoutError
+        """
+        failed: OSError | None = None
+        for start in range(0, size, PIECE):
+            piece = self._take(min(PIECE, size - start))
+            try:
+                if failed is None:
+                    file.write(piece)
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def patience(self, seconds: float | None) -> None:
+        """How long the other end may be silent."""
+        self._socket.settimeout(seconds)
+
+    def close(self) -> None:
+        """Close, also while another thread receives; safe to call twice."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _take(self, count: int) -> bytes:
+        """As many bytes; what has come stays when a signal's handler raises meanwhile."""
+        while len(self._buffer) < count:
+            try:
+                data = self._socket.recv(min(1 << 20, max(count - len(self._buffer), 1 << 16)))
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise Gone(str(error)) from None
+            if not data:
+                raise Gone("closed")
+            self._buffer += data
+        taken = bytes(memoryview(self._buffer)[:count])
+        # A new one: a buffer that once held a large file would keep its size.
+        self._buffer = self._buffer[count:]
+        return taken
+
+
+def peer_user(connected: socket.socket) -> int:
+    """The user id of the process at the other end, from the kernel."""
+    found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    user: int = _PEER.unpack(found)[1]
+    return user
+
+
+def error_to_dict(error: CodeNavError) -> dict[str, str]:
+    """An error of ours, for the other end: as the nearest type that needs no more than a message."""
+    kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
+    plain = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)  # type: ignore[misc]
+    return {"type": plain.__name__, "message": str(error), "hint": error.hint}
+
+
+def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
+    """The inverse of `error_to_dict`."""
+    error: CodeNavError = getattr(errors, data["type"])(data["message"], hint=data["hint"])
+    return error
+
+
+def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
+    """JSON types only. Installed distributions are left out: nothing that runs code asks for them."""
+    found = asdict(replace(spec, python=replace(spec.python, distributions=())))
+    made: dict[str, Any] = json.loads(json.dumps(found, default=str))
+    return made
+
+
+def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
+    """The inverse of `spec_to_dict`."""
+    python = {**data["python"], "paths": tuple(map(Path, data["python"]["paths"])), "distributions": ()}
+    python |= {key: Path(python[key]) for key in ("executable", "prefix", "base_prefix")}
+    mounts = [Mount(Path(each["path"]), each["writable"], _path(each["source"])) for each in data["mounts"]]
+    changed = {
+        "python": Interpreter(**python),
+        "import_paths": tuple(map(Path, data["import_paths"])),
+        "work_dir": _path(data["work_dir"]),
+        "resources": Resources(**data["resources"]),
+        "mounts": tuple(mounts),
+    }
+    return SandboxSpec(**{**data, **changed})
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
