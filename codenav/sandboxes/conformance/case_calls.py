@@ -37,7 +37,8 @@ class Host:
         self.over = threading.Event()
 
     def __call__(self, name: str, arguments: dict[str, Any]) -> Any:
-        self.asked.append((name, arguments))
+        # Kept here, what floods would be counted as the host's own.
+        self.asked.append((name, {} if name == "flood" else arguments))
         if name == "hang":
             self.over.wait(HANG_SECONDS)
             return "LIE"
