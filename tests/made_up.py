@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from codenav.planner.finding import Meaning
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature, Parameter
 
 
-def function(name: str, *parameters: Parameter, doc: str = "", module: str = "m") -> Callable_:
-    return Callable_(f"from {module} import {name}", name, "function", parameters=parameters, doc=doc, module=module)
+def function(name: str, *parameters: Parameter, doc: str = "", module: str = "m") -> CallableSignature:
+    return CallableSignature(
+        f"from {module} import {name}", name, "function", parameters=parameters, doc=doc, module=module
+    )
 
 
 def needs(name: str, type_: str = "") -> Parameter:

@@ -12,9 +12,10 @@ BASE = {
     "errors", "blocks", "execution", "actions", "events", "messages", "limits", "locks", "usage", "config",
     "interpreter", "owners", "protocols", "text", "docker_engine",
 }  # fmt: skip
-PARTS = {"planner", "indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
+PARTS = {"planner", "signatures", "indexers", "retrieval", "toolgraph", "sandboxes", "models", "episodes", "schemas"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{part: {"base"} for part in PARTS},
+    "planner": {"base", "signatures"},
     "environments": {"base"},
     "agents": {"base"},
     "joints": {"base", *PARTS, "environments", "agents"},

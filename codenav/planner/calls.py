@@ -12,12 +12,12 @@ from typing import Any
 
 from codenav.actions import Action, CodeObservation, Observation, Question, Try
 from codenav.execution import Execution, Outcome, Variable
-from codenav.planner.giving import BUILTIN
 from codenav.planner.guard import Guard
-from codenav.planner.survey import Answers, Callable_, answers, asking
 from codenav.planner.whether import attempt, complaint
-from codenav.planner.words import parts
 from codenav.planner.writing import Value
+from codenav.signatures.callables import Answers, CallableSignature, answers, asking
+from codenav.signatures.names import parts
+from codenav.signatures.types import BUILTIN
 
 LISTED = 1_000
 """Elements of an iterator that are taken."""
@@ -46,7 +46,7 @@ class Result:
     name: str
     type: str
     repr: str
-    calls: tuple[Callable_, ...]
+    calls: tuple[CallableSignature, ...]
     """What was called for it, in order."""
     used: frozenset[Value]
     """What went into it, literals and results of earlier clauses."""
@@ -111,12 +111,12 @@ def _bare(codes: Sequence[str]) -> list[str]:
 class Call:
     """What is to be run."""
 
-    item: Callable_
+    item: CallableSignature
     code: str
     imports: tuple[str, ...]
     lines: tuple[str, ...]
     """What leads to its arguments."""
-    calls: tuple[Callable_, ...]
+    calls: tuple[CallableSignature, ...]
     used: frozenset[Value]
     receiver: str = ""
     """The name that it is called on."""
@@ -291,7 +291,7 @@ class Caller:
         return changed_in(observed.execution, name), name, observed.execution
 
 
-def written(item: Callable_, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
+def written(item: CallableSignature, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
     """What is called (on what is named `own`, if anything is), what stands between its parentheses, and its imports."""
     if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
         # `float(it)`, as one would write it.

@@ -12,9 +12,10 @@ from codenav.planner.finding import DOC, MET, TYPE, Described
 from codenav.planner.goals import Goal
 from codenav.planner.literals import WORD, Kind
 from codenav.planner.reading import Clause
-from codenav.planner.survey import Callable_
-from codenav.planner.words import DERIVED, Language, likeness, parts
+from codenav.planner.words import DERIVED, Language, likeness
 from codenav.planner.writing import Value, is_in_name, is_name
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts
 
 MOSTLY = 0.7
 """Of the uses in examples."""
@@ -324,12 +325,12 @@ def is_found(result: Result) -> bool:
     return is_looked_up(result) and not result.nothing
 
 
-def is_main(item: Callable_) -> bool:
+def is_main(item: CallableSignature) -> bool:
     """Whether a package is named after a callable, or its examples use nothing else as often."""
     return item.shown >= MOSTLY or item.name.lower() == item.module.partition(".")[0].lower()
 
 
-def _is_other_number(item: Callable_, words: Sequence[str]) -> bool:
+def _is_other_number(item: CallableSignature, words: Sequence[str]) -> bool:
     """Whether a name is the singular of a word or its plural: `record` for the records."""
     last = item.name.lower().rpartition("_")[2]
     return last not in words and (f"{last}s" in words or last.removesuffix("s") in words)
@@ -345,12 +346,12 @@ def is_number(result: Result) -> bool:
     return result.type not in ("str", "bytes", "bool") and bool(_NUMBER.match(result.repr))
 
 
-def is_tally(item: Callable_) -> bool:
+def is_tally(item: CallableSignature) -> bool:
     """Whether it is named for counting: `num_edges`, `size`."""
     return bool(_COUNTING & set(parts(item.name)))
 
 
-def _is_of_main(item: Callable_) -> bool:
+def _is_of_main(item: CallableSignature) -> bool:
     """Whether it is a member of the class that a package is named after."""
     return item.kind in ("method", "property") and item.owner.lower() == item.module.partition(".")[0].lower()
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from codenav.planner.survey import Callable_
+from codenav.signatures.callables import CallableSignature
 
 PROSE = 240
 """Characters of text before a piece of code that are read as being about it."""
@@ -293,7 +293,7 @@ def _type(node: ast.expr) -> str:
     return next((name for kind, name in _LITERALS if isinstance(node, kind)), "")
 
 
-def illustrated(item: Callable_, examples: Examples) -> Callable_:
+def illustrated(item: CallableSignature, examples: Examples) -> CallableSignature:
     """The callable with what examples show of it: how often, what is said beside, and what its parameters are given."""
     owner = item.owner if item.kind in ("method", "property") else ""
     found = examples.of(item.name, owner) if item.kind not in ("member", "value") else examples.any_of(item.name)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from codenav.planner.survey import Parameter
-from codenav.planner.typed import EXACT, UNTYPED
 from codenav.planner.writing import Value, beside, fit
+from codenav.signatures.callables import Parameter
+from codenav.signatures.types import EXACT, UNTYPED
 
 
 @dataclass(frozen=True)

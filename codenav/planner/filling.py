@@ -23,10 +23,10 @@ from codenav.planner.packing import (
     with_keywords,
     with_names,
 )
-from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.typed import DECLARED, UNTYPED, by_words
-from codenav.planner.words import parts
 from codenav.planner.writing import Value, Way, beside, chosen, coded, fit, is_in_name, is_kind, is_name, way
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.names import parts
+from codenav.signatures.types import DECLARED, UNTYPED, type_fit
 
 WAYS, WORSE, BEAM = 7, 2.5, 60
 """Ways to fill that are tried, how much less than the best one's a score may be, and ways that are followed up."""
@@ -49,7 +49,7 @@ SWAPPED = 0.9
 
 
 def fillings(
-    item: Callable_,
+    item: CallableSignature,
     values: Sequence[Value],
     classes: Collection[str] = (),
     flags: Sequence[tuple[Parameter, Value]] = (),
@@ -111,7 +111,7 @@ def _best(states: Sequence[_State]) -> list[_State]:
 
 
 def _placed(
-    state: _State, value: Value, free: Sequence[Parameter], item: Callable_, values: Sequence[Value]
+    state: _State, value: Value, free: Sequence[Parameter], item: CallableSignature, values: Sequence[Value]
 ) -> Iterator[_State]:
     """With one value more."""
     for place, parameter in enumerate(free):
@@ -127,7 +127,7 @@ def _placed(
                 continue
         score, guess = written.worth, False
         if not parameter.required:
-            counts = value.is_spelled_number and by_words("int", parameter) >= DECLARED
+            counts = value.is_spelled_number and type_fit("int", parameter) >= DECLARED
             said = bool(
                 value.imports or coded(value, parameter) or chosen(value, parameter) or is_kind(value, parameter)
             )
@@ -168,7 +168,7 @@ def _filled(state: _State, free: Sequence[Parameter], values: Sequence[Value], c
         sum(_is_named(value, parameter) for parameter, value, _ in state.pairs),
         state.guessed,
         pairs=tuple((parameter, value) for parameter, value, _ in state.pairs),
-        packed=any(value.members and by_words("list", parameter) < DECLARED for parameter, value, _ in state.pairs),
+        packed=any(value.members and type_fit("list", parameter) < DECLARED for parameter, value, _ in state.pairs),
     )
 
 
@@ -199,7 +199,7 @@ def is_made(parameter: Parameter, classes: Collection[str]) -> bool:
     """Whether a parameter takes an object of one of the classes, and nothing plain."""
     told = re.findall(r"\w+", parameter.type.lower())
     return any(word in classes for word in told) and not any(
-        by_words(kind, parameter) >= UNTYPED for kind in ("str", "int", "list", "dict", "path")
+        type_fit(kind, parameter) >= UNTYPED for kind in ("str", "int", "list", "dict", "path")
     )
 
 
@@ -210,7 +210,7 @@ def _price(parameter: Parameter, classes: Collection[str]) -> float:
     return PLAIN if parameter.type else UNKNOWN
 
 
-def _names(value: Value, item: Callable_) -> bool:
+def _names(value: Value, item: CallableSignature) -> bool:
     """Whether a word of code shape is what the callable is called, not what it takes: `JWT`, `base58`."""
     if not value.is_word or value.literal is None:
         return False
@@ -218,7 +218,7 @@ def _names(value: Value, item: Callable_) -> bool:
     return plain in f"{item.module}.{item.expression}".lower() or re.sub(r"\W|_", "", plain) == item.name.lower()
 
 
-def _says(value: Value, item: Callable_) -> bool:
+def _says(value: Value, item: CallableSignature) -> bool:
     """Whether a plain word is what a parameter is called, not what it takes: `to the box (1, 2)`."""
     if not value.is_word or value.literal is None or value.literal.text != value.literal.text.lower():
         return False

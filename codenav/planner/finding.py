@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock
-from codenav.planner.survey import Callable_
-from codenav.planner.words import FAMILY, Language, abbreviates, parts, segmented, stem
+from codenav.planner.words import FAMILY, Language, abbreviates, segmented
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts, stem
 
 NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, SAID, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.34, 0.3
 """What a word of the clause counts that stands in the name, in the class, in the module, among the parameters, among
@@ -115,7 +116,7 @@ class Described:
         return cls(block.name, block.qualname.rpartition(".")[0], module_of(block), names, block.docstring)
 
     @classmethod
-    def item(cls, item: Callable_) -> Described:
+    def item(cls, item: CallableSignature) -> Described:
         """A callable, as the interpreter sees it."""
         owner = item.owner if item.kind in ("method", "property") else ""
         dotted = item.expression.rpartition(".")[0] if item.kind not in ("member", "value") else ""
@@ -144,7 +145,7 @@ class Meaning:
         self._in_name: dict[int, dict[str, float]] = {}
         self._scores: dict[int, float] = {}
         # Their ids stay their own.
-        self._kept: list[Callable_ | Described] = []
+        self._kept: list[CallableSignature | Described] = []
         self._anywhere: set[str] = set()
         self._named: set[str] = set()
 
@@ -168,7 +169,7 @@ class Meaning:
         names = sum(self._counts.get(other, 0) for other in self._known.related.get(stem(word), ()))
         return 0 < names <= 2 * FEW
 
-    def qualities(self, item: Callable_) -> dict[str, float]:
+    def qualities(self, item: CallableSignature) -> dict[str, float]:
         """How well it stands for each word, 0 to 1."""
         if id(item) not in self._seen:
             self._seen[id(item)] = found = self.of(Described.item(item))
@@ -185,7 +186,7 @@ class Meaning:
             default="",
         )
 
-    def in_name(self, item: Callable_) -> dict[str, float]:
+    def in_name(self, item: CallableSignature) -> dict[str, float]:
         """How well its own name and its class stand for each word, 0 to 1."""
         if id(item) not in self._in_name:
             described = Described.item(item)
@@ -237,14 +238,14 @@ class Meaning:
                 found.update(dict.fromkeys(run, NAME))
         return found
 
-    def score(self, item: Callable_ | Described) -> float:
+    def score(self, item: CallableSignature | Described) -> float:
         """How likely the clause asks for it. What is asked for comes first."""
         if id(item) not in self._scores:
             self._scores[id(item)] = self._score(item)
             self._kept.append(item)
         return self._scores[id(item)]
 
-    def _score(self, item: Callable_ | Described) -> float:
+    def _score(self, item: CallableSignature | Described) -> float:
         described = item if isinstance(item, Described) else Described.item(item)
         found = self.of(item) if isinstance(item, Described) else self.qualities(item)
         weights = self.weights
@@ -252,7 +253,7 @@ class Meaning:
         score = sum(weights[word] * found[word] for word in self.words) / total - UNASKED * self.unasked(described)
         return score + self.prior(described)
 
-    def literally(self, item: Callable_) -> bool:
+    def literally(self, item: CallableSignature) -> bool:
         """Whether its name is just words of the clause, as they stand there: `records`, and not `record`."""
         own = parts(item.name)
         return bool(own) and set(own) <= set(self.words)
@@ -274,7 +275,7 @@ class Meaning:
         own = [part for part in segmented(item.name, self.words) if part not in _HELPERS and part.isalpha()]
         return sum(not any(self._known.likeness(part, word) for word in self.words) for part in own)
 
-    def share(self, items: Iterable[Callable_], met: Mapping[str, float] | None = None) -> float:
+    def share(self, items: Iterable[CallableSignature], met: Mapping[str, float] | None = None) -> float:
         """How much of the clause some callables stand for together, 0 to 1; for the words `met` something else does."""
         each = [self.qualities(item) for item in items]
         met = met or {}
@@ -289,12 +290,12 @@ class Meaning:
         overlooked = rare and head in self._named and met_by[head] < MET
         return sum(weighed[word] * met_by[word] for word in self.words) / total - OVERLOOKED * overlooked
 
-    def left(self, items: Iterable[Callable_]) -> list[str]:
+    def left(self, items: Iterable[CallableSignature]) -> list[str]:
         """Words that none of them stands for."""
         each = [self.qualities(item) for item in items]
         return [word for word in self.words if all(one[word] < MET for one in each)]
 
-    def unnamed(self, items: Iterable[Callable_]) -> list[str]:
+    def unnamed(self, items: Iterable[CallableSignature]) -> list[str]:
         """Words that none of them is named for: a docstring may only say what else its object has."""
         each = [self.in_name(item) for item in items]
         return [word for word in self.words if all(one[word] < MET for one in each)]

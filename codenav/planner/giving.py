@@ -8,42 +8,10 @@ from functools import lru_cache
 from codenav.planner.finding import Meaning
 from codenav.planner.literals import Kind
 from codenav.planner.reading import Clause
-from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.words import parts, segmented, stem
+from codenav.planner.words import segmented
 from codenav.planner.writing import Value
-
-BUILTIN = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "complex", "NoneType"))
-"""Types whose values come from anywhere: that a parameter takes one says nothing of where it comes from."""
-
-
-_CONTAINER = re.compile(
-    r"(?:typing\.|collections\.abc\.)?\b(?:Dict|List|Tuple|Set|dict|list|tuple|set|Mapping|Sequence|Iterable)\[.*\]"
-)
-"""What a container holds says nothing of where it comes from."""
-_SAYS_NOTHING = frozenset(
-    ("optional", "union", "none", "any", "callable", "or", "of", "a", "an", "the", "default", "like", "self", "object",
-     "numpy", "np", "instance", "type", "typing")
-)  # fmt: skip
-
-
-def type_words(parameter: Parameter) -> list[str]:
-    """The words of a parameter's type that tell where a value may come from, else those of its name."""
-    outer = _CONTAINER.sub("", parameter.type)
-    words = [word for word in parts(outer) if word not in _SAYS_NOTHING and word not in BUILTIN]
-    return list(dict.fromkeys(words)) or parts(parameter.name)
-
-
-def likely_gives(item: Callable_, parameter: Parameter) -> float:
-    """How likely a callable gives what a parameter takes, 0 to 1: by what it returns, its bases, its name."""
-    wanted = {stem(word) for word in type_words(parameter)}
-    if wanted & {stem(word) for word in parts(item.returns)}:
-        return 1.0
-    if wanted & {stem(word) for base in item.bases for word in parts(base)}:
-        return 0.8
-    if wanted & {stem(word) for word in parts(item.name)}:
-        return 0.7
-    return 0.1 if item.kind == "class" else 0.0 if item.returns else 0.3
-
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.names import parts
 
 _SAYS_LITTLE = frozenset(("is", "use", "with", "as", "do", "allow", "keep", "include", "should", "in", "of", "the"))
 
@@ -52,7 +20,7 @@ _LEAVES_OUT = frozenset(("skip", "ignore", "no", "drop", "strip", "omit", "exclu
 """First words in the names of parameters that leave something out where they are true."""
 
 
-def said_flags(item: Callable_, clause: Clause, meaning: Meaning) -> list[tuple[Parameter, Value]]:
+def said_flags(item: CallableSignature, clause: Clause, meaning: Meaning) -> list[tuple[Parameter, Value]]:
     """What a clause says of parameters that are true or false: `in binary units`, `do not check the spelling`."""
     found = []
     for parameter in item.parameters:
@@ -97,7 +65,7 @@ def _forms_in(name: str) -> frozenset[str]:
     return frozenset(segmented(name, _FORMS)) & _FORMS
 
 
-def reads(item: Callable_, value: Value) -> int:
+def reads(item: CallableSignature, value: Value) -> int:
     """1 where a callable's name says that it makes something of such a literal, -1 where it says of something else."""
     if value.literal is None:
         return 0

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from codenav.planner.calls import Result
 from codenav.planner.finding import Meaning
 from codenav.planner.reading import Clause
-from codenav.planner.survey import Callable_
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature
 
 MEANT = 0.1
 """Where the likeliest callable is less likely meant, it only was tried because nothing else was there."""
@@ -117,7 +117,7 @@ class Goal:
         return f"“{' '.join(self.clause.text.split())}”: {why or 'no callable that was found explains it'}"
 
 
-def shape(item: Callable_) -> str:
+def shape(item: CallableSignature) -> str:
     """A callable with the names of its parameters."""
     head = item.name if item.kind in ("member", "value") else item.expression
     return f"{head}({', '.join(parameter.name for parameter in item.parameters)})"

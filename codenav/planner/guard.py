@@ -10,7 +10,7 @@ from importlib import resources
 from codenav.actions import Action, CodeObservation, Observation, Question
 from codenav.execution import Execution
 from codenav.planner.keeping import MARK
-from codenav.planner.words import parts
+from codenav.signatures.names import parts
 
 SPOILING = frozenset(
     ("save", "write", "dump", "export", "store", "remove", "delete", "unlink", "truncate", "overwrite", "rename", "set",

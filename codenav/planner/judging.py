@@ -23,9 +23,10 @@ from codenav.planner.evidence import (
 )
 from codenav.planner.filling import is_asked_for
 from codenav.planner.goals import Goal, Seen, shape
-from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, likeness, parts
+from codenav.planner.words import Language, likeness
 from codenav.planner.writing import Value, fit, is_in_name
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts
 
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
@@ -61,7 +62,7 @@ ROOM, SAID, NO_ROOM = 0.15, 0.4, 0.2
 none."""
 
 
-def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tuple[float, Callable_]]:
+def ranked(targets: Iterable[CallableSignature], goal: Goal, known: Language) -> list[tuple[float, CallableSignature]]:
     """What a clause may ask for, likeliest first."""
     told = []
     wanted = criterion(goal.clause, known)
@@ -82,12 +83,12 @@ def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tu
     return sorted(told, key=lambda pair: -pair[0])
 
 
-def chooses(item: Callable_, values: Iterable[Value]) -> bool:
+def chooses(item: CallableSignature, values: Iterable[Value]) -> bool:
     """Whether a word after `as`, `in` or `to` may be what one of its parameters chooses: `as YAML`."""
     return any(is_asked_for(value, one) for value in values if value.is_word for one in item.parameters)
 
 
-def room_for(item: Callable_, literals: Sequence[Value], owner: Callable_ | None = None) -> float:
+def room_for(item: CallableSignature, literals: Sequence[Value], owner: CallableSignature | None = None) -> float:
     """Whether it, or its class, takes the literals; whether its name is the word before one: `at 3`."""
     if literals and owner is not None:
         taken = sum(any(fit(value, one) for one in owner.parameters) for value in literals)

@@ -10,7 +10,8 @@ from datetime import date
 from enum import StrEnum
 from functools import cache
 
-from codenav.planner.words import language, parts
+from codenav.planner.words import language
+from codenav.signatures.names import parts
 
 
 class Kind(StrEnum):

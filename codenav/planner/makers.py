@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 
 from codenav.planner.calls import Result
 from codenav.planner.finding import Meaning
-from codenav.planner.giving import likely_gives, reads
+from codenav.planner.giving import reads
 from codenav.planner.pool import Pool
-from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.words import parts
 from codenav.planner.writing import Value, fit
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.names import parts
+from codenav.signatures.types import likely_gives
 
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of what makes an object of a text."""
@@ -26,7 +27,7 @@ MADE_SO, MADE_FOR = 4.0, 3.0
 itself counts 2.5, a declared result 1."""
 
 
-def _only_changes(item: Callable_) -> bool:
+def _only_changes(item: CallableSignature) -> bool:
     """Whether a method changes its object and gives nothing: `add_nodes_from`."""
     return item.kind == "method" and item.returns in ("", "None") and item.name.split("_")[0] in CHANGES
 
@@ -34,13 +35,13 @@ def _only_changes(item: Callable_) -> bool:
 def makers(
     pool: Pool,
     parameter: Parameter,
-    target: Callable_,
+    target: CallableSignature,
     meaning: Meaning,
     values: Sequence[Value],
     without: Collection[str],
     owner: str,
     hint: str = "",
-) -> list[Callable_]:
+) -> list[CallableSignature]:
     """Callables that may make a value for a parameter of `target` with the words and values that are left.
 
     `without`: expressions that may not; `owner`: the class that the target is a method of, where its receiver is
@@ -82,7 +83,7 @@ def makers(
     return [item for worth, item in options if worth > 0.4]
 
 
-def named_by(item: Callable_, values: Collection[Value]) -> set[Value]:
+def named_by(item: CallableSignature, values: Collection[Value]) -> set[Value]:
     """Of words that may be values those that are in a callable's name: `karate_club_graph` needs no `karate`."""
     own = parts(item.name)
     return {value for value in values if value.is_word and value.literal and value.literal.text.lower() in own}

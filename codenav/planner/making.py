@@ -14,18 +14,19 @@ from codenav.planner.calls import Call, Caller, Making, Result, reason, written
 from codenav.planner.evidence import unused
 from codenav.planner.filled import Filled
 from codenav.planner.filling import fillings
-from codenav.planner.giving import said_flags, type_words
+from codenav.planner.giving import said_flags
 from codenav.planner.goals import Goal, shape
 from codenav.planner.idle import without_idle
 from codenav.planner.judging import SURE, judged
 from codenav.planner.makers import MAKERS, is_a, makers, named_by
 from codenav.planner.mending import asked_attribute, mended, missing_names, wants_object
 from codenav.planner.pool import Pool
-from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.unasked import overwrites, spoils
 from codenav.planner.whether import checks
-from codenav.planner.words import parts, stem
 from codenav.planner.writing import Value, beside, fit
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.names import parts, stem
+from codenav.signatures.types import type_words
 
 TRIES, EACH, MORE = 60, 14, 6
 """Calls that are made for a clause in one go; for one callable of it, those for its parameters included; and then on
@@ -67,7 +68,7 @@ class Maker:
         return count - goal.tries >= TRIES or count - goal.item_tries >= each or time.monotonic() - goal.began > SECONDS
 
     def ways(
-        self, item: Callable_, goal: Goal, values: Sequence[Value], depth: int
+        self, item: CallableSignature, goal: Goal, values: Sequence[Value], depth: int
     ) -> Generator[Action, Observation, list[Result]]:
         """The results of all ways to call something, up to one that is right for sure."""
         found: list[Result] = []
@@ -103,7 +104,7 @@ class Maker:
             found += [done] if done is not None else []
         return found
 
-    def on(self, owner: Result, item: Callable_, goal: Goal, values: Sequence[Value]) -> Making:
+    def on(self, owner: Result, item: CallableSignature, goal: Goal, values: Sequence[Value]) -> Making:
         """A member of a result."""
         if item.kind == "value":
             call = Call(item, item.expression, (), owner.lines, owner.calls, self._used(owner, goal), owner.name)
@@ -125,7 +126,7 @@ class Maker:
         return best
 
     def _again(
-        self, item: Callable_, goal: Goal, owner: Result | None, filled: Filled, values: Sequence[Value]
+        self, item: CallableSignature, goal: Goal, owner: Result | None, filled: Filled, values: Sequence[Value]
     ) -> Making:
         """The same call, filled otherwise, as long as not enough was tried."""
         less = self.with_(item, filled, goal, values, 1, owner, lifts=False)
@@ -137,7 +138,7 @@ class Maker:
 
     def with_(
         self,
-        item: Callable_,
+        item: CallableSignature,
         filled: Filled,
         goal: Goal,
         values: Sequence[Value],
@@ -157,7 +158,7 @@ class Maker:
             return None
         used = set(filled.used) | (self._used(owner, goal) if owner else set())
         lines: list[str] = list(owner.lines) if owner else []
-        calls: list[Callable_] = list(owner.calls) if owner else []
+        calls: list[CallableSignature] = list(owner.calls) if owner else []
         guessed = filled.guessed + (owner.guessed if owner else 0)
         named = filled.named + (owner.named if owner else 0)
         swapped = filled.swapped + (owner.swapped if owner else 0)
@@ -241,7 +242,7 @@ class Maker:
 
     def _lifted(
         self,
-        item: Callable_,
+        item: CallableSignature,
         filled: Filled,
         goal: Goal,
         values: Sequence[Value],
@@ -293,13 +294,13 @@ class Maker:
     def _value_for(
         self,
         parameter: Parameter,
-        target: Callable_,
+        target: CallableSignature,
         goal: Goal,
         values: Sequence[Value],
         depth: int,
         must: Sequence[Value] = (),
         hint: str = "",
-        before: Sequence[Callable_] = (),
+        before: Sequence[CallableSignature] = (),
     ) -> Making:
         """One that is made with the words that no call has used, of what the other call does not take."""
         left = goal.meaning.left([target, *before])

@@ -10,8 +10,8 @@ from dataclasses import replace
 from codenav.execution import Execution
 from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
-from codenav.planner.survey import Parameter
 from codenav.planner.writing import OPENING, Value, dates, is_target, opened
+from codenav.signatures.callables import Parameter
 
 _ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
 _BYTES = re.compile(r"bytes|PyBytes|UnicodeEncodeError|buffer protocol|before hashing|str to ")

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from codenav.planner.filled import Filled
 from codenav.planner.literals import Kind
-from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.typed import DECLARED, SENTINEL, UNTYPED, by_words
 from codenav.planner.words import language
 from codenav.planner.writing import OPENING, Value, content, is_text
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.types import DECLARED, SENTINEL, UNTYPED, type_fit
 
 USED = 0.7
 """What it counts that a literal of the request is used."""
@@ -24,7 +24,7 @@ CONTENTS, FLAG = 0.1, 0.8
 parameter that is said to be true or false."""
 
 
-def with_keywords(filled: Filled, item: Callable_, left: Sequence[Value]) -> Filled:
+def with_keywords(filled: Filled, item: CallableSignature, left: Sequence[Value]) -> Filled:
     """Keywords for `**kwargs`, named by the words before a literal: `keyword case 'upper'`, `scale 4`."""
     star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_KEYWORD"), None)
     if star is None or filled.missing:
@@ -65,12 +65,12 @@ _NAMED_VALUES = re.compile(
 )
 
 
-def with_names(filled: Filled, item: Callable_, left: Sequence[Value]) -> list[Filled]:
+def with_names(filled: Filled, item: CallableSignature, left: Sequence[Value]) -> list[Filled]:
     """The same with a dict of the values that have names: `for a = 3 and b = 16`."""
     named = [value for value in left if value.literal is not None and value.literal.keyword]
     free = [one for one in item.parameters if all(one.name != taken.name for taken, _ in filled.given)]
-    takes = [one for one in free if _NAMED_VALUES.fullmatch(one.name) and by_words("dict", one)]
-    takes += [one for one in free if one not in takes and by_words("dict", one) >= DECLARED]
+    takes = [one for one in free if _NAMED_VALUES.fullmatch(one.name) and type_fit("dict", one)]
+    takes += [one for one in free if one not in takes and type_fit("dict", one) >= DECLARED]
     if not named or not takes or any(one is not takes[0] for one in filled.missing):
         return []
     code = ", ".join(f"{value.literal.keyword!r}: {value.code}" for value in named if value.literal is not None)
@@ -112,7 +112,7 @@ def with_json(filled: Filled) -> list[Filled]:
         literal = value.literal if value is not None and value.type == "path" else None
         if literal is None or not literal.there or not literal.text.lower().endswith(".json"):
             continue
-        if not is_text(parameter) and by_words("path", parameter) < DECLARED:
+        if not is_text(parameter) and type_fit("path", parameter) < DECLARED:
             given[place] = (parameter, f"json.loads(Path({literal.code}).read_text())")
             found = True
     if not found:
@@ -124,12 +124,12 @@ def with_json(filled: Filled) -> list[Filled]:
 _FORMAT = re.compile(r"(?:file_?|out_?)?(?:format|fmt|ext|extension|suffix|file_?type)|\w+_format")
 
 
-def with_ending(filled: Filled, item: Callable_) -> list[Filled]:
+def with_ending(filled: Filled, item: CallableSignature) -> list[Filled]:
     """The same with the ending of a new file as its format: `export('a.wav', format='wav')`."""
     new = [value.literal for value in filled.used if value.literal and value.literal.kind is Kind.FILE]
     free = [one for one in item.parameters if all(one.name != taken.name for taken, _ in filled.given)]
     form = next((one for one in free if _FORMAT.fullmatch(one.name)), None)
-    if form is None or len(new) != 1 or new[0].there or by_words("str", form) < SENTINEL:
+    if form is None or len(new) != 1 or new[0].there or type_fit("str", form) < SENTINEL:
         return []
     code = repr(new[0].text.rpartition(".")[2].lower())
     missing = tuple(one for one in filled.missing if one.name != form.name)
@@ -160,13 +160,13 @@ def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Fille
     if len(required) < 2 or len(members) != len(required):
         return []
     kinds = [Value(code, type(ast.literal_eval(code)).__name__) for code in members]
-    if not all(by_words(kind.type, parameter) for kind, parameter in zip(kinds, required, strict=True)):
+    if not all(type_fit(kind.type, parameter) for kind, parameter in zip(kinds, required, strict=True)):
         return []
     score = DECLARED * len(required) + USED * len(held)
     return [Filled(tuple(zip(required, members, strict=True)), (), tuple(held), score, packed=True)]
 
 
-def packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
+def packed(item: CallableSignature, values: Sequence[Value]) -> list[Filled]:
     """Several literals of one type as a list for the first parameter: a line from (0, 0) to (3, 4)."""
     literals = [value for value in values if value.literal is not None and not value.is_word]
     first = next((parameter for parameter in item.parameters if not parameter.kind.startswith("VAR_")), None)
@@ -174,7 +174,7 @@ def packed(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     if first is None or others or len(literals) < 2 or len({value.type for value in literals}) > 1:
         return []
     code = f"[{', '.join(value.code for value in literals)}]"
-    worth = by_words("list", first)
+    worth = type_fit("list", first)
     if worth < DECLARED and not (worth and first.required):
         return []
     score = worth - GROUPED + USED * len(literals)
@@ -200,7 +200,7 @@ def by_calendar(free: Sequence[Parameter], values: Sequence[Value]) -> list[Fill
     return [] if others else [Filled(given, (), (dates[0],), len(given) + USED)]
 
 
-def in_language(item: Callable_, values: Sequence[Value]) -> list[Filled]:
+def in_language(item: CallableSignature, values: Sequence[Value]) -> list[Filled]:
     """A class whose parameters are not known, of the language that a clause names: `Stemmer('french')`."""
     star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
     if star is None or item.kind != "class" or item.required:
@@ -211,7 +211,7 @@ def in_language(item: Callable_, values: Sequence[Value]) -> list[Filled]:
     return [Filled(((star, value.code),), (), (value,), UNTYPED + USED) for value in spoken[:1]]
 
 
-def in_star(filled: Filled, item: Callable_, values: Sequence[Value]) -> list[Filled]:
+def in_star(filled: Filled, item: CallableSignature, values: Sequence[Value]) -> list[Filled]:
     """Literals that are left into `*args`: all, and where nothing is required one alone."""
     star = next((parameter for parameter in item.parameters if parameter.kind == "VAR_POSITIONAL"), None)
     left = [value for value in values if value.literal is not None and not value.is_loose]

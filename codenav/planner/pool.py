@@ -11,11 +11,12 @@ from codenav.blocks import CodeBlock
 from codenav.planner.calls import Caller, Result
 from codenav.planner.examples import Examples, illustrated
 from codenav.planner.finding import Meaning, candidates, module_of, queries
-from codenav.planner.giving import BUILTIN
 from codenav.planner.goals import Goal
-from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, parts, stem
+from codenav.planner.words import Language
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts, stem
+from codenav.signatures.types import BUILTIN
 
 SURVEYED = 14
 """Callables of one search that the interpreter is asked about."""
@@ -37,16 +38,16 @@ class Pool:
 
     def __init__(self, caller: Caller, known: Language, packages: Collection[str] = ()) -> None:
         self.caller, self.known, self._packages = caller, known, packages
-        self.surveys: dict[tuple[str, str], Callable_] = {}
+        self.surveys: dict[tuple[str, str], CallableSignature] = {}
         self._seen: dict[str, CodeBlock] = {}
         self.modules: list[str] = []
         self._looked: set[str] = set()
         self._glanced = False
         self._studied: set[str] = set()
-        self._illustrated: dict[str, Callable_] = {}
+        self._illustrated: dict[str, CallableSignature] = {}
         self._counts: dict[str, int] = {}
         self._asked: set[str] = set()
-        self._foreign: dict[tuple[str, str], Callable_] = {}
+        self._foreign: dict[tuple[str, str], CallableSignature] = {}
         self.examples = Examples()
         self._meanings: dict[tuple[tuple[str, ...], bool], Meaning] = {}
 
@@ -137,16 +138,16 @@ class Pool:
             found = yield from self.caller.ask({"items": foreign}, f"What makes what {tops[0]} takes?")
             self._foreign.update({(item.import_line, item.expression): item for item in found.items})
 
-    def makers(self, name: str) -> list[Callable_]:
+    def makers(self, name: str) -> list[CallableSignature]:
         """What other packages offer, and examples make the arguments of a call with."""
         told = self.examples.makers_of_arguments(name)
         return [self._foreign[maker] for maker in told if maker in self._foreign]
 
-    def illustrated(self, items: Iterable[Callable_]) -> list[Callable_]:
+    def illustrated(self, items: Iterable[CallableSignature]) -> list[CallableSignature]:
         """Members of an object, with what examples show of them."""
         return [self._illustrated.setdefault(item.expression, illustrated(item, self.examples)) for item in items]
 
-    def _take(self, items: Iterable[Callable_]) -> None:
+    def _take(self, items: Iterable[CallableSignature]) -> None:
         items = list(items)
         self.examples.add(item.doc for item in items if ">>>" in item.doc)
         known = {(item.module, item.expression): key for key, item in self.surveys.items()}
@@ -217,7 +218,7 @@ class Pool:
         return Result(item.expression, class_, "", (item,), frozenset(), (item.import_line,))
 
 
-def _is_constant(item: Callable_) -> bool:
+def _is_constant(item: CallableSignature) -> bool:
     """Whether it is a module's, in capitals or of a class that is not Python's own."""
     alone = item.kind == "object" and "." not in item.expression and bool(parts(item.name))
     return alone and (item.returns not in BUILTIN or (item.name.isupper() and item.returns in ("int", "str", "float")))

@@ -8,9 +8,10 @@ from collections.abc import Collection
 from codenav.planner.goals import Goal
 from codenav.planner.guard import SPOILING
 from codenav.planner.literals import Kind
-from codenav.planner.survey import Callable_
-from codenav.planner.words import likeness, parts
+from codenav.planner.words import likeness
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts
 
 _SPOILERS = re.compile(r"writer|saver|dumper|exporter|remover|deleter|\w+writer")
 """Names of classes that write to files or remove them."""
@@ -20,7 +21,7 @@ SETTING = frozenset(("add", "set", "register", "unregister", "remove", "delete",
 """First words in the names of functions that change what others of the package do."""
 
 
-def spoils(item: Callable_, used: Collection[Value], goal: Goal) -> bool:
+def spoils(item: CallableSignature, used: Collection[Value], goal: Goal) -> bool:
     """Whether a call may spoil a file that is there or change the package itself, though nobody asked for that."""
     name = parts(item.name)
     if item.kind == "function" and name[:1] and name[0] in SETTING:

@@ -11,9 +11,10 @@ from codenav.planner.calls import Result
 from codenav.planner.finding import Described, Meaning
 from codenav.planner.literals import WORD, Kind, Literal, word_parts
 from codenav.planner.reading import Clause
-from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, likeness, parts
+from codenav.planner.words import Language, likeness
 from codenav.planner.writing import Value, is_in_name
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts
 
 PIECES, WIDTH = 5, 80
 """Pieces that are told, and characters of each."""
@@ -76,7 +77,7 @@ class _Reader:
     def __init__(self, clause: Clause, results: Sequence[Result], reduced: bool, known: Language) -> None:
         self._clause, self._reduced, self._known = clause, reduced, known
         self._results = results
-        self._calls: dict[int, Callable_] = {id(call): call for result in results for call in result.calls}
+        self._calls: dict[int, CallableSignature] = {id(call): call for result in results for call in result.calls}
         values = {value for result in results for value in result.used}
         self._taken = {literal.start: literal for literal in _literals(values)}
         self._beside = {word for literal in _literals(values) for word in (*literal.before[:1], literal.after)}
@@ -134,7 +135,7 @@ class _Reader:
         shown = (part for result in self._results for part in parts(f"{result.type} {result.repr[:SHOWN]}"))
         return any(likeness(word, part) == 1 for part in shown)
 
-    def _explains(self, word: str, call: Callable_) -> bool:
+    def _explains(self, word: str, call: CallableSignature) -> bool:
         found = self._meaning.qualities(call)
         if found.get(word, 0.0) <= 0:
             return False

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from codenav.execution import Execution
 from codenav.planner.reading import Clause
-from codenav.planner.survey import Callable_
+from codenav.signatures.callables import CallableSignature
 
 _CHECKS = re.compile(r"(?:is_)?(?:valid|validate|check|verify|ensure|assert)(?:_|[A-Z]|$)")
 _NO_ANSWER = re.compile(r"(?:Type|Attribute|Name|Import|ModuleNotFound|NotImplemented|OS|FileNotFound|Index|Key)Error")
 """These say that the call was wrong, not what it was given."""
 
 
-def checks(item: Callable_, clause: Clause) -> bool:
+def checks(item: CallableSignature, clause: Clause) -> bool:
     """Whether yes or no is asked, and this is a callable that complains rather than answer."""
     return clause.asks_whether and bool(_CHECKS.match(item.name))
 

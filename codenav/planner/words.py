@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import resources
 
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ENDINGS = (
-    "ization", "isation", "izing", "ising", "ized", "ised", "ize", "ise", "ations", "ation", "ingly", "ings", "ing",
-    "ions", "ion", "edly", "ies", "ied", "ed", "es", "er", "or", "ly", "s", "e", "y",
-)  # fmt: skip
-"""Cut off the end of a word, the longest that leaves three letters: `encode`, `encoding`, `encoder` are one."""
-_WHOLE = frozenset(("setting", "settings", "bearing", "bearings", "meeting", "meetings"))
-"""No forms of the verbs that they come from."""
+from codenav.signatures.names import parts, stem
+
 FAMILY = 0.8
 """What a word counts that means nearly the same: `load` for `read`."""
 ABBREVIATED = 0.7
@@ -137,24 +131,6 @@ def language(name: str = "english") -> Language:
         codes={re.compile(names, re.IGNORECASE): codes for names, codes in data["codes"].items()},
         patterns=data["patterns"],
     )
-
-
-@lru_cache(maxsize=10_000)
-def stem(word: str) -> str:
-    """A word without its ending."""
-    word = word.lower()
-    if word in _WHOLE:
-        return word.removesuffix("s")
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            cut = word[: -len(ending)]
-            return cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "ls" else cut
-    return word
-
-
-def parts(identifier: str) -> list[str]:
-    """The words in an identifier: `loadHTTPModel_v2` → load, http, model, v, 2."""
-    return [part.lower() for part in _PART.findall(identifier)]
 
 
 _GLUE = frozenset(

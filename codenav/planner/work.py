@@ -49,9 +49,10 @@ from codenav.planner.pool import Pool
 from codenav.planner.reading import Clause, asked_for, code_in, read
 from codenav.planner.reducing import reduced
 from codenav.planner.saving import saved, written
-from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, language, parts
+from codenav.planner.words import Language, language
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature
+from codenav.signatures.names import parts
 
 TARGETS, WIDE, DEEP = 10, 30, 10
 """Callables that are tried for a clause, of how many that may be as they are, and those for which others are called."""
@@ -217,7 +218,7 @@ class Work:
         yield from self._pool.study()
         yield from self._pool.offer(goal)
         goal.constants = tuple(self._pool.constants(goal))
-        targets: list[Callable_] = list(self._pool.surveys.values())
+        targets: list[CallableSignature] = list(self._pool.surveys.values())
         for result in [result for result in goal.earlier if not result.builtin or result.type in HOLDING][:2]:
             told = yield from self._caller.members(result)
             targets += self._pool.illustrated(told.items)
@@ -289,7 +290,7 @@ class Work:
             return None
         return changed_in(observed.execution, result.name)
 
-    def _tried(self, item: Callable_, goal: Goal, depth: int = DEPTH) -> Making:
+    def _tried(self, item: CallableSignature, goal: Goal, depth: int = DEPTH) -> Making:
         """Call something, and then what its result offers for what is left of the clause."""
         goal.extending = False
         if item.kind in ("member", "value"):

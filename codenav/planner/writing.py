@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from codenav.planner.literals import TEXTS, Kind, Literal, word_parts
-from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.typed import DECLARED, EXACT, SENTINEL, UNTYPED, by_words, is_open_file
-from codenav.planner.words import language, likeness, parts, stem
+from codenav.planner.words import language, likeness
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.names import parts, stem
+from codenav.signatures.types import DECLARED, EXACT, SENTINEL, UNTYPED, is_open_file, type_fit
 
 GOES_ON = 0.4
 """Added for the result of an earlier clause."""
@@ -103,7 +104,7 @@ def way(value: Value, parameter: Parameter) -> Way:
     """How a value is best written for a parameter, and how well it goes with it; worth 0 where it cannot."""
     wanted = parameter.type.strip("'\"")
     if value.literal is None or value.imports:
-        worth = EXACT if re.search(rf"\b{re.escape(value.type)}\b", wanted) else by_words(value.type, parameter)
+        worth = EXACT if re.search(rf"\b{re.escape(value.type)}\b", wanted) else type_fit(value.type, parameter)
         named = _of_name(value, parameter) + BESIDE * (beside(value, parameter) == 1.0)
         if named and value.imports:
             worth = max(worth, UNTYPED)
@@ -158,7 +159,7 @@ _AMOUNT = re.compile(
 @lru_cache(maxsize=10_000)
 def coded(value: Value, parameter: Parameter) -> str:
     """The code that a word stands for where a parameter takes such codes: `fr` for French, `EUR` for euros."""
-    if not value.is_word or value.literal is None or by_words("str", parameter) < SENTINEL:
+    if not value.is_word or value.literal is None or type_fit("str", parameter) < SENTINEL:
         return ""
     if value.literal.text in choices(parameter):
         return ""
@@ -171,7 +172,7 @@ def coded(value: Value, parameter: Parameter) -> str:
 def is_kind(value: Value, parameter: Parameter) -> bool:
     """Whether a word is the name of what a parameter is called after: `in Italy` for `country`."""
     kind = _NAMED_AFTER.search(parameter.name)
-    if kind is None or not value.is_word or value.literal is None or by_words("str", parameter) < SENTINEL:
+    if kind is None or not value.is_word or value.literal is None or type_fit("str", parameter) < SENTINEL:
         return False
     word = value.literal.text.lower()
     return any(word in codes for names, codes in language().codes.items() if names.search(_CODED_AS[kind.group()]))
@@ -191,7 +192,7 @@ def _is_proper(value: Value, parameter: Parameter) -> bool:
     """Whether a word is a name, and the one beside it what a parameter that must be given is called."""
     word = value.literal.text if value.literal is not None else ""
     named = parameter.required and word[:1].isupper() and bool(value.literal and value.literal.before)
-    return named and by_words("str", parameter) >= UNTYPED and beside(value, parameter) == 1.0
+    return named and type_fit("str", parameter) >= UNTYPED and beside(value, parameter) == 1.0
 
 
 def fit(value: Value, parameter: Parameter) -> float:
@@ -200,14 +201,14 @@ def fit(value: Value, parameter: Parameter) -> float:
 
 
 def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> Iterator[Way]:
-    yield Way(value.code, by_words(value.type, parameter))
-    if value.type == "str" and by_words("list", parameter) >= DECLARED and not by_words("str", parameter):
+    yield Way(value.code, type_fit(value.type, parameter))
+    if value.type == "str" and type_fit("list", parameter) >= DECLARED and not type_fit("str", parameter):
         yield Way(f"[{value.code}]", AS_TEXT)
     counts = literal.after in language().asking
-    if literal.kind is Kind.NUMBER and by_words("str", parameter) >= DECLARED and not counts:
+    if literal.kind is Kind.NUMBER and type_fit("str", parameter) >= DECLARED and not counts:
         # A docstring may tell of one of two types: `indent`.
         yield Way(repr(literal.text), AS_TEXT) if not _AMOUNT.search(parameter.name) else Way(value.code, AS_TEXT)
-    if value.type == "str" and by_words("int", parameter) >= DECLARED and not by_words("str", parameter):
+    if value.type == "str" and type_fit("int", parameter) >= DECLARED and not type_fit("str", parameter):
         inside = ast.literal_eval(value.code)
         if re.fullmatch(r"-?\d+(?:\.\d+)?", inside):
             yield Way(inside, AS_TEXT)
@@ -288,7 +289,7 @@ def content(value: Value, parameter: Parameter) -> str:
         return ""
     told = re.sub(r"file[- ](?:like|object)", "", f"{parameter.name} {parameter.type}")
     if re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE) or not (
-        not parameter.type or by_words("str", parameter) >= DECLARED
+        not parameter.type or type_fit("str", parameter) >= DECLARED
     ):
         return ""
     ending = literal.text.rpartition(".")[2]
@@ -332,7 +333,7 @@ def _of_name(value: Value, parameter: Parameter) -> float:
     )
 
 
-def is_in_name(value: Value, item: Callable_) -> bool:
+def is_in_name(value: Value, item: CallableSignature) -> bool:
     """Whether a number is in what a callable or its module is called."""
     if value.literal is None or value.literal.kind is not Kind.NUMBER:
         return False

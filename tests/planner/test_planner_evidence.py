@@ -13,10 +13,10 @@ from codenav.planner.evidence import direction, head_noun, makes_files, meets_cr
 from codenav.planner.goals import Goal, Seen
 from codenav.planner.judging import crowd
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_
 from codenav.planner.unasked import spoils
 from codenav.planner.words import language
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature
 
 
 def goal(request: str, *files: str) -> Goal:
@@ -25,7 +25,9 @@ def goal(request: str, *files: str) -> Goal:
     return Goal(clause, meaning(*clause.words), told, frozenset(value for value in told if not value.is_word))
 
 
-def result(of: Callable_, asked: Goal, shown: str = "1", used: frozenset[Value] | None = None, *files: str) -> Result:
+def result(
+    of: CallableSignature, asked: Goal, shown: str = "1", used: frozenset[Value] | None = None, *files: str
+) -> Result:
     return Result("result_1", "int", shown, (of,), asked.wanted if used is None else used, ("result_1 = …",), files)
 
 
@@ -105,7 +107,7 @@ def test_how_many_of_a_unit_asks_for_a_measure() -> None:
     assert meets_criterion(replace(result(other, asked, "'long'"), type="str"), asked, known) == -1
 
 
-def other_name() -> Callable_:
+def other_name() -> CallableSignature:
     return function("weigh", needs("data"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codenav.planner.examples import Examples, illustrated, pieces
-from codenav.planner.survey import Callable_, Parameter
+from codenav.signatures.callables import CallableSignature, Parameter
 
 MARKDOWN = """
 # Counters
@@ -80,12 +80,12 @@ def test_a_callable_gets_what_is_shown_of_it() -> None:
         Parameter("count", "POSITIONAL_OR_KEYWORD", True),
         Parameter("digits", "KEYWORD_ONLY", False, "float"),
     )
-    at = Callable_("from otp import HOTP", "HOTP.at", "method", "HOTP", parameters, module="otp")
+    at = CallableSignature("from otp import HOTP", "HOTP.at", "method", "HOTP", parameters, module="otp")
     seen = illustrated(at, Examples([MARKDOWN]))
     assert seen.shown == 1.0 and "the first password" in seen.said
     # An annotation says more than an example.
     assert [(one.type, one.shown) for one in seen.parameters] == [("int", True), ("float", True)]
-    other = Callable_("from otp import at", "at", "function", module="otp")
+    other = CallableSignature("from otp import at", "at", "function", module="otp")
     assert illustrated(other, Examples([MARKDOWN])) == other
 
 

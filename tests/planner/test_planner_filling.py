@@ -12,11 +12,11 @@ from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags
 from codenav.planner.mending import mended
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature, Parameter
 
 
-def first(item: Callable_, text: str, *files: str) -> str:
+def first(item: CallableSignature, text: str, *files: str) -> str:
     filled = fillings(item, values(text, *files))[0]
     assert not filled.missing
     return filled.arguments()
@@ -101,7 +101,9 @@ def test_values_are_written_as_the_parameter_takes_them() -> None:
     assert filled.arguments() == "Path('a.toml').open()"
     (filled, *_) = fillings(function("load", needs("fp", "IO[bytes]")), values("load a.png"))
     assert (filled.arguments(), filled.imports) == ("Path('a.png').open('rb')", ("from pathlib import Path",))
-    box = Callable_("from m import Box", "Box", "class", parameters=(Parameter("arg", "POSITIONAL_ONLY", False),))
+    box = CallableSignature(
+        "from m import Box", "Box", "class", parameters=(Parameter("arg", "POSITIONAL_ONLY", False),)
+    )
     assert first(box, "{'a': 1}") == "{'a': 1}"
 
 
@@ -232,7 +234,7 @@ def test_two_pairs_may_be_two_lists() -> None:
 
 
 def test_of_an_object_only_what_is_sure_is_tried_as_well() -> None:
-    album = Callable_(
+    album = CallableSignature(
         "from m import Album", "Album", "class",
         parameters=(takes("path", "None", "str"), takes("title", "''", "str"), takes("artist", "''", "str")),
     )  # fmt: skip

@@ -17,9 +17,9 @@ from codenav.planner.judging import certainty
 from codenav.planner.literals import Kind
 from codenav.planner.mending import mended
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_, Parameter
 from codenav.planner.words import language
 from codenav.planner.writing import Value, fit, is_in_name
+from codenav.signatures.callables import CallableSignature, Parameter
 
 
 def everything(text: str, *files: str) -> list[Value]:
@@ -35,11 +35,13 @@ def goal(request: str, *files: str) -> Goal:
     return Goal(clause, meaning(*clause.words), told, frozenset(value for value in told if not value.is_word))
 
 
-def result(of: Callable_, asked: Goal, shown: str, type_: str = "str", used: frozenset[Value] | None = None) -> Result:
+def result(
+    of: CallableSignature, asked: Goal, shown: str, type_: str = "str", used: frozenset[Value] | None = None
+) -> Result:
     return Result("result_1", type_, shown, (of,), asked.wanted if used is None else used, ("result_1 = …",))
 
 
-def codes(item: Callable_, request: str, *files: str) -> list[str]:
+def codes(item: CallableSignature, request: str, *files: str) -> list[str]:
     return [way.arguments() for way in fillings(item, everything(request, *files)) if not way.missing]
 
 
@@ -231,7 +233,7 @@ def test_what_is_nothing(shown: str, nothing: bool) -> None:
 
 def test_what_is_found_under_a_literal() -> None:
     asked = goal("Look up the airport 'OSL'")
-    get = Callable_("", "table.get", "member", "table", (needs("key"),), module="builtins")
+    get = CallableSignature("", "table.get", "member", "table", (needs("key"),), module="builtins")
     load = function("load")
     found = replace(result(get, asked, "{'city': 'Oslo'}", "dict"), calls=(load, get))
     told = evidence(found, asked, language())

@@ -21,10 +21,10 @@ from codenav.planner.goals import Goal, Seen
 from codenav.planner.guessing import OTHERS, WIDTH, Claim, chances, one_line
 from codenav.planner.judging import certainty, doubt
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_
 from codenav.planner.unused import PIECES, unused_pieces
 from codenav.planner.words import language
 from codenav.planner.writing import Value
+from codenav.signatures.callables import CallableSignature
 
 
 def goal(request: str) -> Goal:
@@ -33,11 +33,13 @@ def goal(request: str) -> Goal:
     return Goal(clause, meaning(*clause.words), told, frozenset(value for value in told if not value.is_word))
 
 
-def result(of: Callable_, shown: str, type_: str = "str", used: frozenset[Value] = frozenset(), **more: bool) -> Result:
+def result(
+    of: CallableSignature, shown: str, type_: str = "str", used: frozenset[Value] = frozenset(), **more: bool
+) -> Result:
     return Result("result_1", type_, shown, (of,), used, (f"result_1 = {of.name}()",), **more)
 
 
-def unused(request: str, of: Callable_, *used: str, shown: str = "1", reduced: bool = False) -> list[str]:
+def unused(request: str, of: CallableSignature, *used: str, shown: str = "1", reduced: bool = False) -> list[str]:
     clauses = read(request)
     told = [Value.of(literal) for clause in clauses for literal in clause.literals]
     taken = frozenset(value for value in told if value.literal is not None and value.literal.text in used)

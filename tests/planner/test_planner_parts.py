@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from made_up import function, meaning, needs
 
-from codenav.planner.docstrings import described_parameters, described_return
 from codenav.planner.finding import Described, queries
-from codenav.planner.inside import MARK
-from codenav.planner.survey import Answers, answers, asking
-from codenav.planner.words import abbreviates, language, likeness, parts, segmented
+from codenav.planner.words import abbreviates, language, likeness, segmented
+from codenav.signatures.callables import Answers, answers, asking
+from codenav.signatures.docstrings import described_parameters, described_return
+from codenav.signatures.inside import MARK
+from codenav.signatures.names import parts
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from made_up import function, needs, takes, values
 
 from codenav.planner.filling import fillings
 from codenav.planner.reading import read
-from codenav.planner.survey import Parameter
 from codenav.planner.writing import Value
+from codenav.signatures.callables import Parameter
 
 YARD = '''
 """A yard."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 if TYPE_CHECKING:
     # In the sandbox its text was run before this one.
-    from codenav.planner.inside_texts import modules_of, texts_of
+    from codenav.signatures.inside_texts import modules_of, texts_of
 
 MARK = "codenav-survey:"
 """Before the answers, so that what an import prints is not read as one."""

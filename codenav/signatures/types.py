@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Sequence
 
-from codenav.planner.survey import Parameter
-from codenav.planner.words import parts
+from codenav.signatures.callables import CallableSignature, Parameter
+from codenav.signatures.names import parts, stem
 
 UNTYPED, DECLARED, EXACT = 0.5, 1.0, 1.3
 """What a fit is worth where a parameter says nothing of its type, where it says that of the value, and where the value
@@ -49,7 +49,7 @@ _MEMBERS = re.compile(r"\b(tuple|list|set|\w*sequence|\w*iterable|\w*collection|
 """What a container holds is not what it is."""
 
 
-def by_words(type_: str, parameter: Parameter) -> float:
+def type_fit(type_: str, parameter: Parameter) -> float:
     """How well a type goes with what a parameter says of its own; 0 where it cannot."""
     # An alias tells by its parts: `NumberOrString`.
     told = parameter.type if type_ in ("list", "tuple", "set", "dict") else _MEMBERS.sub(r"\1", parameter.type)
@@ -95,3 +95,36 @@ def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float
     if default in names or (default == "float" and type_ == "int") or {default, type_} == {"list", "tuple"}:
         return DECLARED
     return 0.0 if default == "bool" else SENTINEL
+
+
+BUILTIN = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "complex", "NoneType"))
+"""Types whose values come from anywhere: that a parameter takes one says nothing of where it comes from."""
+
+
+_CONTAINER = re.compile(
+    r"(?:typing\.|collections\.abc\.)?\b(?:Dict|List|Tuple|Set|dict|list|tuple|set|Mapping|Sequence|Iterable)\[.*\]"
+)
+"""What a container holds says nothing of where it comes from."""
+_SAYS_NOTHING = frozenset(
+    ("optional", "union", "none", "any", "callable", "or", "of", "a", "an", "the", "default", "like", "self", "object",
+     "numpy", "np", "instance", "type", "typing")
+)  # fmt: skip
+
+
+def type_words(parameter: Parameter) -> list[str]:
+    """The words of a parameter's type that tell where a value may come from, else those of its name."""
+    outer = _CONTAINER.sub("", parameter.type)
+    words = [word for word in parts(outer) if word not in _SAYS_NOTHING and word not in BUILTIN]
+    return list(dict.fromkeys(words)) or parts(parameter.name)
+
+
+def likely_gives(item: CallableSignature, parameter: Parameter) -> float:
+    """How likely a callable gives what a parameter takes, 0 to 1: by what it returns, its bases, its name."""
+    wanted = {stem(word) for word in type_words(parameter)}
+    if wanted & {stem(word) for word in parts(item.returns)}:
+        return 1.0
+    if wanted & {stem(word) for base in item.bases for word in parts(base)}:
+        return 0.8
+    if wanted & {stem(word) for word in parts(item.name)}:
+        return 0.7
+    return 0.1 if item.kind == "class" else 0.0 if item.returns else 0.3

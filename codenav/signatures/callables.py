@@ -10,8 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from codenav.planner.docstrings import described_parameters, described_return
-from codenav.planner.inside import MARK
+from codenav.signatures.docstrings import described_parameters, described_return
+from codenav.signatures.inside import MARK
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ _KEY = re.compile(r"\['([^']*)'\]$")
 
 
 @dataclass(frozen=True)
-class Callable_:
+class CallableSignature:
     """Something that can be called, as the interpreter sees it."""
 
     import_line: str
@@ -73,7 +73,7 @@ class Callable_:
 
 @cache
 def _scripts() -> tuple[str, ...]:
-    folder = resources.files("codenav.planner")
+    folder = resources.files("codenav.signatures")
     return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in ("inside_texts.py", "inside.py"))
 
 
@@ -83,14 +83,14 @@ def asking(question: Mapping[str, Any], *, first: bool) -> str:
     if not first:
         return call
     loaded = "\n".join(f"exec({script!r}, _codenav)" for script in _scripts())
-    return f"_codenav = {{'__name__': 'codenav.planner.inside'}}\n{loaded}\n{call}"
+    return f"_codenav = {{'__name__': 'codenav.signatures.inside'}}\n{loaded}\n{call}"
 
 
 @dataclass(frozen=True)
 class Answers:
     """What the step printed."""
 
-    items: tuple[Callable_, ...] = ()
+    items: tuple[CallableSignature, ...] = ()
     """What cannot be imported is left out."""
     failures: tuple[str, ...] = ()
     """Why some could not be imported, each reason once."""
@@ -133,7 +133,7 @@ MOST_DESCRIBED = 20
 """Keywords of `**kwargs` that a docstring describes which are read."""
 
 
-def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Callable_:
+def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> CallableSignature:
     described = described_parameters(told["doc"])
     parameters = [
         Parameter(
@@ -165,7 +165,7 @@ def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Cal
         owner = expression.partition("[")[0]
     own = expression.rpartition(".")[2]
     returns = own if told["kind"] == "class" else told["returns"] or described_return(told["doc"])
-    return Callable_(
+    return CallableSignature(
         import_line=import_line,
         expression=expression,
         kind=told["kind"],
