@@ -29,8 +29,6 @@ class Parameter:
     """Its repr."""
     text: str = ""
     """What the docstring says of it."""
-    shown: bool = False
-    """Whether examples give it a literal."""
 
 
 _KEY = re.compile(r"\['([^']*)'\]$")
@@ -54,10 +52,6 @@ class CallableSignature:
     doc: str = ""
     module: str = ""
     bases: tuple[str, ...] = field(default=())
-    shown: float = 0.0
-    """How often examples use it, as a part of how often they use what they use most."""
-    said: str = ""
-    """What is said beside these."""
 
     @property
     def name(self) -> str:
@@ -72,9 +66,8 @@ class CallableSignature:
 
 
 @cache
-def _scripts() -> tuple[str, ...]:
-    folder = resources.files("codenav.signatures")
-    return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in ("inside_texts.py", "inside.py"))
+def _script() -> str:
+    return resources.files("codenav.signatures").joinpath("inside.py").read_text(encoding="utf-8")
 
 
 def asking(question: Mapping[str, Any], *, first: bool) -> str:
@@ -82,8 +75,7 @@ def asking(question: Mapping[str, Any], *, first: bool) -> str:
     call = f"_codenav['survey']({json.dumps(question)}, globals())"
     if not first:
         return call
-    loaded = "\n".join(f"exec({script!r}, _codenav)" for script in _scripts())
-    return f"_codenav = {{'__name__': 'codenav.signatures.inside'}}\n{loaded}\n{call}"
+    return f"_codenav = {{'__name__': 'codenav.signatures.inside'}}\nexec({_script()!r}, _codenav)\n{call}"
 
 
 @dataclass(frozen=True)
@@ -98,8 +90,8 @@ class Answers:
     """Of an object that was asked about: whether it is one."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Of a package: in how many of its names each word is."""
-    texts: tuple[str, ...] = ()
-    """What packages say of themselves."""
+    modules: tuple[str, ...] = ()
+    """Of distributions: what they install that can be imported."""
     shown: str = ""
     """An object as a text, where it has one of its own."""
 
@@ -123,7 +115,7 @@ def answers(stdout: str) -> Answers:
             tuple(dict.fromkeys(item["error"] for _, _, item in found if "error" in item)),
             bool(told.get("iterator")),
             told.get("counts", {}),
-            tuple(told.get("texts", ())),
+            tuple(told.get("modules", ())),
             str(told.get("shown", "")),
         )
     return Answers()

@@ -31,3 +31,8 @@ def stem(word: str) -> str:
 def parts(identifier: str) -> list[str]:
     """The words in an identifier: `loadHTTPModel_v2` → load, http, model, v, 2."""
     return [part.lower() for part in _PART.findall(identifier)]
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words between white space: a list of words that is easy to read."""
+    return frozenset(text.split())

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from codenav.signatures.callables import CallableSignature, Parameter
-from codenav.signatures.names import parts, stem
+from codenav.signatures.names import parts, stem, words_in
 
 UNTYPED, DECLARED, EXACT = 0.5, 1.0, 1.3
 """What a fit is worth where a parameter says nothing of its type, where it says that of the value, and where the value
@@ -97,7 +97,7 @@ def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float
     return 0.0 if default == "bool" else SENTINEL
 
 
-BUILTIN = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict", "set", "bytes", "complex", "NoneType"))
+BUILTIN = words_in("str int float bool list tuple dict set bytes complex NoneType")
 """Types whose values come from anywhere: that a parameter takes one says nothing of where it comes from."""
 
 
@@ -105,10 +105,9 @@ _CONTAINER = re.compile(
     r"(?:typing\.|collections\.abc\.)?\b(?:Dict|List|Tuple|Set|dict|list|tuple|set|Mapping|Sequence|Iterable)\[.*\]"
 )
 """What a container holds says nothing of where it comes from."""
-_SAYS_NOTHING = frozenset(
-    ("optional", "union", "none", "any", "callable", "or", "of", "a", "an", "the", "default", "like", "self", "object",
-     "numpy", "np", "instance", "type", "typing")
-)  # fmt: skip
+_SAYS_NOTHING = words_in(
+    """optional union none any callable or of a an the default like self object numpy np instance type typing"""
+)
 
 
 def type_words(parameter: Parameter) -> list[str]:

@@ -1,24 +1,19 @@
-"""Words of a language, from a data file, and how two words are told to mean the same."""
+"""The words of a language, from a data file, and how alike two words are."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib import resources
 
-from codenav.signatures.names import parts, stem
+from codenav.signatures.names import parts, stem, words_in
 
-FAMILY = 0.8
-"""What a word counts that means nearly the same: `load` for `read`."""
-ABBREVIATED = 0.7
-"""What a word counts that begins like another one: `dist` for `distance`."""
-ENDING = 0.7
-"""What a word counts that another one ends in."""
-DERIVED = 0.6
-"""What a word counts that shares most of its letters: `description` for `describe`."""
+FAMILY, ABBREVIATED, ENDING, DERIVED = 0.8, 0.7, 0.7, 0.6
+"""How alike words are (1 is the same word) of one family (`load` and `read`), that begin alike (`dist` and `distance`),
+that end in another one, and that share most letters (`description` and `describe`)."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +36,12 @@ class Language:
     families: tuple[frozenset[str], ...]
     """Words of programs that mean nearly the same, as stems."""
     months: tuple[str, ...]
-    """Their names, in order."""
     spellings: Mapping[str, int | str]
     """Numbers and characters that are spelled out."""
     codes: Mapping[re.Pattern[str], Mapping[str, str]]
     """Of parameters whose names a pattern finds: the codes that words stand for, `fr` for French."""
     patterns: Mapping[str, str]
-    """Regular expressions, read without regard to case: `whether` begins what is answered with yes or no, `when` a
-    question for a time, `amount` one for a number, `back` speaks of what came before, `result` names it; `spoken` and
-    `only_spoken` (where there is no literal) are a preposition and a word that may be a value; `saving` and `saved` are
-    the words of a request to keep something, `picturing` the one for a picture, `target` stands before the name of what
-    is to be written, `joining` between the members of a list, `reaching` between the two of a pair that `away` begins,
-    `without` before what is not wanted; `towards`, `away` and `aside` are prepositions before what is to come out, what
-    is there, and anything else, and after `turning` comes what is there; `passing` are words that belong to the literal
-    after them; `question_after` begins a question that is joined to something; `where` asks for the place of a
-    definition, `question` are the words of such a question."""
+    """Regular expressions, read without regard to case; each is named after what it finds."""
 
     @cached_property
     def asking(self) -> frozenset[str]:
@@ -66,6 +52,10 @@ class Language:
         """A pattern for the phrases that ask `count`, `most` or `least`."""
         return rf"\b(?:{'|'.join(map(re.escape, self.asked[kind]))})\b"
 
+    def asks(self, text: str) -> str:
+        """The kind of question that a clause asks of a collection; empty for none."""
+        return next((kind for kind in self.asked if re.search(self.asking_of(kind), text, re.IGNORECASE)), "")
+
     @cached_property
     def related(self) -> Mapping[str, frozenset[str]]:
         """Stem → the stems of its families."""
@@ -74,14 +64,6 @@ class Language:
             for word in family:
                 found[word] = found.get(word, frozenset()) | family
         return found
-
-    @cached_property
-    def _asking(self) -> Mapping[str, re.Pattern[str]]:
-        return {kind: re.compile(self.asking_of(kind), re.IGNORECASE) for kind in self.asked}
-
-    def asks(self, text: str) -> str:
-        """What a clause asks of a collection; empty where it asks nothing."""
-        return next((kind for kind, pattern in self._asking.items() if pattern.search(text)), "")
 
     def likeness(self, word: str, other: str) -> float:
         """As `likeness`, and `FAMILY` for words that mean nearly the same."""
@@ -101,11 +83,10 @@ class Language:
         """The number or character that a word spells out: `three`, `underscores`."""
         plain = word.lower()
         one = self.spellings.get(plain.removesuffix("s"))
-        # `zeros and ones` are no values.
         return self.spellings.get(plain, one if isinstance(one, str) else None)
 
     def weight(self, word: str) -> float:
-        """What a word of a clause says of what is wanted, 0 to 1."""
+        """How much a word of a clause says of what is wanted, 0 to 1."""
         if word in self.empty_verbs or word in self.asking:
             return 0.2
         return 0.4 if word in self.weak else 1.0
@@ -116,14 +97,10 @@ def language(name: str = "english") -> Language:
     """The word lists of a language."""
     text = resources.files("codenav.planner").joinpath("languages", f"{name}.json").read_text(encoding="utf-8")
     data = json.loads(text)
+    sets = {key: frozenset(data[key]) for key in ("stop", "verbs", "empty_verbs", "determiners", "making", "weak")}
     return Language(
+        **sets,
         joins=tuple(sorted(data["joins"], key=len, reverse=True)),
-        stop=frozenset(data["stop"]),
-        verbs=frozenset(data["verbs"]),
-        empty_verbs=frozenset(data["empty_verbs"]),
-        determiners=frozenset(data["determiners"]),
-        making=frozenset(data["making"]),
-        weak=frozenset(data["weak"]),
         asked={kind: tuple(phrases) for kind, phrases in data["asks"].items()},
         families=tuple(frozenset(map(stem, family)) for family in data["families"]),
         months=tuple(data["months"]),
@@ -133,18 +110,12 @@ def language(name: str = "english") -> Language:
     )
 
 
-_GLUE = frozenset(
-    ("to", "from", "get", "set", "is", "as", "un", "de", "of", "by", "in", "read", "load", "write", "parse", "make")
-)
-
-
-def segmented(identifier: str, words: Collection[str]) -> list[str]:
-    """As `parts`, and what is written as one word is cut where it is one of `words`: `fromcsv` → from, csv."""
-    return list(_segmented(identifier, tuple(words)))
+_GLUE = words_in("to from get set is as un de of by in read load write parse make")
 
 
 @lru_cache(maxsize=50_000)
-def _segmented(identifier: str, words: tuple[str, ...]) -> tuple[str, ...]:
+def segmented(identifier: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """As `parts`, and what is written as one word is cut where it is one of `words`: `fromcsv` → from, csv."""
     found: list[str] = []
     for part in parts(identifier):
         cut = next((cut for word in words if len(word) >= 3 and (cut := _cut(part, word, words))), None)
@@ -158,21 +129,17 @@ def _cut(part: str, word: str, words: Collection[str]) -> list[str] | None:
         if part == word or len(form) < 3:
             return None
         first, last = part[len(form) :], part[: -len(form)]
-        if part.startswith(form) and (_is_piece(first, stems) or _begins(first, words)):
+        if part.startswith(form) and _is_piece(first, stems, words):
             return [word, first]
-        if part.endswith(form) and (_is_piece(last, stems) or _begins(last, words)):
+        if part.endswith(form) and _is_piece(last, stems, words):
             return [last, word]
     return None
 
 
-def _is_piece(piece: str, stems: Collection[str]) -> bool:
-    """Whether names are made of it: `to`, a word of the clause, or one that programs use: the digest of `hexdigest`."""
-    return piece in _GLUE or stem(piece) in stems or (len(stem(piece)) > 3 and stem(piece) in language().related)
-
-
-def _begins(piece: str, words: Collection[str]) -> bool:
-    """Whether it abbreviates a word: `col` a column, `e` an edge, as in `ecount`."""
-    return (len(piece) >= 3 or len(piece) == 1) and any(word.startswith(piece) for word in words)
+def _is_piece(piece: str, stems: Collection[str], words: Collection[str]) -> bool:
+    """Whether names are made of it: `to`, a word of the clause or its beginning, one that programs use."""
+    known = piece in _GLUE or stem(piece) in stems or (len(stem(piece)) > 3 and stem(piece) in language().related)
+    return known or (len(piece) in (1, 3, 4, 5) and any(word.startswith(piece) for word in words))
 
 
 @lru_cache(maxsize=100_000)
@@ -195,20 +162,3 @@ def _is_skeleton(short: str, long: str) -> bool:
         return False
     letters = iter(long)
     return all(letter in letters for letter in short)
-
-
-@lru_cache(maxsize=10_000)
-def abbreviates(short: str, words: Sequence[str]) -> bool:
-    """Whether some letters of each word, its first one among them, make up another one: `isqrt`, `stdev`."""
-    if not words:
-        return not short
-    word = words[0]
-    if not short or short[0] != word[0]:
-        return False
-    letters = iter(word)
-    for count, letter in enumerate(short, 1):
-        if letter not in letters:
-            return False
-        if abbreviates(short[count:], words[1:]):
-            return True
-    return False
