@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from codenav.planner.finding import Meaning
-from codenav.planner.reading import read
 from codenav.planner.words import language
 from codenav.planner.writing import Value
+
+from codenav.planner.reading import read
 from codenav.signatures.callables import CallableSignature, Parameter
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from codenav.execution import Execution
 from codenav.planner.binding import Binding
 from codenav.planner.literals import Kind
-from codenav.planner.values import OPENING, Value, as_date, is_target, opened
+from codenav.planner.values import OPENING, Value, as_date, opened
 from codenav.signatures.callables import Parameter
 
 _ASKS = r"(?:expected|must be|requires?|needs?)[^.]*"
@@ -29,22 +29,12 @@ _OBJECT = re.compile(
 _UNKNOWN = re.compile(
     r"ValueError|KeyError|LookupError|unknown|invalid|no such|not (?:an? )?(?:valid|supported|known|found)", re.I
 )
-_ARRAY = re.compile(
-    r"numpy|ndarray|'(?:list|tuple)' object has no attribute '(?:shape|ndim|dtype|astype|reshape|T|size|copy"
-    r"|flatten|ravel|mean|sum|max|min|std)'|list indices must be"
-    r"|for [-*/+]+: '(?:list|int|float)' and '(?:list|int|float)'"
-)
-"""Lists of numbers are no arrays."""
 _DATE = re.compile(
     r"\bdate|isoformat|strftime|year|tzinfo|timetuple|weekday|timedelta|attribute '(?:month|day|hour|toordinal"
     r"|timestamp|utcoffset|astimezone)'|unsupported type|'str'"
 )
-_OPENED = re.compile(
-    r"No such file|must be str, not bytes|bytes-like object is required|attribute '(?:write|flush)'|not writable"
-)
 _READ = re.compile(r"attribute '(?:read|readline|seek|close)'|file-?like|not an? (?:readable )?file")
 _KEYWORD = re.compile(r"takes no keyword|keyword arguments? (?:for|to)\b|unexpected keyword|only positional")
-_MISSING = re.compile(r"missing (?:\d+ )?required (?:positional |keyword-only )?arguments?:? (?P<names>.+)")
 Written = Callable[[Value, Parameter], str]
 
 
@@ -57,12 +47,6 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
     if _BYTES.search(said):
         yield from _each(bound, lambda one, _: f"Path({one.code}).read_bytes()" if one.is_there else "", *OPENING)
         yield from _each(bound, lambda one, _: f"{one.code}.encode()" if one.type in ("str", "path") else "")
-        yield from _reread(bound, "text", "bytes")
-    if re.search(r"bytes", said):
-        yield from _reread(bound, "bytes", "text")
-    if _ARRAY.search(said):
-        array = "import numpy as np"
-        yield from _each(bound, lambda one, _: f"np.array({one.code})" if one.type in ("list", "tuple") else "", array)
     if _TEXT.search(said):
         numbers = ("int", "float")
         yield from _each(bound, lambda one, _: repr(one.literal.text) if one.literal and one.type in numbers else "")
@@ -71,9 +55,6 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
     if _DATE.search(said):
         for datetime in (False, True):
             yield from _dated(bound, datetime=datetime)
-    if _OPENED.search(said):
-        for mode in ("rb", "w", "wb"):
-            yield from _each(bound, _reopened(mode), *OPENING)
     if _UNKNOWN.search(said):
         yield from _each(bound, _in_lower_case)
     if _READ.search(said):
@@ -83,12 +64,6 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
         )
         stream = "from io import StringIO"
         yield from _each(bound, lambda one, _: f"StringIO({one.code})" if one.type == "str" else "", stream)
-
-
-def missing_names(execution: Execution) -> list[str]:
-    """Parameters that the message asks for."""
-    match = _MISSING.search(_message(execution))
-    return re.findall(r"'(\w+)'", match["names"]) if match else []
 
 
 def asked_attribute(execution: Execution) -> str:
@@ -115,26 +90,6 @@ def _each(bound: Binding, written: Written, *imports: str) -> Iterator[Binding]:
         given.append((parameter, (written(value, parameter) if value is not None else "") or code))
     if tuple(given) != bound.given:
         yield replace(bound, given=tuple(given), imports=(*bound.imports, *imports))
-
-
-def _reread(bound: Binding, was: str, other: str) -> Iterator[Binding]:
-    """With the content of files as the other one of text and bytes."""
-    given = tuple((one, code.replace(f".read_{was}()", f".read_{other}()")) for one, code in bound.given)
-    if given != bound.given:
-        yield replace(bound, given=given)
-
-
-def _reopened(mode: str) -> Written:
-    """With files opened in another mode: what is there is only read, and only what is to be written is written."""
-
-    def written(value: Value, _: Parameter) -> str:
-        literal = value.literal
-        if literal is None or literal.kind is not Kind.FILE:
-            return ""
-        fits = literal.there if mode.startswith("r") else is_target(literal)
-        return f"Path({value.code}).open({mode!r})" if fits else ""
-
-    return written
 
 
 def _dated(bound: Binding, *, datetime: bool) -> Iterator[Binding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import keyword
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,9 +12,9 @@ from types import MappingProxyType
 from codenav.planner.calls import Fit
 from codenav.planner.language import language
 from codenav.planner.literals import Kind
-from codenav.planner.values import OPENING, Value, beside, content, fit, is_text
+from codenav.planner.values import OPENING, Value, beside, content, fit
 from codenav.signatures.callables import CallableSignature, Parameter
-from codenav.signatures.types import DECLARED, EXACT, UNTYPED, type_fit
+from codenav.signatures.types import DECLARED, EXACT, UNTYPED, takes_text, type_fit
 
 USED, GROUPED = 0.7, 0.3
 """Added for a literal of the request that is used; taken off for literals that are put together into a list."""
@@ -93,11 +92,10 @@ def widened(plain: Binding, item: CallableSignature, left: Sequence[Value]) -> I
         yield one
 
 
-def others(item: CallableSignature, values: Sequence[Value], every: Sequence[Value]) -> Iterator[Binding]:
-    """Bindings for which values are taken apart or put together; `every`: also those that fit nowhere as they are."""
+def others(item: CallableSignature, values: Sequence[Value]) -> Iterator[Binding]:
+    """Bindings for which values are taken apart or put together."""
     yield from _spread([one for one in item.required if not one.kind.startswith("VAR_")], values)
     yield from _packed(item, values)
-    yield from _by_calendar(item.parameters, every)
 
 
 def _star(item: CallableSignature, kind: str) -> Parameter | None:
@@ -152,7 +150,7 @@ def _with_contents(plain: Binding) -> list[Binding]:
         value = next((one for one in plain.used if one.code == code), None)
         if value is not None and (inside := content(value, parameter)):
             given[place] = (parameter, inside)
-            worth = CONTENTS if is_text(parameter) else -CONTENTS
+            worth = CONTENTS if takes_text(parameter) else -CONTENTS
             shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
             pairs = [(one, shown if one is parameter else other) for one, other in pairs]
     if tuple(given) == plain.given:
@@ -189,24 +187,3 @@ def _packed(item: CallableSignature, values: Sequence[Value]) -> list[Binding]:
     score = worth - GROUPED + USED * len(literals)
     pairs = ((first, Value(code, "list")),)
     return [Binding(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]
-
-
-_CALENDAR = (("year", "month", "day", "hour", "minute", "second"), ("Y", "M", "D", "H", "m", "sec"))
-"""Names of parameters for the parts of a date."""
-
-
-def _by_calendar(parameters: Sequence[Parameter], values: Sequence[Value]) -> list[Binding]:
-    """A date whose year, month and day are asked for one by one, or in a row: `Epoch(1957, 10, 4)`."""
-    named = {parameter.name: parameter for parameter in parameters}
-    date = next((value for value in values if value.kind is Kind.DATE), None)
-    units = next((units for units in _CALENDAR if set(units[:3]) <= named.keys()), ())
-    if date is None:
-        return []
-    told = [str(int(piece)) for piece in re.findall(r"\d+", date.code)]
-    given = tuple((named[name], number) for name, number in zip(units, told, strict=False) if name in named)
-    star = next((one for one in parameters if one.kind == "VAR_POSITIONAL"), None)
-    if not given and star is not None:
-        given = tuple((star, number) for number in told[:3])
-    taken = {parameter.name for parameter, _ in given}
-    others = any(one.required and one.name not in taken for one in parameters)
-    return [] if others or not given else [Binding(given, (), (date,), len(given) + USED)]

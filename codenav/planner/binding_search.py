@@ -37,7 +37,6 @@ def bindings(item: CallableSignature, values: Sequence[Value], classes: Collecti
     A beam search: each value goes to a parameter that it fits, or nowhere.
     """
     values = [value for value in values if not _names(value, item) and not _says(value, item)]
-    every = values
     values = [value for value in values if any(fit(value, one) or one.kind == "VAR_KEYWORD" for one in item.parameters)]
     free = [one for one in item.parameters if not one.kind.startswith("VAR_")]
     states = [_State()]
@@ -49,7 +48,7 @@ def bindings(item: CallableSignature, values: Sequence[Value], classes: Collecti
         if all(_last_resort(value, one, values, state.used) for one, value, _ in state.pairs):
             plain = _bound(state, free, classes)
             found += widened(plain, item, [one for one in values if one not in plain.used and not one.members])
-    found += others(item, values, every)
+    found += others(item, values)
     names = tuple(parameter.name for parameter in item.parameters)
     kept: dict[tuple[tuple[str, str], ...], Binding] = {}
     for one in sorted(found, key=lambda one: -one.score):

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
-from codenav.planner.argument_repair import asked_attribute, missing_names, repaired, wants_object
+from codenav.planner.argument_repair import asked_attribute, repaired, wants_object
 from codenav.planner.binding import Binding
 from codenav.planner.binding_search import bindings
 from codenav.planner.calls import Call, Caller, Fit, Making, Result, Run, reason, written
@@ -18,9 +18,9 @@ from codenav.planner.file_writing import overwrites, spoils
 from codenav.planner.goal import Goal, shape
 from codenav.planner.scoring import is_sure, score
 from codenav.planner.value_producers import MAKERS, is_a, named_by, producers
-from codenav.planner.values import Value, fit
+from codenav.planner.values import Value
 from codenav.signatures.callables import CallableSignature, Parameter
-from codenav.signatures.names import parts, stem, words_in
+from codenav.signatures.names import stem
 from codenav.signatures.types import type_words
 
 TRIES, EACH, MORE = 60, 14, 6
@@ -32,8 +32,6 @@ ON = 4
 """Ways to call a member of a result."""
 SECONDS = 60.0
 """For a request; a call that has begun is not ended for it."""
-LOADERS = words_in("parse load read open from import feed add set update fit loads")
-"""Words in the names of methods that fill an empty object."""
 Must = Mapping[str, Sequence[Value]]
 
 
@@ -189,16 +187,8 @@ class CallSearch:
         owner: Result | None,
         execution: Execution,
     ) -> Making:
-        """The call with an object where it was given a text or a number, or with an argument that the message names."""
-        if depth < 2:
-            return None
-        given = {parameter.name for parameter, _ in bound.given}
-        asked = set(missing_names(execution)) - given - {one.name for one in bound.missing}
-        more = tuple(replace(one, required=True) for one in item.parameters if one.name in asked)
-        if more:
-            again = replace(bound, missing=(*bound.missing, *more))
-            return (yield from self.call(item, again, goal, values, depth - 1, owner))
-        if not wants_object(execution):
+        """The call with an object where it was given a text or a number."""
+        if depth < 2 or not wants_object(execution):
             return None
         plain = {
             parameter.name: value
@@ -270,8 +260,6 @@ class CallSearch:
                     continue
                 if open_ <= named_by(item, open_) or open_ & result.used:
                     return result
-                if own and (filled := (yield from self._loaded(result, own, goal, values))) is not None:
-                    return filled
                 # Nothing went into it: perhaps something else takes what is left.
                 empty = empty or result
         return empty
@@ -280,23 +268,6 @@ class CallSearch:
         """How good it is as something that another call takes: by what went in, and whether that is in its place."""
         taken, fit = len(frozenset(open_) & result.used), result.fit
         return taken, fit.named - fit.swapped - fit.guessed, score(result, goal)
-
-    def _loaded(self, empty: Result, class_: str, goal: Goal, values: Sequence[Value]) -> Making:
-        """An object into which nothing went, filled by one of its own methods: `Graph().parse('a.ttl')`."""
-        literals = [value for value in values if value in goal.wanted]
-        methods = [
-            item
-            for item in self._pool.items.values()
-            if item.kind == "method" and item.owner == class_ and LOADERS & set(parts(item.name))
-            if any(fit(value, one) for value in literals[:1] for one in item.parameters)
-        ]
-        for item in sorted(methods, key=lambda item: -goal.meaning.score(item))[:3]:
-            if self.spent(goal):
-                return None
-            done = yield from self.on(empty, item, goal, values)
-            if done is not None and (done.changed or done.type == class_) and set(literals) & done.used:
-                return done
-        return None
 
     def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
         """An earlier result of the right kind, else an object that a module holds ready."""

@@ -91,8 +91,6 @@ class Result:
     """Whether it is what the last call was made on, and has changed."""
     same: bool = False
     """Whether it shows just what the last call was made on."""
-    kept: bool = False
-    """Whether it was written to its file afterwards, by no call of its own."""
     as_text: bool = False
     """Whether `repr` is its text, because its repr says nothing."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 
@@ -23,7 +22,6 @@ MOST_INNER = 6
 """Modules in a package that it is asked about, beside the package itself."""
 SEARCHES = 6
 """Searches for one clause."""
-EVERYTHING = "type: (FUNCTION OR CLASS)"
 Asking = Generator[Action, Observation, None]
 
 
@@ -70,19 +68,11 @@ class Candidates:
                 goal.fails(why)
 
     def glance(self) -> Asking:
-        """What distributions install, which may be compiled; where no word is found, what the code base is called."""
+        """The modules that distributions install, which may be compiled."""
         if self._packages:
             packages, self._packages = sorted(self._packages), ()
             found = yield from self.caller.ask({"distributions": packages}, "What can be imported?")
             self.modules += found.modules
-        if self.modules:
-            return
-        observed = yield Search(EVERYTHING)
-        if isinstance(observed, SearchObservation):
-            blocks = [hit.block for found in observed.results for hit in found.hits]
-            # Of a package that is compiled only its folder tells the name.
-            self.modules += [module_of(block) or re.split(r"[/.]", block.path)[0] for block in blocks]
-            self.modules = [module for module in dict.fromkeys(self.modules) if module]
 
     def offer(self, goal: Goal, more: Sequence[str] = ()) -> Asking:
         """Ask the packages themselves: what no index holds, such as C extensions and what is made at run time."""

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from codenav.actions import CodeObservation, Try
 from codenav.planner.calls import Making, Result
-from codenav.planner.features import unused
 from codenav.planner.goal import Goal
 from codenav.planner.language import likeness
-from codenav.planner.literals import TEXTS, Literal
+from codenav.planner.literals import Literal
 from codenav.planner.values import OPENING, Value
 from codenav.planner.write_guard import SPOILING
 from codenav.signatures.callables import CallableSignature
@@ -47,24 +46,6 @@ def saved(goal: Goal) -> Making:
     if before is None or target is None or before.type not in ("str", "bytes"):
         return None
     return (yield from _put(before, target))
-
-
-def written(goal: Goal) -> Making:
-    """The best of the results that are just what a new file is to hold which the clause names, with that file."""
-    new = {value for value in goal.wanted if value.literal is not None and value.literal.is_new_file}
-    file = next((value.literal for value in new), None)
-    if len(new) != 1 or file is None:
-        return None
-    types = ("bytes", "str") if file.ending in TEXTS else ("bytes",)
-    fit = [
-        (worth, result)
-        for result, worth in goal.scored.values()
-        if result.type in types and unused(result, goal) == new and not (result.nothing or result.echo)
-    ]
-    made = (yield from _put(max(fit, key=lambda pair: pair[0])[1], file)) if fit else None
-    if made is None:
-        return None
-    return replace(made, fit=replace(made.fit, used=made.used | new), kept=True)
 
 
 def _put(result: Result, file: Literal) -> Making:

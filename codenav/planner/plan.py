@@ -29,7 +29,7 @@ from codenav.planner.call_search import CallSearch
 from codenav.planner.calls import Caller, Making, Result, changed_in, changes, reason
 from codenav.planner.candidates import Candidates
 from codenav.planner.features import draws_nothing, is_moment, is_tally, makes_files, unused
-from codenav.planner.file_writing import saved, written
+from codenav.planner.file_writing import saved
 from codenav.planner.goal import Goal, shape
 from codenav.planner.language import language
 from codenav.planner.reading import Clause, asked_for, code_in, read
@@ -148,9 +148,7 @@ class Plan:
 
     def _is_shown(self, goal: Goal) -> bool:
         """Whether a clause that nothing was found for only asks to see what is there: `and give its score`."""
-        shows = any(word in language().empty_verbs for word in goal.meaning.words)
-        # `print it as JSON` asks for something else.
-        plain = shows and not goal.clause.aims[1] and not goal.wanted
+        plain = not goal.wanted and all(word in language().empty_verbs for word in goal.meaning.words[:1])
         return plain and goal.clause.refers_back and self._results[-1].type in HOLDING
 
     def _goal(self, clause: Clause) -> Goal:
@@ -190,8 +188,6 @@ class Plan:
                 break
         if best is None:
             return None
-        if makes_files(best, goal) < 0 and (made := (yield from written(goal))) is not None:
-            best = max(best, made, key=lambda one: score(one, goal))
         chance = certainty(best, goal)
         if chance < ENOUGH:
             # What the best one leaves out says more than what another call has raised.

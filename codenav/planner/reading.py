@@ -104,40 +104,9 @@ class Clause:
         kinds = (Kind.TEXT, Kind.NUMBER, Kind.DATE)
         return tuple(tuple(group) for group in found if len(group) > 1 and group[0].kind in kinds)
 
-    @cached_property
-    def aims(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Words for what is there and for what is to come out: `from camel case to snake case`."""
-        given: set[str] = set()
-        got: set[str] = set()
-        into: set[str] | None = None
-        turned, patterns = False, language().patterns
-        for match in WORD.finditer(self.text):
-            word = match.group().lower()
-            if self._is_in_literal(match.start()) and not self._is_literal(match):
-                continue
-            if not turned and re.fullmatch(patterns["turning"], word):
-                # `Convert the Gregorian date … to a Hebrew date`
-                turned, into = True, given
-            elif re.fullmatch(patterns["towards"], word):
-                into = got
-            elif re.fullmatch(patterns["away"], word):
-                into = given
-            elif re.fullmatch(patterns["aside"], word):
-                into = given if turned and not got else None
-            elif into is not None and word in self.words:
-                into.add(word)
-        if asked := matches("asked", self.bare):
-            # `Which number does "vier" mean?`
-            got.update({asked["noun"].lower()} & set(self.words))
-        return frozenset(given), frozenset(got - given)
-
     def _is_in_literal(self, at: int) -> bool:
         """Whether what stands there in the clause is a literal's."""
         return any(0 <= at + self.start - one.start < len(one.text) for one in self.literals)
-
-    def _is_literal(self, match: re.Match[str]) -> bool:
-        """Whether a word is a literal as a whole: `RGB`."""
-        return any(one.start == self.start + match.start() and one.text == match.group() for one in self.literals)
 
     @property
     def saved_to(self) -> Literal | None:

@@ -104,9 +104,7 @@ def score(result: Result, goal: Goal) -> float:
         return goal.scored[id(result)][1]
     weights = _weights()["evidence"]
     total = weights["bias"] + sum(weights[name] * value for name, value in features(result, goal).items())
-    # That a file is there says nothing for a call which has not made it.
-    made = 0 if result.kept else makes_files(result, goal)
-    worth = _logistic(total + CRITERION * meets_criterion(result, goal) + MADE * made)
+    worth = _logistic(total + CRITERION * meets_criterion(result, goal) + MADE * makes_files(result, goal))
     seen = Seen.of(result)
     goal.worths[seen] = max(worth, goal.worths.get(seen, 0.0))
     goal.scored[id(result)] = result, worth

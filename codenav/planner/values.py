@@ -12,7 +12,19 @@ from codenav.planner.language import language, likeness
 from codenav.planner.literals import TEXTS, Kind, Literal, word_parts
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import parts, stem
-from codenav.signatures.types import DECLARED, EXACT, SENTINEL, UNTYPED, is_open_file, type_fit
+from codenav.signatures.types import (
+    DECLARED,
+    EXACT,
+    SENTINEL,
+    UNTYPED,
+    choices,
+    content_type,
+    is_open_file,
+    is_output,
+    is_path,
+    may_be_file,
+    type_fit,
+)
 
 GOES_ON = 0.4
 """Added for the result of an earlier clause."""
@@ -129,17 +141,17 @@ def way(value: Value, parameter: Parameter) -> Way:
         (value.is_loose and not is_choice)
         or (value.kind is Kind.SPELLED and not (near or value.is_spelled_number))
         # A file is no title, comment or separator, and what is there is not written over.
-        or (value.kind is Kind.FILE and not parameter.required and not _may_be_file(parameter))
-        or (value.is_there and _WRITTEN.search(parameter.name))
+        or (value.kind is Kind.FILE and not parameter.required and not may_be_file(parameter))
+        or (value.is_there and is_output(parameter))
         or (value.is_word and re.search(r"[Pp]ath\b|IO\b|^file", f"{wanted} {parameter.name}"))
     ):
         return Way(value.code, 0.0)
     best = max(_ways(value, literal, parameter, wanted), key=lambda one: one.worth)
-    is_path = value.kind not in (Kind.TEXT, Kind.NUMBER) or re.search(r"[/.\\]", literal.text)
-    if not is_path and _PATH.search(f"{parameter.name} {wanted}"):
+    like_path = value.kind not in (Kind.TEXT, Kind.NUMBER) or re.search(r"[/.\\]", literal.text)
+    if not like_path and is_path(parameter):
         # `with name 'Ann'` is no `filename`.
         best = Way(best.code, min(best.worth, AS_PATH), best.imports)
-        near = near if near == 1.0 or not _PATH.search(parameter.name) else 0.0
+        near = near if near == 1.0 else 0.0
     if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
         return best
     factor = WORD if value.is_word and not value.is_spelled_number else 1.0
@@ -202,13 +214,6 @@ def coded(value: Value, parameter: Parameter) -> str:
     return next(found, "")
 
 
-@lru_cache(maxsize=10_000)
-def choices(parameter: Parameter) -> frozenset[str]:
-    """Words that its annotation, its default or its description quote."""
-    told = f"{parameter.type} {parameter.default} {parameter.text}"
-    return frozenset(re.findall(r"(?<![\w'\"`])['\"`]{1,2}([A-Za-z][\w-]*)['\"`]{1,2}(?!\w)", told))
-
-
 def chosen(value: Value, parameter: Parameter) -> str:
     """The choice of a parameter that a word says in another form: `dots` for `dot`; empty where it says none."""
     if not value.is_word or value.literal is None or value.literal.text in choices(parameter):
@@ -224,48 +229,16 @@ def as_date(literal: Literal, *, datetime: bool) -> Way:
     return Way(f"{kind}.fromisoformat({literal.code})", EXACT, (f"from datetime import {kind}",))
 
 
-_FILES = re.compile(
-    r"path|file|fname|\bfp\b|\bf\b|\bfn|src|source|input|output|stream|\bin\b|\bout|dest|\bto\b|archive|document"
-    r"|\bdoc\b|uri|url|\bio\b|location|target|text|data|string|content|template|\bargs?\b",
-    re.IGNORECASE,
-)
-_CONTENT = re.compile(
-    r"text|str|content|data|source|markup|html|xml|code|body|template|\bs\b|json|yaml|toml|lines|buf|bytes|value|arg",
-    re.IGNORECASE,
-)
-"""In the names of parameters that may take what a file holds."""
-_TEXT = re.compile(r"text|str|markup|html|xml|body|template|\bs\b|lines|code|content", re.IGNORECASE)
-_WRITTEN = re.compile(r"(?:^|_)(?:out(?:put|file|path|fn|name)?|dst)(?:_|$)|(?:^|_)dest|^save_", re.IGNORECASE)
-"""Names of parameters for files that are to be made."""
-_PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
 OPENING = ("from pathlib import Path",)
-
-
-def is_text(parameter: Parameter) -> bool:
-    """Whether a parameter that may take what a file holds takes nothing else."""
-    return bool(_TEXT.search(parameter.name))
-
-
-def _may_be_file(parameter: Parameter) -> bool:
-    """Whether a parameter that may be left out may take a file, by its name, its type and its default."""
-    told = f"{parameter.name} {parameter.name.replace('_', ' ')} {parameter.type} {parameter.default}"
-    return is_open_file(parameter) or bool(_FILES.search(told))
 
 
 def content(value: Value, parameter: Parameter) -> str:
     """The content of a file, with `OPENING`; empty where the parameter takes the file itself, or there is none."""
     literal = value.literal
-    if literal is None or not literal.there or is_open_file(parameter):
+    if literal is None or not literal.there:
         return ""
-    told = re.sub(r"file[- ](?:like|object)", "", f"{parameter.name} {parameter.type}")
-    takes_file = re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE)
-    if takes_file or not (not parameter.type or type_fit("str", parameter) >= DECLARED):
-        return ""
-    readable = literal.ending in TEXTS and not re.search(r"path|file|url", parameter.text, re.IGNORECASE)
-    if not (readable or _CONTENT.search(parameter.name) or parameter.name == literal.ending):
-        return ""
-    plain = literal.ending in TEXTS or bool(re.search(r"\bstr\b", parameter.type))
-    return f"Path({literal.code}).read_{'bytes' if 'bytes' in parameter.type or not plain else 'text'}()"
+    kind = content_type(parameter, literal.ending, text=literal.ending in TEXTS)
+    return f"Path({literal.code}).read_{'bytes' if kind == 'bytes' else 'text'}()" if kind else ""
 
 
 def opened(literal: Literal, parameter: Parameter) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import parts, stem, words_in
@@ -127,3 +128,63 @@ def likely_gives(item: CallableSignature, parameter: Parameter) -> float:
     if wanted & {stem(word) for word in parts(item.name)}:
         return 0.7
     return 0.1 if item.kind == "class" else 0.0 if item.returns else 0.3
+
+
+_FILES = re.compile(
+    r"path|file|fname|\bfp\b|\bf\b|\bfn|src|source|input|output|stream|\bin\b|\bout|dest|\bto\b|archive|document"
+    r"|\bdoc\b|uri|url|\bio\b|location|target|text|data|string|content|template|\bargs?\b",
+    re.IGNORECASE,
+)
+_CONTENT = re.compile(
+    r"text|str|content|data|source|markup|html|xml|code|body|template|\bs\b|json|yaml|toml|lines|buf|bytes|value|arg",
+    re.IGNORECASE,
+)
+"""In the names of parameters that may take what a file holds."""
+_TEXT = re.compile(r"text|str|markup|html|xml|body|template|\bs\b|lines|code|content", re.IGNORECASE)
+_WRITTEN = re.compile(r"(?:^|_)(?:out(?:put|file|path|fn|name)?|dst)(?:_|$)|(?:^|_)dest|^save_", re.IGNORECASE)
+"""Names of parameters for files that are to be made."""
+_PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
+
+
+@lru_cache(maxsize=10_000)
+def choices(parameter: Parameter) -> frozenset[str]:
+    """Words that its annotation, its default or its description quote."""
+    told = f"{parameter.type} {parameter.default} {parameter.text}"
+    return frozenset(re.findall(r"(?<![\w'\"`])['\"`]{1,2}([A-Za-z][\w-]*)['\"`]{1,2}(?!\w)", told))
+
+
+def takes_text(parameter: Parameter) -> bool:
+    """Whether a parameter that may take what a file holds takes nothing else."""
+    return bool(_TEXT.search(parameter.name))
+
+
+def is_output(parameter: Parameter) -> bool:
+    """Whether a parameter takes a file that is to be made."""
+    return bool(_WRITTEN.search(parameter.name))
+
+
+def is_path(parameter: Parameter) -> bool:
+    """Whether a parameter takes the name of a file, by its own name and its type."""
+    return bool(_PATH.search(f"{parameter.name} {parameter.type}"))
+
+
+def may_be_file(parameter: Parameter) -> bool:
+    """Whether a parameter that may be left out may take a file, by its name, its type and its default."""
+    told = f"{parameter.name} {parameter.name.replace('_', ' ')} {parameter.type} {parameter.default}"
+    return is_open_file(parameter) or bool(_FILES.search(told))
+
+
+def content_type(parameter: Parameter, ending: str, *, text: bool) -> str:
+    """`str` or `bytes`: how a parameter takes what a file with an ending holds; empty where it takes the file itself.
+
+    `text`: whether files with that ending hold text.
+    """
+    told = re.sub(r"file[- ](?:like|object)", "", f"{parameter.name} {parameter.type}")
+    takes_file = is_open_file(parameter) or re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE)
+    if takes_file or (parameter.type and type_fit("str", parameter) < DECLARED):
+        return ""
+    readable = text and not re.search(r"path|file|url", parameter.text, re.IGNORECASE)
+    if not (readable or _CONTENT.search(parameter.name) or parameter.name == ending):
+        return ""
+    plain = text or bool(re.search(r"\bstr\b", parameter.type))
+    return "bytes" if "bytes" in parameter.type or not plain else "str"

@@ -6,16 +6,16 @@ import math
 from dataclasses import replace
 
 import pytest
-from made_up import function, meaning, needs, values
-
-from codenav.planner.calls import Result
 from codenav.planner.evidence import direction, head_noun, makes_files, meets_criterion, names_file, unused
 from codenav.planner.goals import Goal, Seen
 from codenav.planner.judging import crowd
-from codenav.planner.reading import read
 from codenav.planner.unasked import spoils
 from codenav.planner.words import language
 from codenav.planner.writing import Value
+from made_up import function, meaning, needs, values
+
+from codenav.planner.calls import Result
+from codenav.planner.reading import read
 from codenav.signatures.callables import CallableSignature
 
 

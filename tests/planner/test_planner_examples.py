@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from codenav.planner.examples import Examples, illustrated, pieces
+
 from codenav.signatures.callables import CallableSignature, Parameter
 
 MARKDOWN = """

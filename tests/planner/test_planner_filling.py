@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_up import function, meaning, needs, takes, values
-
-from codenav.execution import Execution, ExecutionError, Outcome
 from codenav.planner.filling import fillings
 from codenav.planner.giving import said_flags
 from codenav.planner.mending import mended
-from codenav.planner.reading import read
 from codenav.planner.writing import Value
+from made_up import function, meaning, needs, takes, values
+
+from codenav.execution import Execution, ExecutionError, Outcome
+from codenav.planner.reading import read
 from codenav.signatures.callables import CallableSignature, Parameter
 
 

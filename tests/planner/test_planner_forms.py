@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_up import function, meaning, needs, takes, values
-
-from codenav.execution import Execution, ExecutionError, Outcome
-from codenav.planner.calls import Result
 from codenav.planner.evidence import direction, evidence, is_looked_up, is_raw, meets_criterion, misses_aim, tells
 from codenav.planner.examples import Examples
 from codenav.planner.filling import fillings
 from codenav.planner.goals import Goal
 from codenav.planner.judging import certainty
-from codenav.planner.literals import Kind
 from codenav.planner.mending import mended
-from codenav.planner.reading import read
 from codenav.planner.words import language
 from codenav.planner.writing import Value, fit, is_in_name
+from made_up import function, meaning, needs, takes, values
+
+from codenav.execution import Execution, ExecutionError, Outcome
+from codenav.planner.calls import Result
+from codenav.planner.literals import Kind
+from codenav.planner.reading import read
 from codenav.signatures.callables import CallableSignature, Parameter
 
 

@@ -8,6 +8,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from codenav.planner.evidence import meets_criterion
+from codenav.planner.goals import Goal, Seen
+from codenav.planner.guessing import OTHERS, WIDTH, Claim, chances, one_line
+from codenav.planner.judging import certainty, doubt
+from codenav.planner.unused import PIECES, unused_pieces
+from codenav.planner.words import language
+from codenav.planner.writing import Value
 from command_line import codenav
 from made_up import function, meaning, needs
 
@@ -16,14 +23,7 @@ from codenav.actions import Done, Guess
 from codenav.environments.endings import DoneEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.planner.calls import Result
-from codenav.planner.evidence import meets_criterion
-from codenav.planner.goals import Goal, Seen
-from codenav.planner.guessing import OTHERS, WIDTH, Claim, chances, one_line
-from codenav.planner.judging import certainty, doubt
 from codenav.planner.reading import read
-from codenav.planner.unused import PIECES, unused_pieces
-from codenav.planner.words import language
-from codenav.planner.writing import Value
 from codenav.signatures.callables import CallableSignature
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_up import function, meaning, needs
-
 from codenav.planner.finding import Described, queries
 from codenav.planner.words import abbreviates, language, likeness, segmented
+from made_up import function, meaning, needs
+
 from codenav.signatures.callables import Answers, answers, asking
 from codenav.signatures.docstrings import described_parameters, described_return
 from codenav.signatures.inside import MARK

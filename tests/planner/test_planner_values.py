@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from codenav.planner.filling import fillings
+from codenav.planner.writing import Value
 from command_line import codenav
 from made_up import function, needs, takes, values
 
-from codenav.planner.filling import fillings
 from codenav.planner.reading import read
-from codenav.planner.writing import Value
 from codenav.signatures.callables import Parameter
 
 YARD = '''
