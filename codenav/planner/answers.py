@@ -230,9 +230,7 @@ def unused_pieces(
         def stands(word: str, meaning: Meaning = meaning) -> bool:
             if any(meaning.qualities(call).get(word, 0.0) for call in calls):
                 return True
-            sign = known.spelled(word)
-            written = isinstance(sign, str) and any(sign in result.repr for result in results)
-            return word in met or written or any(likeness(word, part) == 1 for part in shows)
+            return word in met or any(likeness(word, part) == 1 for part in shows)
 
         for literal in clause.literals:
             inside = literal.start in taken or any(is_in_name(Value.of(literal), call) for call in calls)

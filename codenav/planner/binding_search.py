@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from codenav.planner.binding import GROUPED, USED, Binding, others, widened
 from codenav.planner.literals import Kind
-from codenav.planner.values import Value, Way, beside, chosen, coded, fit, is_in_name, way
+from codenav.planner.values import Value, Way, beside, coded, fit, is_in_name, way
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import parts
 from codenav.signatures.types import DECLARED, UNTYPED, type_fit
@@ -92,15 +92,14 @@ def _placed(
             continue
         score, guess = written.worth, False
         if not parameter.required:
-            counts = value.is_spelled_number and type_fit("int", parameter) >= DECLARED
-            said = bool(value.imports or coded(value, parameter) or chosen(value, parameter))
+            said = bool(value.imports or coded(value, parameter))
             named = place == 0 and parameter.default == "None" and value.is_name
-            if value.is_word and not (said or near or counts or named or may_choose(value, parameter)):
+            if value.is_word and not (said or near or named or may_choose(value, parameter)):
                 # It may be no value at all.
                 continue
             if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
                 continue
-            guess = not (near or said or place == 0 or value.is_spelled_number)
+            guess = not (near or said or place == 0)
             score += FIRST * (place == 0)
             score -= GUESS * (1 + state.guessed / 2) * (near <= HALF and not said)
             score -= APART * (guess and any(value in group.members for group in values))
@@ -140,7 +139,7 @@ def _bound(state: _State, free: Sequence[Parameter], classes: Collection[str]) -
 
 def _as_used(value: Value, parameter: Parameter) -> Sequence[Value]:
     """The values that have gone in: of a list its members, and the code that a word stands for."""
-    if code := coded(value, parameter) or chosen(value, parameter):
+    if code := coded(value, parameter):
         return (Value(repr(code), "str", words=value.words),)
     return value.members or (value,)
 

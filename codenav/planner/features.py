@@ -78,8 +78,8 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
 def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
     """Whether all that the clause gives went in, and each where it fits."""
     left_out, fit = len(unused(result, goal)), result.fit
-    # Words that are neither a name nor a number or a sign that is spelled out may be no values at all.
-    doubtful = [one for one in result.used if one.is_word and one.kind is not Kind.SPELLED and not one.is_name]
+    # A word that is no name may be no value at all.
+    doubtful = [one for one in result.used if one.is_word and not one.is_name]
     unlinked = bool(goal.earlier) and not result.linked
     return {
         "unused": left_out,

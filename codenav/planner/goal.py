@@ -88,18 +88,6 @@ class Goal:
     """Of each result that was scored."""
     scored: dict[int, tuple[Result, float]] = field(default_factory=dict)
     """How good each result is, by its id; the result itself keeps that its own."""
-    results: dict[str, tuple[float, Result]] = field(default_factory=dict)
-    """The best result for each callable that was tried, and how good it is."""
-
-    def keep(self, worth: float, result: Result) -> None:
-        """Remember a result: the next clause may go on with it."""
-        if result.repr not in self.results or worth > self.results[result.repr][0]:
-            self.results[result.repr] = worth, result
-
-    def others(self, taken: str, count: int) -> list[Result]:
-        """The best other results, best first."""
-        ranked = sorted(self.results.values(), key=lambda pair: -pair[0])
-        return [result for _, result in ranked if result.repr != taken and not result.nothing][:count]
 
     def fails(self, why: str) -> None:
         """Keep what is told where nothing works: the first reason, which is that of the likeliest callable."""

@@ -35,9 +35,6 @@ class Language:
     """`count`, `most`, `least`: the words that ask it of a collection."""
     families: tuple[frozenset[str], ...]
     """Words of programs that mean nearly the same, as stems."""
-    months: tuple[str, ...]
-    spellings: Mapping[str, int | str]
-    """Numbers and characters that are spelled out."""
     codes: Mapping[re.Pattern[str], Mapping[str, str]]
     """Of parameters whose names a pattern finds: the codes that words stand for, `fr` for French."""
     patterns: Mapping[str, str]
@@ -79,12 +76,6 @@ class Language:
         begins = [form for form in (word, stem(word)) if 4 <= len(form) <= len(part) - 3]
         return ENDING if any(map(part.endswith, ends)) or any(map(part.startswith, begins)) else 0.0
 
-    def spelled(self, word: str) -> int | str | None:
-        """The number or character that a word spells out: `three`, `underscores`."""
-        plain = word.lower()
-        one = self.spellings.get(plain.removesuffix("s"))
-        return self.spellings.get(plain, one if isinstance(one, str) else None)
-
     def weight(self, word: str) -> float:
         """How much a word of a clause says of what is wanted, 0 to 1."""
         if word in self.empty_verbs or word in self.asking:
@@ -103,8 +94,6 @@ def language(name: str = "english") -> Language:
         joins=tuple(sorted(data["joins"], key=len, reverse=True)),
         asked={kind: tuple(phrases) for kind, phrases in data["asks"].items()},
         families=tuple(frozenset(map(stem, family)) for family in data["families"]),
-        months=tuple(data["months"]),
-        spellings=data["spellings"],
         codes={re.compile(names, re.IGNORECASE): codes for names, codes in data["codes"].items()},
         patterns=data["patterns"],
     )

@@ -27,8 +27,6 @@ class Kind(StrEnum):
     """True, False or None."""
     WORD = "word"
     """A plain word: no value as a rule."""
-    SPELLED = "spelled"
-    """A number or a character that is spelled out: `three`, `underscores`."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from codenav.planner.binding import Binding
 from codenav.planner.call_search import CallSearch
 from codenav.planner.calls import Caller, Making, Result, changed_in, changes, reason
 from codenav.planner.candidates import Candidates
-from codenav.planner.features import draws_nothing, is_moment, is_tally, makes_files, unused
+from codenav.planner.features import draws_nothing, is_moment, is_tally, unused
 from codenav.planner.file_writing import saved
 from codenav.planner.goal import Goal, shape
 from codenav.planner.language import language
@@ -53,8 +53,6 @@ they have to be."""
 TALLY, CHANGES, LITERALLY, KEYED = 0.15, 0.3, 0.15, 0.5
 """Added for a member that counts where that is asked; taken off for one that changes its object unasked; added for one
 that is named by words just as they stand in the clause, and for the look-up of a literal in a dict."""
-OTHERS = 3
-"""Other results of a clause that are tried, where the next one cannot go on."""
 SHOWN = 10
 """Places that are named of what was asked for by name."""
 HOLDING = ("dict", "list", "tuple")
@@ -111,18 +109,17 @@ class Plan:
             result = yield from saved(goal)
             if result is None:
                 result = yield from self._clause(goal)
-            if result is None and before is not None:
-                result = yield from self._otherwise(before, goal)
+            if result is None and before is not None and self._follows(before, goal):
+                result = yield from self._joined(before, goal, self._results.pop())
             if result is None and failed and self._follows(failed[-1], goal):
                 # `How positive is "…"? Give the score.`
-                goal = self._goal(clause.with_(failed[-1].clause))
-                result = yield from self._clause(goal)
+                result = yield from self._joined(failed[-1], goal, None)
                 if result is not None:
                     failed.pop()
             if result is not None:
                 self._results.append(result)
                 before = goal
-            elif not (self._results and self._is_shown(goal)):
+            else:
                 failed.append(goal)
         yield from ended(self._caller, self._request, self.clauses, self._results, failed, self._claims)
 
@@ -130,26 +127,12 @@ class Plan:
         """Whether nothing stands between two clauses."""
         return not any(before.clause.start < one.start < goal.clause.start for one in self.clauses)
 
-    def _otherwise(self, before: Goal, goal: Goal) -> Making:
-        """The clause again, with something else for the one before it; then both as one."""
-        kept = self._results[-1]
-        for other in before.others(kept.repr, OTHERS):
-            self._results[-1] = other
-            result = yield from self._clause(self._goal(goal.clause))
-            if result is not None and result.linked:
-                return result
-        self._results.pop()
-        if self._follows(before, goal):
-            result = yield from self._clause(self._goal(goal.clause.with_(before.clause)))
-            if result is not None:
-                return result
-        self._results.append(kept)
-        return None
-
-    def _is_shown(self, goal: Goal) -> bool:
-        """Whether a clause that nothing was found for only asks to see what is there: `and give its score`."""
-        plain = not goal.wanted and all(word in language().empty_verbs for word in goal.meaning.words[:1])
-        return plain and goal.clause.refers_back and self._results[-1].type in HOLDING
+    def _joined(self, before: Goal, goal: Goal, kept: Result | None) -> Making:
+        """Two clauses as one, where the second could not be done alone; `kept` comes back where they cannot."""
+        result = yield from self._clause(self._goal(goal.clause.with_(before.clause)))
+        if result is None and kept is not None:
+            self._results.append(kept)
+        return result
 
     def _goal(self, clause: Clause) -> Goal:
         told = sorted((*clause.literals, *clause.spoken), key=lambda literal: literal.start)
@@ -217,9 +200,6 @@ class Plan:
             tried += self._caller.count > goal.item_tries
             if made is None:
                 continue
-            if makes_files(made, goal) >= 0:
-                # No clause goes on with the mere name of a file that is not there.
-                goal.keep(score(made, goal), made)
             if best is None or score(made, goal) > score(best, goal):
                 best = made
             if is_sure(made, goal):

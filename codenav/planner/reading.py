@@ -64,25 +64,19 @@ class Clause:
             rest = self.text[at + len(word) :]
             # `in the network 10.0.0.0/8` says what the literal is.
             ahead = at + len(word) + len(rest) - len(rest.lstrip())
-            if known.spelled(word) is not None or word.lower() in known.stop:
-                continue
-            if not (self._is_in_literal(at) or self._is_in_literal(ahead)):
+            if word.lower() not in known.stop and not (self._is_in_literal(at) or self._is_in_literal(ahead)):
                 found.append(Literal(Kind.CODE, word, repr(word), self.start + at, (match[1].lower(),)))
         return tuple(found)
 
     @property
     def loose(self) -> tuple[Literal, ...]:
-        """All other words: values where a parameter names them as its choices, or where they spell out a value."""
-        known, found = language(), []
+        """All other words: values where a parameter names them as its choices."""
+        found = []
         for match in WORD.finditer(self.text):
             word, at = match.group(), match.start()
             if self._is_in_literal(at):
                 continue
-            # `25 frames per second`
-            unit = re.search(known.patterns["each"], self.text[:at], re.IGNORECASE)
-            if not unit and (spelled := known.spelled(word)) is not None:
-                found.append(Literal(Kind.SPELLED, word, repr(spelled), at))
-            elif len(word) > 2 and word.lower() not in known.stop:
+            if len(word) > 2 and word.lower() not in language().stop:
                 found.append(Literal(Kind.WORD, word, repr(word), at))
         near = [one for literal in found for one in with_neighbours([literal], self.text)]
         # What a long text says again and again is one value.

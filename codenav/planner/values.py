@@ -11,7 +11,7 @@ from functools import lru_cache
 from codenav.planner.language import language, likeness
 from codenav.planner.literals import TEXTS, Kind, Literal, word_parts
 from codenav.signatures.callables import CallableSignature, Parameter
-from codenav.signatures.names import parts, stem
+from codenav.signatures.names import parts
 from codenav.signatures.types import (
     DECLARED,
     EXACT,
@@ -67,16 +67,9 @@ class Value:
     @property
     def is_word(self) -> bool:
         """Whether it may as well be a word of the request as a value: `ASCII`, `snake_case`."""
-        if self.literal is None or self.kind not in (Kind.CODE, Kind.WORD, Kind.SPELLED):
+        if self.literal is None or self.kind not in (Kind.CODE, Kind.WORD):
             return False
         return self.kind is not Kind.CODE or self.literal.text.replace("-", "_").rstrip("#").isidentifier()
-
-    @property
-    def is_spelled_number(self) -> bool:
-        """Whether it is a number in words that counts nothing in the request itself: `three times`, but not `the two
-        words`."""
-        near = self.literal.before[:1] if self.literal is not None else ()
-        return self.kind is Kind.SPELLED and self.type == "int" and not language().determiners & set(near)
 
     @property
     def is_plain_word(self) -> bool:
@@ -104,7 +97,7 @@ class Value:
         if literal.kind in (Kind.FILE, Kind.DATE):
             return cls(literal.code, "path" if literal.kind is Kind.FILE else "date", literal)
         words = frozenset(word_parts(literal)) if literal.kind is Kind.CODE else frozenset[str]()
-        if literal.kind in (Kind.SPELLED, Kind.WORD):
+        if literal.kind is Kind.WORD:
             words = frozenset((literal.text.lower(),))
         return cls(literal.code, type(ast.literal_eval(literal.code)).__name__, literal, (), words)
 
@@ -133,13 +126,10 @@ def way(value: Value, parameter: Parameter) -> Way:
     literal = value.literal
     if code := coded(value, parameter):
         return Way(repr(code), CODED)
-    if choice := chosen(value, parameter):
-        return Way(repr(choice), DECLARED + BESIDE)
     is_choice = literal.text in choices(parameter) and value.code != parameter.default
     near = beside(value, parameter)
     if (
         (value.is_loose and not is_choice)
-        or (value.kind is Kind.SPELLED and not (near or value.is_spelled_number))
         # A file is no title, comment or separator, and what is there is not written over.
         or (value.kind is Kind.FILE and not parameter.required and not may_be_file(parameter))
         or (value.is_there and is_output(parameter))
@@ -154,7 +144,7 @@ def way(value: Value, parameter: Parameter) -> Way:
         near = near if near == 1.0 else 0.0
     if not best.worth and not (near == 1.0 and re.search(r"[A-Z]", wanted)):
         return best
-    factor = WORD if value.is_word and not value.is_spelled_number else 1.0
+    factor = WORD if value.is_word else 1.0
     return Way(best.code, (best.worth or SENTINEL) * factor + BESIDE * near, best.imports)
 
 
@@ -214,15 +204,6 @@ def coded(value: Value, parameter: Parameter) -> str:
     return next(found, "")
 
 
-def chosen(value: Value, parameter: Parameter) -> str:
-    """The choice of a parameter that a word says in another form: `dots` for `dot`; empty where it says none."""
-    if not value.is_word or value.literal is None or value.literal.text in choices(parameter):
-        return ""
-    word = value.literal.text.lower()
-    near = [one for one in choices(parameter) if len(one) > 2 and stem(one.lower()) == stem(word)]
-    return near[0] if len(near) == 1 else ""
-
-
 def as_date(literal: Literal, *, datetime: bool) -> Way:
     """A date as an object."""
     kind = "datetime" if datetime or len(literal.code) > len("'2024-07-04'") else "date"
@@ -271,7 +252,6 @@ def is_in_name(value: Value, item: CallableSignature) -> bool:
 
 
 _MOMENT = re.compile(r"date|time(?!out|zone|_?zone)|start|since|until|when|moment|\bday\b|\bdt\b")
-_CHARACTER = re.compile(r"sep|delim|char|fill|pad|glue|join|quote|replace|hyphen|dash|space")
 
 
 def beside(value: Value, parameter: Parameter) -> float:
@@ -283,8 +263,6 @@ def beside(value: Value, parameter: Parameter) -> float:
         return 1.0
     if literal.keyword:
         return float(literal.keyword == parameter.name)
-    if literal.kind is Kind.SPELLED and value.type == "str":
-        return float(bool(_CHARACTER.search(parameter.name)))
     if literal.kind is Kind.DATE and _MOMENT.search(parameter.name):
         return DATED
     if literal.after and re.search(rf"[\[(]{re.escape(literal.after)}[\])]", parameter.text, re.IGNORECASE):
