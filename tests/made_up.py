@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from codenav.planner.finding import Meaning
-from codenav.planner.words import language
-from codenav.planner.writing import Value
-
 from codenav.planner.reading import read
+from codenav.planner.relevance import Meaning
+from codenav.planner.values import Value
 from codenav.signatures.callables import CallableSignature, Parameter
 
 
@@ -32,4 +30,4 @@ def values(text: str, *files: str) -> list[Value]:
 
 
 def meaning(*words: str, whether: bool = False, **counts: int) -> Meaning:
-    return Meaning(words, language(), counts=counts, whether=whether)
+    return Meaning(words, counts=counts, whether=whether)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Generator, Iterator, Sequence
@@ -33,6 +34,8 @@ _MAPPINGS = ("dict", "defaultdict", "Counter")
 _NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
 Steps = Generator[Action, Observation, None]
 Reducing = Generator[Action, Observation, Result]
+Mark = tuple[int, int, bool | None]
+"""Begin and end of a word or a literal, and whether something was done with it; None says nothing either way."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,7 @@ def unused_pieces(
     met |= {value.literal.keyword.lower() for value in values if value.literal is not None}
     shows = {part for result in results for part in parts(f"{result.type} {result.repr[:READ]}")}
     code = "\n".join(line for result in results for line in result.lines)
-    marks: list[tuple[int, int, bool | None]] = []
+    marks: list[Mark] = []
     for clause in clauses:
         meaning = Meaning(clause.words)
 
@@ -247,10 +250,22 @@ def unused_pieces(
             asks = word in known.asking and word not in known.stop
             done = stands(word) or clause.start in measured if asks else any(map(stands, pieces)) if pieces else None
             marks.append((start, end, start in taken or done))
+        marks = _asked(clause, marks)
     return list(_spans(request, sorted(marks)))
 
 
-def _spans(request: str, marks: Sequence[tuple[int, int, bool | None]]) -> Iterator[str]:
+def _asked(clause: Clause, marks: list[Mark]) -> list[Mark]:
+    """With a question as unused that is joined to the clause and has no words of its own: `and what is its value`."""
+    joins = "|".join(map(re.escape, language().joins))
+    pattern = rf"(?:,\s*)?\b(?:{joins})\s+(?={language().patterns['question_after']})"
+    starts = [clause.start + match.start() for match in re.finditer(pattern, clause.text, re.IGNORECASE)]
+    for begin, end in itertools.pairwise([*starts, clause.end]):
+        if all(used is None for at, _, used in marks if begin <= at < end):
+            marks = [(at, last, False if begin <= at < end else used) for at, last, used in marks]
+    return marks
+
+
+def _spans(request: str, marks: Sequence[Mark]) -> Iterator[str]:
     """Pieces that nothing was done with, as far as nothing but small words stands between them."""
     first, last, told = -1, -1, 0
     for start, end, used in [*marks, (len(request), len(request), True)]:

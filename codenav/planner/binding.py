@@ -112,7 +112,7 @@ def _with_keywords(plain: Binding, item: CallableSignature, left: Sequence[Value
             continue
         near = literal.before if not value.is_word else ()
         told = literal.keyword
-        if not told and near and plain.given and near[0] not in language().verbs | stop:
+        if not told and near and plain.given and near[0] not in language().verbs:
             told = near[0] if len(near) == 1 or near[1] in ("with", "the", "a", "an", "and", "using") else ""
         if not told and literal.after not in stop and value.type in ("int", "float"):
             told = literal.after

@@ -11,7 +11,6 @@ from PIL import Image
 
 import codenav as api
 from codenav.errors import SandboxUnavailable
-from codenav.planner import making
 from codenav.sandboxes import bubblewrap
 
 SHOP = '''
@@ -359,7 +358,7 @@ def test_consent_to_run_without_isolation_is_enough(shop: Path, monkeypatch: pyt
 
 
 def test_a_bound_on_calls_ends_with_the_reason(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "ALL", 0)
+    monkeypatch.setattr(call_search, "ALL", 0)
     result = run("Compute the checksum of 'abc'", shop)
     assert (result.status, result.exit_code) == ("failed", 1) and "checksum(data)" in result.hint
 
