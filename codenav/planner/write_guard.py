@@ -15,13 +15,13 @@ SPOILING = words_in(
     """save write dump export store remove delete unlink truncate overwrite rename set unset create clear touch move"""
 )
 """Words in the names of what may write to a file or remove it."""
-_MARK = "codenav-files:"
-_SCRIPT = f"""
+MARK = "codenav-files:"
+SCRIPT = f"""
 import contextlib, json, os
 def read(name):
     with contextlib.suppress(OSError), open(name, 'rb') as file:
         return file.read()
-held, room = {{}}, {ROOM}
+held = {{}}
 for size, name in sorted((os.path.getsize(name), name) for name in names if os.path.isfile(name)):
     data = read(name) if size <= room else None
     if data is not None:
@@ -31,9 +31,9 @@ def put_back():
     for name in changed:
         with contextlib.suppress(OSError), open(name, 'wb') as file:
             file.write(held[name])
-    print({_MARK!r} + json.dumps(changed))
+    print({MARK!r} + json.dumps(changed))
 """
-"""Runs in the sandbox, where the content is kept in memory."""
+"""Runs in the sandbox, where the content is kept in memory: of `names`, as far as there is `room`."""
 
 
 class WriteGuard:
@@ -48,7 +48,7 @@ class WriteGuard:
         """Before the first call, and again where the sandbox has lost its state."""
         if self._names and not self._keeps:
             self._keeps = True
-            code = f"_codenav_files = {{'names': {sorted(self._names)!r}}}\nexec({_SCRIPT!r}, _codenav_files)"
+            code = f"_codenav_files = {{'names': {sorted(self._names)!r}, 'room': {ROOM}}}\nexec({SCRIPT!r}, _codenav_files)"
             yield Question(code, thought="Keep what the files of the work folder hold.")
 
     def lost(self) -> None:
@@ -64,6 +64,6 @@ class WriteGuard:
         observed = yield Question("_codenav_files['put_back']()", thought="Put back what the call has changed.")
         stdout = observed.execution.stdout if isinstance(observed, CodeObservation) else ""
         for line in stdout.splitlines():
-            if line.startswith(_MARK):
-                return tuple(json.loads(line.removeprefix(_MARK)))
+            if line.startswith(MARK):
+                return tuple(json.loads(line.removeprefix(MARK)))
         return ()
