@@ -48,7 +48,8 @@ class WriteGuard:
         """Before the first call, and again where the sandbox has lost its state."""
         if self._names and not self._keeps:
             self._keeps = True
-            code = f"_codenav_files = {{'names': {sorted(self._names)!r}, 'room': {ROOM}}}\nexec({SCRIPT!r}, _codenav_files)"
+            kept = {"names": sorted(self._names), "room": ROOM}
+            code = f"_codenav_files = {kept!r}\nexec({SCRIPT!r}, _codenav_files)"
             yield Question(code, thought="Keep what the files of the work folder hold.")
 
     def lost(self) -> None:

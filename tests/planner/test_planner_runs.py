@@ -11,6 +11,7 @@ from PIL import Image
 
 import codenav as api
 from codenav.errors import SandboxUnavailable
+from codenav.planner import call_search
 from codenav.sandboxes import bubblewrap
 
 SHOP = '''
