@@ -92,12 +92,6 @@ def widened(plain: Binding, item: CallableSignature, left: Sequence[Value]) -> I
         yield one
 
 
-def others(item: CallableSignature, values: Sequence[Value]) -> Iterator[Binding]:
-    """Bindings for which values are taken apart or put together."""
-    yield from _spread([one for one in item.required if not one.kind.startswith("VAR_")], values)
-    yield from _packed(item, values)
-
-
 def _star(item: CallableSignature, kind: str) -> Parameter | None:
     return next((parameter for parameter in item.parameters if parameter.kind == kind), None)
 
@@ -159,7 +153,7 @@ def _with_contents(plain: Binding) -> list[Binding]:
     return [replace(plain, given=tuple(given), pairs=tuple(pairs), imports=imports, score=plain.score + worth)]
 
 
-def _spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Binding]:
+def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Binding]:
     """Tuples whose members are just what is required: a box from (0, 0) to (2, 3)."""
     # Of literals in a row each goes to a parameter anyhow.
     held = [one for one in values if one.literal is not None and one.type in ("tuple", "list") and not one.members]
@@ -171,19 +165,3 @@ def _spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Bind
         return []
     given = tuple((parameter, repr(member)) for parameter, member in pairs)
     return [Binding(given, (), tuple(held), DECLARED * len(required) + USED * len(held), packed=True)]
-
-
-def _packed(item: CallableSignature, values: Sequence[Value]) -> list[Binding]:
-    """Several literals of one type as a list for the first parameter: a line from (0, 0) to (3, 4)."""
-    literals = [value for value in values if value.literal is not None and not value.is_word]
-    first = next((parameter for parameter in item.parameters if not parameter.kind.startswith("VAR_")), None)
-    alone = all(parameter is first for parameter in item.required)
-    if first is None or not alone or len(literals) < 2 or len({value.type for value in literals}) > 1:
-        return []
-    code = f"[{', '.join(value.code for value in literals)}]"
-    worth = type_fit("list", first)
-    if worth < DECLARED and not (worth and first.required):
-        return []
-    score = worth - GROUPED + USED * len(literals)
-    pairs = ((first, Value(code, "list")),)
-    return [Binding(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]

@@ -8,7 +8,7 @@ import sys
 from codenav.planner.calls import Result
 from codenav.planner.goal import Goal
 from codenav.planner.language import language, likeness
-from codenav.planner.literals import WORD, Kind
+from codenav.planner.literals import Kind
 from codenav.planner.reading import Clause, matches
 from codenav.planner.relevance import MET, TYPE, Described
 from codenav.planner.values import Value, is_in_name
@@ -56,7 +56,7 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
         # `Which date is Easter?` is answered by a date.
         met |= {word: max(met.get(word, 0.0), TYPE) for word in meaning.words if likeness(word, kind) == 1}
     own = meaning.in_name(last)
-    owned, noun = max(own.values(), default=0.0), head_noun(goal.clause)
+    owned = max(own.values(), default=0.0)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
     unasked = meaning.unasked(Described.item(last))
     if not goal.last and last.kind == "class" and is_main(last) and language().making.issuperset(meaning.words):
@@ -70,8 +70,7 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
         "score": best,
         "unasked": min(unasked, 4),
         "digits": float(bool(digits)),
-        "exact": float(not unasked and owned >= 0.8 and not _is_other_number(last, meaning.words)),
-        "noun": own.get(noun, 0.0) if noun else 0.5,
+        "exact": float(not unasked and owned >= 0.8),
     }
 
 
@@ -176,20 +175,6 @@ def unused(result: Result, goal: Goal) -> set[Value]:
     return {value for value in goal.wanted - result.used if not any(is_in_name(value, call) for call in result.calls)}
 
 
-def head_noun(clause: Clause) -> str:
-    """The last word of the first phrase, which is asked for: `delta` of `the Black-Scholes delta of a put`."""
-    first = clause.literals[0].start - clause.start if clause.literals else len(clause.text)
-    found = ""
-    for number, match in enumerate(WORD.finditer(clause.text[:first])):
-        word = match.group().lower()
-        if word in language().stop or (not number and word in language().verbs):
-            if found:
-                break
-            continue
-        found = word.rpartition("-")[2]
-    return found if found in clause.words else ""
-
-
 def makes_files(result: Result, goal: Goal) -> int:
     """1 where a result made the new files that the clause names, -1 where it did not; 0 where it names none."""
     new = {one.literal.text for one in goal.wanted if one.literal is not None and one.literal.is_new_file}
@@ -199,12 +184,6 @@ def makes_files(result: Result, goal: Goal) -> int:
 def is_main(item: CallableSignature) -> bool:
     """Whether a package is named after a callable."""
     return item.name.lower() == item.module.partition(".")[0].lower()
-
-
-def _is_other_number(item: CallableSignature, words: tuple[str, ...]) -> bool:
-    """Whether a name is the singular of a word or its plural: `record` for the records."""
-    last = item.name.lower().rpartition("_")[2]
-    return last not in words and (f"{last}s" in words or last.removesuffix("s") in words)
 
 
 def is_moment(result: Result) -> bool:
