@@ -14,7 +14,7 @@ from codenav.planner.features import met_beside
 from codenav.planner.goal import Goal, Seen, shown
 from codenav.planner.language import language, likeness
 from codenav.planner.literals import WORD, Kind
-from codenav.planner.reading import Clause
+from codenav.planner.reading import Clause, matches
 from codenav.planner.relevance import Meaning
 from codenav.planner.scoring import is_barred, log_odds
 from codenav.planner.values import Value, is_in_name
@@ -246,22 +246,24 @@ def unused_pieces(
             word = match.group().lower().removesuffix("'s").removesuffix("’s")
             if any(begin <= start < stop for begin, stop in ends):
                 continue
-            pieces = [piece for piece in word.split("-") if len(piece) > 1 and piece not in neutral]
+            said = (piece for piece in word.split("-") if len(piece) > 1)
+            pieces = [piece for piece in said if piece not in neutral or matches("picturing", piece)]
             asks = word in known.asking and word not in known.stop
             done = stands(word) or clause.start in measured if asks else any(map(stands, pieces)) if pieces else None
             marks.append((start, end, start in taken or done))
-        marks = _asked(clause, marks)
-    return list(_spans(request, sorted(marks)))
+    return list(_spans(request, sorted(_asked(request, marks))))
 
 
-def _asked(clause: Clause, marks: list[Mark]) -> list[Mark]:
-    """With a question as unused that is joined to the clause and has no words of its own: `and what is its value`."""
+def _asked(request: str, marks: list[Mark]) -> list[Mark]:
+    """With a joined question as unused that has no words of its own: `and what is its value`."""
     joins = "|".join(map(re.escape, language().joins))
-    pattern = rf"(?:,\s*)?\b(?:{joins})\s+(?={language().patterns['question_after']})"
-    starts = [clause.start + match.start() for match in re.finditer(pattern, clause.text, re.IGNORECASE)]
-    for begin, end in itertools.pairwise([*starts, clause.end]):
-        if all(used is None for at, _, used in marks if begin <= at < end):
-            marks = [(at, last, False if begin <= at < end else used) for at, last, used in marks]
+    pattern = rf"(?:,\s*)?\b(?:{joins})\s+(?={language().patterns['question_after']})|[.;!?](?:\s|$)"
+    cuts = [match.span() for match in re.finditer(pattern, request, re.IGNORECASE)]
+    for (begin, start), (end, _) in itertools.pairwise([*cuts, (len(request), 0)]):
+        inside = [mark for mark in marks if begin <= mark[0] < end]
+        if request[begin] not in ".;!?" and all(used is None for _, _, used in inside):
+            begin = start - len(request[begin:start].lstrip(", "))
+            marks = [*(mark for mark in marks if mark not in inside), (begin, end, False)]
     return marks
 
 

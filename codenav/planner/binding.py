@@ -165,3 +165,19 @@ def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Bindi
         return []
     given = tuple((parameter, repr(member)) for parameter, member in pairs)
     return [Binding(given, (), tuple(held), DECLARED * len(required) + USED * len(held), packed=True)]
+
+
+def packed(item: CallableSignature, values: Sequence[Value]) -> list[Binding]:
+    """Several literals of one type as a list for the first parameter: a line from (0, 0) to (3, 4)."""
+    literals = [value for value in values if value.literal is not None and not value.is_word]
+    first = next((parameter for parameter in item.parameters if not parameter.kind.startswith("VAR_")), None)
+    alone = all(parameter is first for parameter in item.required)
+    if first is None or not alone or len(literals) < 2 or len({value.type for value in literals}) > 1:
+        return []
+    code = f"[{', '.join(value.code for value in literals)}]"
+    worth = type_fit("list", first)
+    if worth < DECLARED and not (worth and first.required):
+        return []
+    score = worth - GROUPED + USED * len(literals)
+    pairs = ((first, Value(code, "list")),)
+    return [Binding(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from codenav.planner.binding import GROUPED, USED, Binding, spread, widened
+from codenav.planner.binding import GROUPED, USED, Binding, packed, spread, widened
 from codenav.planner.literals import Kind
 from codenav.planner.values import Value, Way, beside, coded, fit, is_in_name, way
 from codenav.signatures.callables import CallableSignature, Parameter
@@ -48,7 +48,7 @@ def bindings(item: CallableSignature, values: Sequence[Value], classes: Collecti
         if all(_last_resort(value, one, values, state.used) for one, value, _ in state.pairs):
             plain = _bound(state, free, classes)
             found += widened(plain, item, [one for one in values if one not in plain.used and not one.members])
-    found += spread([one for one in free if one.required], values)
+    found += [*spread([one for one in free if one.required], values), *packed(item, values)]
     names = tuple(parameter.name for parameter in item.parameters)
     kept: dict[tuple[tuple[str, str], ...], Binding] = {}
     for one in sorted(found, key=lambda one: -one.score):

@@ -9,7 +9,7 @@ import pytest
 from made_up import function, meaning, needs, values
 
 from codenav.planner.calls import Fit, Result
-from codenav.planner.features import features, head_noun, makes_files, meets_criterion, unused
+from codenav.planner.features import features, makes_files, meets_criterion, unused
 from codenav.planner.file_writing import spoils
 from codenav.planner.goal import Goal, Seen
 from codenav.planner.reading import read
@@ -29,18 +29,6 @@ def result(
 ) -> Result:
     fit = Fit((of,), asked.wanted if used is None else used, ("result_1 = …",))
     return Result("result_1", "int", shown, fit, files)
-
-
-@pytest.mark.parametrize(
-    ("request_", "noun"),
-    [
-        ("Compute the Black-Scholes delta of a put", "delta"),
-        ("Which country has the code 'DEU'?", "country"),
-        ("What is the host of the address 'a.b'?", "host"),
-    ],
-)
-def test_what_is_asked_for(request_: str, noun: str) -> None:
-    assert head_noun(read(request_)[0]) == noun
 
 
 def test_the_same_call_with_less_is_no_rival() -> None:
