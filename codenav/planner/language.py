@@ -35,6 +35,7 @@ class Language:
     """`count`, `most`, `least`: the words that ask it of a collection."""
     families: tuple[frozenset[str], ...]
     """Words of programs that mean nearly the same, as stems."""
+    months: tuple[str, ...]
     codes: Mapping[re.Pattern[str], Mapping[str, str]]
     """Of parameters whose names a pattern finds: the codes that words stand for, `fr` for French."""
     patterns: Mapping[str, str]
@@ -94,6 +95,7 @@ def language(name: str = "english") -> Language:
         joins=tuple(sorted(data["joins"], key=len, reverse=True)),
         asked={kind: tuple(phrases) for kind, phrases in data["asks"].items()},
         families=tuple(frozenset(map(stem, family)) for family in data["families"]),
+        months=tuple(data["months"]),
         codes={re.compile(names, re.IGNORECASE): codes for names, codes in data["codes"].items()},
         patterns=data["patterns"],
     )

@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import StrEnum
+from functools import cache
 
 from codenav.planner.language import language
 from codenav.signatures.names import parts, words_in
@@ -108,7 +110,7 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
     at = 0
     while at < len(text):
         inside = at and text[at - 1].isalnum()
-        literal = None if inside else _container(text, at) or _quoted(text, at, files)
+        literal = None if inside else _container(text, at) or _quoted(text, at, files) or _date(text, at)
         if literal is None and not (inside and text[at].isalnum()):
             literal = _word_of_shape(text, at, files)
         if literal is None:
@@ -160,6 +162,45 @@ def _quoted(text: str, at: int, files: Collection[str]) -> Literal | None:
     # Escapes as Python has them, where they can be meant.
     plain = re.sub(r"\\(['\"nt\\])", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), inside)
     return Literal(Kind.TEXT, piece, repr(plain), at)
+
+
+@cache
+def _dates() -> re.Pattern[str]:
+    """`4 October 1957`, `October 4, 1957`; three letters of a month are enough."""
+    month = "|".join(rf"{name[:3]}(?:{name[3:]})?" for name in language().months)
+    day, year = r"(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th)?", r"(?P<year{0}>\d{{4}})(?![\w-])"
+    return re.compile(
+        rf"{day.format(1)}(?: of)? (?P<month1>{month})\.?,? {year.format(1)}"
+        rf"|(?P<month2>{month})\.? {day.format(2)},? {year.format(2)}|(?P<iso>\d{{4}}-\d\d-\d\d)(?= at \d)",
+        re.IGNORECASE,
+    )
+
+
+_HOUR = re.compile(
+    r",? (?:at )?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>\d\d))?(?! ?[ap]\.?m\b)"
+    r"(?P<zone> UTC| GMT|Z)?\b"
+)
+"""After a date."""
+
+
+def _date(text: str, at: int) -> Literal | None:
+    """A date in words and a time after it, `1 January 2000 at 12:00`; it is written as ISO 8601 has it."""
+    match = _dates().match(text, at)
+    if match is None:
+        return None
+    code = match["iso"]
+    if not code:
+        day, month, year = (match[f"{name}1"] or match[f"{name}2"] for name in ("day", "month", "year"))
+        number = next(place for place, name in enumerate(language().months, 1) if name.startswith(month.lower()[:3]))
+        try:
+            code = date(int(year), number, int(day)).isoformat()
+        except ValueError:
+            return None
+    end = match.end()
+    if hour := _HOUR.match(text, end):
+        code = f"{code}T{int(hour['hour']):02}:{hour['minute']}:{hour['second'] or '00'}"
+        code, end = code + ("+00:00" if hour["zone"] else ""), hour.end()
+    return Literal(Kind.DATE, text[at:end], repr(code), at)
 
 
 def _word_of_shape(text: str, at: int, files: Collection[str]) -> Literal | None:

@@ -131,6 +131,26 @@ def test_files_that_exist_are_files_whatever_their_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("4 October 1957", "'1957-10-04'"),
+        ("October 4, 1957", "'1957-10-04'"),
+        ("the 3rd of Feb. 2021", "'2021-02-03'"),
+        ("31 February 2020", None),
+        ("May 2020", None),
+        ("1 January 2000 at 12:00", "'2000-01-01T12:00:00'"),
+        ("2024-03-20 at 09:30 UTC", "'2024-03-20T09:30:00+00:00'"),
+        ("March 20, 2024, 21:05:30", "'2024-03-20T21:05:30'"),
+        ("20 March 2024 at 9:30 am", "'2024-03-20'"),
+        ("20 March 2024 at 25:30", "'2024-03-20'"),
+    ],
+)
+def test_dates_in_words_and_times_after_them(text: str, code: str | None) -> None:
+    found = [literal for clause in read(f"What day was {text}?") for literal in clause.literals]
+    assert [literal.code for literal in found if literal.kind is Kind.DATE] == ([code] if code else [])
+
+
+@pytest.mark.parametrize(
     ("text", "whether"), [("Is 97 prime?", True), ("does it hold?", True), ("Isolate x", False), ("What is it?", False)]
 )
 def test_questions_of_yes_or_no(text: str, whether: bool) -> None:
