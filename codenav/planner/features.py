@@ -70,7 +70,8 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
         "score": best,
         "unasked": min(unasked, 4),
         "digits": float(bool(digits)),
-        "exact": float(not unasked and owned >= 0.8),
+        # What is found under a literal is what it stands for.
+        "exact": float((is_found(result) and not result.nothing) or (not unasked and owned >= 0.8)),
     }
 
 
@@ -98,7 +99,7 @@ def _of_calls(result: Result, goal: Goal) -> dict[str, float]:
     """The calls: whether one is what the package is for, or something that nobody asks for."""
     last, making = result.calls[-1], language().making
     is_class = goal.last and last.kind == "class" and not making & set(goal.meaning.words[:1])
-    keyed = last.expression.endswith("]")
+    keyed = last.expression.endswith("]") or is_found(result)
     # `and give the year` asks a date for just that.
     offered = last.kind in ("member", "value") and not keyed and not goal.meaning.literally(last)
     # A file has to be opened first.
@@ -107,7 +108,7 @@ def _of_calls(result: Result, goal: Goal) -> dict[str, float]:
     before = {call.expression for call in result.calls[:-1]} - made_before
     return {
         "main": float(is_main(last)),
-        "calls": max(0, len(before) - opens - (last.name == "__iter__")),
+        "calls": max(0, len(before) - opens - (last.name == "__iter__" or is_found(result))),
         "prior": goal.meaning.prior(Described.item(last)),
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
         "holds": float(is_class and not _tells(result)),
@@ -179,6 +180,13 @@ def makes_files(result: Result, goal: Goal) -> int:
     """1 where a result made the new files that the clause names, -1 where it did not; 0 where it names none."""
     new = {one.literal.text for one in goal.wanted if one.literal is not None and one.literal.is_new_file}
     return 0 if not new else 1 if new <= set(result.files) else -1
+
+
+def is_found(result: Result) -> bool:
+    """Whether a literal was looked up in a dict that is none of the request."""
+    last = result.calls[-1]
+    looks = last.name == "get" and last.kind == "member" and last.module == "builtins"
+    return looks and all(value.type != "dict" for value in result.used)
 
 
 def is_main(item: CallableSignature) -> bool:
