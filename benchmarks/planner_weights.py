@@ -8,7 +8,7 @@ each request and tries far more than it does for a user; every result that it ju
 the answer's pattern accepts it. Two models are fitted. The first ranks: a softmax over the results of a request
 (Cao et al. 2007, Learning to rank, ListNet's top-one loss) and, weighed by it, a logistic loss, so that its value is a
 chance as well. The second says whether the best is claimed: a logistic model over its log odds, its share among
-all that read otherwise (`judging.crowd`), and how many there are. The table is cross-validated in ten folds by package.
+all that read otherwise (`scoring.crowd`), and how many there are. The table is cross-validated in ten folds by package.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Asked:
     """Results x features; the last feature is 1."""
     right: np.ndarray
     seen: Sequence[Any]
-    """The `goals.Seen` of each result."""
+    """`goal.Seen` of each."""
     weight: float = 1.0
 
     def impossible(self) -> Asked | None:
@@ -74,20 +74,22 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
     os.environ.update(env)
     import codenav
     from codenav import errors
-    from codenav.planner import evidence, goals, making, work
+    from codenav.planner import call_search, goal, plan, scoring
+    from codenav.planner.language import language
 
     found: dict[tuple[str, ...], tuple[dict[str, float], bool, Any]] = {}
-    plain = making.judged
+    plain = scoring.features
 
-    def watch(result: Any, goal: Any, known: Any) -> float:
-        asks = known.asks(goal.clause.bare)
-        if goal.last and not (asks and result.type not in ("int", "float", "str", "bool", "complex")):
-            # The pattern is not for results that are still to be counted.
-            told = evidence.evidence(result, goal, known)
-            found[result.lines] = told, accepts(request, (result.repr, result.printed)), goals.Seen.of(result)
-        return plain(result, goal, known)
+    def watch(result: Any, of: Any) -> dict[str, float]:
+        told = plain(result, of)
+        asks = language().asks(of.clause.bare)
+        if of.last and not (asks and result.type not in ("int", "float", "str", "bool", "complex")):
+            # What is still to be counted is not what the pattern is for.
+            found[result.lines] = told, accepts(request, (result.repr, result.printed)), goal.Seen.of(result)
+        return told
 
-    making.judged, making.TRIES, work.SURE, making.SURE, work.GOOD, work.FAR = watch, TRIES, 2.0, 2.0, 2.0, 0.6
+    scoring.features, call_search.TRIES = watch, TRIES
+    scoring.SURE, plan.GOOD, plan.FAR = 2.0, 2.0, 0.6
     with tempfile.TemporaryDirectory() as name:
         request.prepare(Path(name))
         with suppress(errors.UsageError):
@@ -164,8 +166,8 @@ def ranking(asked: Sequence[Asked]) -> np.ndarray:
 
 
 def best(weights: np.ndarray, one: Asked) -> tuple[np.ndarray, float]:
-    """The input of the second model for a request, and the correctness of the best result."""
-    from codenav.planner.judging import MANY, crowd
+    """What the second model sees of a request, and whether the best result is right."""
+    from codenav.planner.scoring import MANY, crowd
 
     scores = one.evidence @ weights
     first = int(scores.argmax())

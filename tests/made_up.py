@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from codenav.planner.finding import Meaning
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_, Parameter
-from codenav.planner.words import language
-from codenav.planner.writing import Value
+from codenav.planner.relevance import Meaning
+from codenav.planner.values import Value
+from codenav.signatures.callables import CallableSignature, Parameter
 
 
-def function(name: str, *parameters: Parameter, doc: str = "", module: str = "m") -> Callable_:
-    return Callable_(f"from {module} import {name}", name, "function", parameters=parameters, doc=doc, module=module)
+def function(name: str, *parameters: Parameter, doc: str = "", module: str = "m") -> CallableSignature:
+    return CallableSignature(
+        f"from {module} import {name}", name, "function", parameters=parameters, doc=doc, module=module
+    )
 
 
 def needs(name: str, type_: str = "") -> Parameter:
@@ -29,4 +30,4 @@ def values(text: str, *files: str) -> list[Value]:
 
 
 def meaning(*words: str, whether: bool = False, **counts: int) -> Meaning:
-    return Meaning(words, language(), counts=counts, whether=whether)
+    return Meaning(words, counts=counts, whether=whether)

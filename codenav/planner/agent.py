@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codenav.actions import Action, Done, Step, Turn
 from codenav.planner.answers import GAVE_UP, Steps
-from codenav.planner.work import Work
+from codenav.planner.plan import Plan
 from codenav.protocols import Environment
 
 NAME = "planner"
@@ -47,7 +47,7 @@ class PlannerAgent:
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
         """Take up a request; the description is for models."""
-        self._steps = Work(request, files=self._files, packages=self._packages).steps()
+        self._steps = Plan(request, files=self._files, packages=self._packages).steps()
         return "No model: a planner reads the request, finds callables that explain its words, fills and calls them."
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:

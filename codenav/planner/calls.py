@@ -1,4 +1,4 @@
-"""One call a step, and what is asked of the interpreter between calls.
+"""One call a step, and questions to the interpreter between calls.
 
 Everything is a generator of actions that is sent their observations, so that it reads as the order in which it happens.
 """
@@ -12,25 +12,25 @@ from typing import Any
 
 from codenav.actions import Action, CodeObservation, Observation, Question, Try
 from codenav.execution import Execution, Outcome, Variable
-from codenav.planner.giving import BUILTIN
-from codenav.planner.guard import Guard
-from codenav.planner.survey import Answers, Callable_, answers, asking
-from codenav.planner.whether import attempt, complaint
-from codenav.planner.words import parts
-from codenav.planner.writing import Value
+from codenav.planner.values import Value
+from codenav.planner.write_guard import WriteGuard
+from codenav.signatures.callables import Answers, CallableSignature, answers, asking
+from codenav.signatures.names import parts, words_in
+from codenav.signatures.types import BUILTIN, EXACT
 
 LISTED = 1_000
 """Elements of an iterator that are taken."""
 OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re.DOTALL)
-"""What says nothing of itself."""
+"""A repr that says nothing of its object."""
 _BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
-"""What cannot even be shown was made of the wrong things."""
+"""An object that cannot even be shown was made of the wrong things."""
 LOST = "state lost"
 """How the notice of a step begins, before which the sandbox was started again."""
-CHANGING = frozenset(
-    ("add", "append", "clear", "create", "delete", "discard", "drop", "extend", "insert", "new", "pop", "push", "put",
-     "read", "remove", "rename", "replace", "reset", "reverse", "set", "shuffle", "sort", "update", "write")
-)  # fmt: skip
+_LISTS = words_in("""map filter zip range reversed enumerate dict_keys dict_values dict_items""")
+_CHANGING = words_in(
+    """add append clear create delete discard drop extend insert new pop push put read remove rename replace
+    reset reverse set shuffle sort update write"""
+)
 """Words in the names of methods that may change what they are called on."""
 _NOTHING = re.compile(
     r"None|\((?:None, ?)+(?:None)?\)"
@@ -40,39 +40,74 @@ _NOTHING = re.compile(
 
 
 @dataclass(frozen=True)
+class Fit:
+    """The calls that lead to a value, and how well what they were given fits."""
+
+    calls: tuple[CallableSignature, ...] = ()
+    """In their order."""
+    used: frozenset[Value] = frozenset()
+    """Literals and results of earlier clauses that went in."""
+    lines: tuple[str, ...] = ()
+    """Imports and calls as Python."""
+    named: int = 0
+    """Literals in parameters that the word right beside them names."""
+    guessed: int = 0
+    """Literals in parameters that may be left out, for their types alone."""
+    swapped: int = 0
+    """Literals that stand in another order than in the request."""
+    worst: float = EXACT
+    """How well the literal goes with its parameter that goes least well, 0 to 1.3."""
+    packed: bool = False
+    """Whether literals were put together into a list, or one was taken apart."""
+
+    def with_(self, other: Fit) -> Fit:
+        """Both together."""
+        return Fit(
+            (*self.calls, *other.calls),
+            self.used | other.used,
+            tuple(dict.fromkeys((*self.lines, *other.lines))),
+            self.named + other.named,
+            self.guessed + other.guessed,
+            self.swapped + other.swapped,
+            min(self.worst, other.worst),
+            self.packed or other.packed,
+        )
+
+
+@dataclass(frozen=True)
 class Result:
     """The value of a call that worked."""
 
     name: str
     type: str
     repr: str
-    calls: tuple[Callable_, ...]
-    """What was called for it, in order."""
-    used: frozenset[Value]
-    """What went into it, literals and results of earlier clauses."""
-    lines: tuple[str, ...]
-    """Imports and calls that lead to it."""
+    fit: Fit
     files: tuple[str, ...] = ()
     overwrote: tuple[str, ...] = ()
     """Files that were there, and that the last call has changed or removed; they are put back until it is chosen."""
     printed: str = ""
-    """What the last call wrote to its standard output."""
-    named: int = 0
-    guessed: int = 0
+    """The standard output of the last call."""
     changed: bool = False
     """Whether it is what the last call was made on, and has changed."""
     same: bool = False
     """Whether it shows just what the last call was made on."""
-    swapped: int = 0
-    """Literals that stand in another order than in the request."""
-    worst: float = 1.0
-    """How well the literal goes with its parameter that goes least well."""
-    packed: bool = False
-    """Whether literals were put together into a list, or one was taken apart."""
-    kept: bool = False
-    """Whether it was written to its file afterwards, by no call of its own."""
     as_text: bool = False
     """Whether `repr` is its text, because its repr says nothing."""
+
+    @property
+    def calls(self) -> tuple[CallableSignature, ...]:
+        """What was called for it, in order."""
+        return self.fit.calls
+
+    @property
+    def used(self) -> frozenset[Value]:
+        """Literals and results of earlier clauses that went in."""
+        return self.fit.used
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Imports and calls that lead to it."""
+        return self.fit.lines
 
     @property
     def nothing(self) -> bool:
@@ -87,10 +122,10 @@ class Result:
     @property
     def echo(self) -> bool:
         """Just what went in."""
-        shown = self.repr.strip("'\"")
-        given = [value.code for value in self.used]
-        listed = self.type == "list" and sorted(_bare(self.repr[1:-1].split(", "))) == sorted(_bare(given))
-        return (listed or any(shown == code.strip("'\"") for code in given)) and not self.changed
+        given = [value.code.strip("'\"") for value in self.used]
+        held = [piece.strip("'\"") for piece in self.repr[1:-1].split(", ")]
+        listed = self.type == "list" and sorted(held) == sorted(given)
+        return (listed or self.repr.strip("'\"") in given) and not self.changed
 
     @property
     def opaque(self) -> bool:
@@ -102,45 +137,38 @@ class Result:
         """Of a type that Python itself has."""
         return self.type in BUILTIN
 
-
-def _bare(codes: Sequence[str]) -> list[str]:
-    return [code.strip("'\"") for code in codes]
+    def then(self, name: str, made: Variable, code: str, *imports: str) -> Result:
+        """The value of an expression on it."""
+        lines = (*self.lines, *imports, f"{name} = {code}")
+        return replace(self, name=name, type=short(made), repr=made.repr, fit=replace(self.fit, lines=lines))
 
 
 @dataclass(frozen=True)
 class Call:
-    """What is to be run."""
+    """A call that is to be run."""
 
-    item: Callable_
+    item: CallableSignature
     code: str
     imports: tuple[str, ...]
-    lines: tuple[str, ...]
-    """What leads to its arguments."""
-    calls: tuple[Callable_, ...]
-    used: frozenset[Value]
+    fit: Fit
+    """All that leads to its arguments, and how they fit."""
     receiver: str = ""
     """The name that it is called on."""
-    named: int = 0
-    """Literals that went where the word right beside them says."""
-    guessed: int = 0
-    """Literals that went to parameters which may be left out, for their types alone."""
-    swapped: int = 0
-    worst: float = 1.0
-    packed: bool = False
-    """As in `Result`, calls before it included."""
 
 
 Making = Generator[Action, Observation, Result | None]
+Assigned = Generator[Action, Observation, tuple[Variable | None, str, Execution | None]]
+Run = Generator[Action, Observation, tuple[Result | None, Execution | None]]
 
 
 class Caller:
     """Runs calls in the sandbox, each once."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: WriteGuard) -> None:
         self.count = 0
         """Calls that were made."""
         self.undone = 0
-        """Those whose changes to files were taken back."""
+        """Calls whose changes to files were taken back."""
         self._guard = guard
         self._asked = False
         self._numbers = 0
@@ -152,7 +180,7 @@ class Caller:
         """What led to the state in which an object is by now, where a call may have changed it."""
 
     def ask(self, question: dict[str, Any], thought: str) -> Generator[Action, Observation, Answers]:
-        """What the interpreter says; nothing where it cannot."""
+        """The interpreter's answer; nothing where it cannot give one."""
         observed = yield Question(asking(question, first=not self._asked), thought=thought)
         if not isinstance(observed, CodeObservation):
             return Answers()
@@ -170,14 +198,13 @@ class Caller:
             self._guard.lost()
 
     def members(self, result: Result) -> Generator[Action, Observation, Answers]:
-        """What an object offers."""
+        """The members of an object."""
         if result.name not in self._members:
-            self._members[result.name] = yield from self.ask(
-                {"members": result.name}, f"What does this {result.type} offer?"
-            )
+            told = yield from self.ask({"members": result.name}, f"What does this {result.type} offer?")
+            self._members[result.name] = told
         return self._members[result.name]
 
-    def run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
+    def run(self, call: Call) -> Run:
         """One call in one step; the result gets a new name where it worked. The same call is made once."""
         if call.item.expression in self._endless:
             return None, None
@@ -185,22 +212,19 @@ class Caller:
             before, execution = self._made[call.code]
             if before is not None:
                 # What it was asked for with may be another clause's.
-                before = replace(
-                    before, calls=(*call.calls, call.item), used=call.used, named=call.named, guessed=call.guessed,
-                    swapped=call.swapped, worst=call.worst, packed=call.packed,
-                )  # fmt: skip
+                fit = replace(call.fit, calls=(*call.fit.calls, call.item), lines=before.lines)
+                before = replace(before, fit=fit)
             return before, execution
         self._made[call.code] = None, None
-        made, execution = yield from self._run(call)
-        self._made[call.code] = made, execution
-        return made, execution
+        self._made[call.code] = yield from self._run(call)
+        return self._made[call.code]
 
-    def _run(self, call: Call) -> Generator[Action, Observation, tuple[Result | None, Execution | None]]:
+    def _run(self, call: Call) -> Run:
         self.count += 1
-        if self._state.get(call.receiver, call.lines) != call.lines:
+        if self._state.get(call.receiver, call.fit.lines) != call.fit.lines:
             # Another call has changed what this one is made on.
-            yield Try("\n".join(call.lines))
-            self._state[call.receiver] = call.lines
+            yield Try("\n".join(call.fit.lines))
+            self._state[call.receiver] = call.fit.lines
         yield from self._guard.begin()
         made, name, execution = yield from self.assign(call.code, call.imports)
         overwrote = yield from self._guard.after(call.item.name, execution)
@@ -210,77 +234,37 @@ class Caller:
             self._endless.add(call.item.expression)
         if made is None or execution is None or _BROKEN.search(made.repr):
             return None, execution
-        lines = tuple(dict.fromkeys((*call.lines, *call.imports, f"{name} = {call.code}")))
-        done = Result(
-            name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
-            tuple(execution.files), overwrote, execution.stdout.strip(), call.named, call.guessed,
-            same=bool(call.receiver) and made.repr == self._shown.get(call.receiver),
-            swapped=call.swapped, worst=call.worst, packed=call.packed,
-        )  # fmt: skip
+        fit = call.fit.with_(Fit((call.item,), lines=(*call.imports, f"{name} = {call.code}")))
+        same = bool(call.receiver) and made.repr == self._shown.get(call.receiver)
+        files, printed = tuple(execution.files), execution.stdout.strip()
+        done = Result(name, short(made), made.repr, fit, files, overwrote, printed, same=same)
         self._shown[name] = made.repr
-        if done.opaque or done.type in (
-            "map",
-            "filter",
-            "zip",
-            "range",
-            "reversed",
-            "enumerate",
-            "dict_keys",
-            "dict_values",
-            "dict_items",
-        ):
+        if done.opaque or done.type in _LISTS:
             shown = yield from self._listed(done)
             if shown is None:
                 return None, execution
             done = shown
         if call.receiver:
             mutated = changed_in(execution, call.receiver)
-            if mutated is not None or CHANGING & set(parts(call.item.name)):
-                self._state[call.receiver] = lines
+            if mutated is not None or _CHANGING & set(parts(call.item.name)):
+                self._state[call.receiver] = fit.lines
             if mutated is not None and done.type == "NoneType":
                 # `list.sort` and its like give nothing and change what they are called on.
                 done = replace(done, name=call.receiver, type=short(mutated), repr=mutated.repr, changed=True)
         return done, execution
-
-    def whether(self, call: Call, done: Result | None, execution: Execution | None) -> Making:
-        """Yes where a call that checks has given nothing, no where it has complained; else None."""
-        if done is not None:
-            said = None
-            if done.nothing:
-                said, _ = yield from self.run(replace(call, code=f"{call.code} is None"))
-            return said
-        told = complaint(execution) if execution is not None else None
-        if told is None:
-            return None
-        line, exception = told
-        self._numbers += 1
-        name = f"result_{self._numbers}"
-        tried = attempt(name, call.code, exception)
-        lines = tuple(dict.fromkeys((*call.lines, *call.imports, *filter(None, [line]), *tried)))
-        observed = yield Try("\n".join([*filter(None, [line]), *tried]))
-        made = changed_in(observed.execution, name) if isinstance(observed, CodeObservation) else None
-        if made is None:
-            return None
-        return Result(
-            name, short(made), made.repr, (*call.calls, call.item), call.used, lines,
-            named=call.named, guessed=call.guessed, swapped=call.swapped, worst=call.worst, packed=call.packed,
-        )  # fmt: skip
 
     def _listed(self, done: Result) -> Making:
         """An iterator as a list, None where it raises; another object as the text that it has for itself."""
         told = yield from self.members(done)
         if done.opaque and not told.iterator:
             return replace(done, repr=told.shown, as_text=True) if told.shown else done
-        code = f"list(islice({done.name}, {LISTED}))"
-        listed, name, _ = yield from self.assign(code, ["from itertools import islice"])
+        code, line = f"list(islice({done.name}, {LISTED}))", "from itertools import islice"
+        listed, name, _ = yield from self.assign(code, [line])
         if listed is None:
             return None if told.iterator else done
-        lines = (*done.lines, "from itertools import islice", f"{name} = {code}")
-        return replace(done, name=name, type=short(listed), repr=listed.repr, lines=lines)
+        return done.then(name, listed, code, line)
 
-    def assign(
-        self, expression: str, imports: Sequence[str] = ()
-    ) -> Generator[Action, Observation, tuple[Variable | None, str, Execution | None]]:
+    def assign(self, expression: str, imports: Sequence[str] = ()) -> Assigned:
         """Bind the value of an expression to a new name; None instead of the variable where it raised."""
         self._numbers += 1
         name = f"result_{self._numbers}"
@@ -291,7 +275,12 @@ class Caller:
         return changed_in(observed.execution, name), name, observed.execution
 
 
-def written(item: Callable_, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
+def changes(name: str) -> frozenset[str]:
+    """The words in a method's name which say that it may change its object."""
+    return _CHANGING.intersection(parts(name))
+
+
+def written(item: CallableSignature, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
     """What is called (on what is named `own`, if anything is), what stands between its parentheses, and its imports."""
     if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
         # `float(it)`, as one would write it.

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from functools import cache
 
-from codenav.planner.words import language, parts
+from codenav.planner.language import language
+from codenav.signatures.names import parts, words_in
 
 
 class Kind(StrEnum):
-    """What a literal is."""
+    """The kind of a literal."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -22,15 +23,12 @@ class Kind(StrEnum):
     """A list, tuple, dict or set in Python's syntax."""
     DATE = "date"
     FILE = "file"
-    ORDINAL = "ordinal"
     CODE = "code"
     """A word of code shape: `snake_case`, `CamelCase`, `#abc`, `a.b`."""
     CONSTANT = "constant"
     """True, False or None."""
     WORD = "word"
     """A plain word: no value as a rule."""
-    SPELLED = "spelled"
-    """A number or a character that is spelled out: `three`, `underscores`."""
 
 
 @dataclass(frozen=True)
@@ -48,51 +46,61 @@ class Literal:
     after: str = ""
     """The word right after it: `3 times`."""
     keyword: str = ""
-    """What it is given to, as Python writes it: `width=200`."""
+    """The name that it is given to, as Python writes it: `width=200`."""
     there: bool = False
     """Of a file: whether the work folder has it."""
 
+    @property
+    def ending(self) -> str:
+        """Of a file's name, in lower case."""
+        return self.text.rpartition(".")[2].lower()
 
-TEXTS = frozenset(
-    ("abc", "atom", "bib", "c", "cfg", "conf", "cpp", "css", "csv", "diff", "dot", "eml", "env", "fa", "fasta",
-     "geojson", "gml", "go", "gpx", "graphml", "h", "html", "ics", "ini", "j2", "java", "jinja", "js", "json",
-     "jsonl", "kml", "less", "log", "lua", "md", "mjs", "mustache", "nt", "obj", "ofx", "opml", "patch", "pem",
-     "pgn", "po", "properties", "pt", "py", "rb", "ris", "rs", "rss", "rst", "scss", "sgf", "sh", "sql", "srt",
-     "svg", "tex", "toml", "ts", "tsv", "ttl", "txt", "vcf", "vtt", "xml", "xsd", "xyz", "yaml", "yml")
-)  # fmt: skip
+    @property
+    def is_new_file(self) -> bool:
+        """A file that is named and not there."""
+        return self.kind is Kind.FILE and not self.there
+
+
+TEXTS = words_in(
+    """abc atom bib c cfg conf cpp css csv diff dot eml env fa fasta geojson gml go gpx graphml h html ics ini j2
+    java jinja js json jsonl kml less log lua md mjs mustache nt obj ofx opml patch pem pgn po properties pt
+    py rb ris rs rss rst scss sgf sh sql srt svg tex toml ts tsv ttl txt vcf vtt xml xsd xyz yaml yml"""
+)
 """Endings of files that hold text."""
+_ENDINGS = TEXTS | words_in(
+    """bin bmp bz2 dat db docx epub flac gif gz h5 hex jpeg jpg mid mp3 msgpack npy npz ogg parquet pdf pkl ply
+    png pptx sqlite stl tar tiff wav webp xlsx zip"""
+)
+"""Endings of names that are files rather than texts with a dot in them."""
 _QUOTES = ['""', "''", "``", "“”", "‘’", "«»"]
 _QUOTED = re.compile(
     "|".join(rf"(?<![\w]){re.escape(q[0])}(?:\\.|[^{re.escape(q[1])}\\])*{re.escape(q[1])}(?!\w)" for q in _QUOTES),
     re.DOTALL,
 )
 _PREFIXED = re.compile(r"\b[bru]{1,2}(?=['\"])")
-_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (Kind.CODE, re.compile(r"\b(?:https?|ftp|file|mailto)://?[^\s<>\"']*[^\s<>\"'.,;:!?)]")),
-    (Kind.CODE, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
-    (Kind.DATE, re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])")),
-    (Kind.FILE, re.compile(r"(?<![\w/])(?:~?/|\.{1,2}/)?[\w-]+(?:[/.][\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w.]\w)\b")),
-    (Kind.FILE, re.compile(r"(?:(?<=\b(?:to|as|in) )|(?<=\bcalled )|(?<=\bnamed ))[\w-]+\.[a-z]{6,10}(?![\w.]\w)\b")),
-    (Kind.ORDINAL, re.compile(r"\b\d+(?:st|nd|rd|th)\b")),
-    # Addresses and networks.
-    (Kind.CODE, re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}\b")),
-    (Kind.CODE, re.compile(r"(?<!\w)#[0-9A-Fa-f]{3,8}\b")),
-    # Versions: three numbers or more, or a `v` before them.
-    (Kind.CODE, re.compile(r"\b(?:\d+\.){2,}\d+[\w.+-]*|\bv\d+(?:\.\d+)+[\w.+-]*")),
-    (
-        Kind.NUMBER,
-        re.compile(
-            r"(?<![\w.])[-+]?(?:0[xX][0-9A-Fa-f]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w]|\.\d)"
+_PATTERNS = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        (Kind.CODE, r"\b(?:https?|ftp|file|mailto)://?[^\s<>\"']*[^\s<>\"'.,;:!?)]"),
+        (Kind.CODE, r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"),
+        (Kind.DATE, r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])"),
+        (Kind.FILE, r"(?<![\w/])(?:~?/|\.{1,2}/)?[\w-]+(?:[/.][\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w.]\w)\b"),
+        (Kind.FILE, r"(?:(?<=\b(?:to|as|in) )|(?<=\bcalled )|(?<=\bnamed ))[\w-]+\.[a-z]{6,10}(?![\w.]\w)\b"),
+        # Addresses and networks, colours, versions.
+        (Kind.CODE, r"\b\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}\b"),
+        (Kind.CODE, r"(?<!\w)#[0-9A-Fa-f]{3,8}\b"),
+        (Kind.CODE, r"\b(?:\d+\.){2,}\d+[\w.+-]*|\bv\d+(?:\.\d+)+[\w.+-]*"),
+        (
+            Kind.NUMBER,
+            r"(?<![\w.])[-+]?(?:0[xX][0-9A-Fa-f]+|\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w]|\.\d)",
         ),
-    ),
-    (Kind.CONSTANT, re.compile(r"\b(?:True|False|None)\b")),
-    # EAN-13, alpha-3, UTF-8.
-    (Kind.CODE, re.compile(r"\b[A-Za-z]+-\d+\b")),
-    # snake_case, camelCase, CamelCase, base58, ASCII.
-    (Kind.CODE, re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*)\b")),
-    (Kind.CODE, re.compile(r"\b(?:\w*[A-Za-z]\w*\d\w*|[A-Z]{2,}[A-Z\d]*)\b")),
-    # A note, a grade, a drive.
-    (Kind.CODE, re.compile(r"(?<![\w'’])[B-HJ-Z](?:#|\b)(?!['’.])")),
+        (Kind.CONSTANT, r"\b(?:True|False|None)\b"),
+        # EAN-13; snake_case, camelCase, CamelCase; base58, ASCII; a note, a grade.
+        (Kind.CODE, r"\b[A-Za-z]+-\d+\b"),
+        (Kind.CODE, r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z]+[a-z]+[A-Z]\w*)\b"),
+        (Kind.CODE, r"\b(?:\w*[A-Za-z]\w*\d\w*|[A-Z]{2,}[A-Z\d]*)\b"),
+        (Kind.CODE, r"(?<![\w'’])[B-HJ-Z](?:#|\b)(?!['’.])"),
+    )
 )
 WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
 
@@ -101,14 +109,10 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
     """From left to right; none in another one."""
     at = 0
     while at < len(text):
-        literal = (
-            _container(text, at)
-            or _quoted_file(text, at, files)
-            or _quoted(text, at)
-            or _moment(text, at)
-            or _formula(text, at)
-            or _word_of_shape(text, at, files)
-        )
+        inside = at and text[at - 1].isalnum()
+        literal = None if inside else _container(text, at) or _quoted(text, at, files) or _date(text, at)
+        if literal is None and not (inside and text[at].isalnum()):
+            literal = _word_of_shape(text, at, files)
         if literal is None:
             at += 1
             continue
@@ -119,7 +123,7 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
 
 def _container(text: str, at: int) -> Literal | None:
     """A list, tuple, dict or set that Python reads; `(2, 3)` is one and `(see below)` is none."""
-    if text[at] not in "([{" or (at and text[at - 1].isalnum()):
+    if text[at] not in "([{":
         return None
     depth = 0
     for end in range(at, min(len(text), at + 5_000)):
@@ -130,18 +134,20 @@ def _container(text: str, at: int) -> Literal | None:
                 value = ast.literal_eval(piece)
             except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
                 return None
-            if isinstance(value, (list, tuple, dict, set)):
-                return Literal(Kind.COLLECTION, piece, piece, at)
-            return None
+            return Literal(Kind.COLLECTION, piece, piece, at) if isinstance(value, (list, tuple, dict, set)) else None
     return None
 
 
-def _quoted(text: str, at: int) -> Literal | None:
+_SAVED = re.compile(r"\b(?:to|as|into|in|called|named|file)\s+$", re.IGNORECASE)
+
+
+def _quoted(text: str, at: int, files: Collection[str]) -> Literal | None:
+    """A text in quotes, perhaps the name of a file that is there or is to be made."""
     begin = _PREFIXED.match(text, at)
     start = begin.end() if begin else at
     # Of a prefixed text the rest alone: the letter before the quote would make it an apostrophe.
     match = _QUOTED.match(text[start:]) if begin else _QUOTED.match(text, start)
-    if match is None or (begin is None and at and text[at - 1].isalnum()):
+    if match is None:
         return None
     piece = text[at : start + len(match.group())]
     if begin:
@@ -149,31 +155,13 @@ def _quoted(text: str, at: int) -> Literal | None:
             return Literal(Kind.TEXT, piece, repr(ast.literal_eval(piece)), at)
         except (ValueError, SyntaxError):
             return None
-    return Literal(Kind.TEXT, piece, repr(_unescaped(match.group()[1:-1])), at)
-
-
-_NEW_FILE = re.compile(r"[\w./-]*\w\.(?P<ending>[A-Za-z][A-Za-z0-9]{0,9})")
-_SAVED = re.compile(r"\b(?:to|as|into|in|called|named|file)\s+$", re.IGNORECASE)
-_ENDINGS = frozenset(
-    ("bin", "bmp", "bz2", "dat", "db", "docx", "epub", "flac", "gif", "gz", "h5", "hex", "jpeg", "jpg", "mid", "mp3",
-     "msgpack", "npy", "npz", "ogg", "parquet", "pdf", "pkl", "ply", "png", "pptx", "sqlite", "stl", "tar", "tiff",
-     "wav", "webp", "xlsx", "zip", *TEXTS)
-)  # fmt: skip
-"""Endings of names that are files rather than texts with a dot in them."""
-
-
-def _quoted_file(text: str, at: int, files: Collection[str]) -> Literal | None:
-    """A file's name in quotes: of one that is there, or of one that is to be made."""
-    match = _QUOTED.match(text, at) if not (at and text[at - 1].isalnum()) else None
-    if match is None:
-        return None
     inside = match.group()[1:-1]
-    if inside in files:
-        return Literal(Kind.FILE, inside, repr(inside), at + 1, there=True)
-    new = _NEW_FILE.fullmatch(inside)
-    if new and new["ending"].lower() in _ENDINGS and _SAVED.search(text, max(0, at - 20), at):
-        return Literal(Kind.FILE, inside, repr(inside), at + 1)
-    return None
+    new = re.fullmatch(r"[\w./-]*\w\.([A-Za-z][A-Za-z0-9]{0,9})", inside)
+    if inside in files or (new and new[1].lower() in _ENDINGS and _SAVED.search(text, max(0, at - 20), at)):
+        return Literal(Kind.FILE, inside, repr(inside), at + 1, there=inside in files)
+    # Escapes as Python has them, where they can be meant.
+    plain = re.sub(r"\\(['\"nt\\])", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), inside)
+    return Literal(Kind.TEXT, piece, repr(plain), at)
 
 
 @cache
@@ -183,100 +171,44 @@ def _dates() -> re.Pattern[str]:
     day, year = r"(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th)?", r"(?P<year{0}>\d{{4}})(?![\w-])"
     return re.compile(
         rf"{day.format(1)}(?: of)? (?P<month1>{month})\.?,? {year.format(1)}"
-        rf"|(?P<month2>{month})\.? {day.format(2)},? {year.format(2)}",
+        rf"|(?P<month2>{month})\.? {day.format(2)},? {year.format(2)}|(?P<iso>\d{{4}}-\d\d-\d\d)(?= at \d)",
         re.IGNORECASE,
     )
 
 
 _HOUR = re.compile(
-    r",? (?:at )?(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?! ?[ap]\.?m\b)(?P<zone> UTC| GMT|Z)?\b"
+    r",? (?:at )?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>\d\d))?(?! ?[ap]\.?m\b)"
+    r"(?P<zone> UTC| GMT|Z)?\b"
 )
 """After a date."""
-_ISO = re.compile(r"\d{4}-\d\d-\d\d(?= at \d)")
 
 
-def _moment(text: str, at: int) -> Literal | None:
-    """A date and a time after it: `1 January 2000 at 12:00`, `2024-03-20 at 09:30 UTC`."""
-    if at and text[at - 1].isalnum():
-        return None
-    iso = _ISO.match(text, at)
-    day = Literal(Kind.DATE, iso.group(), repr(iso.group()), at) if iso else _spoken_date(text, at)
-    hour = _HOUR.match(text, at + len(day.text)) if day is not None else None
-    if day is None or hour is None or int(hour["hour"]) > 23 or int(hour["minute"]) > 59:
-        return day
-    told = f"{ast.literal_eval(day.code)}T{int(hour['hour']):02}:{hour['minute']}:{hour['second'] or '00'}"
-    return Literal(Kind.DATE, text[at : hour.end()], repr(told + ("+00:00" if hour["zone"] else "")), at)
-
-
-def _spoken_date(text: str, at: int) -> Literal | None:
-    """A date in words; it is written as ISO 8601 has it."""
-    match = _dates().match(text, at) if not (at and text[at - 1].isalnum()) else None
+def _date(text: str, at: int) -> Literal | None:
+    """A date in words and a time after it, `1 January 2000 at 12:00`; it is written as ISO 8601 has it."""
+    match = _dates().match(text, at)
     if match is None:
         return None
-    day, month, year = (match[f"{name}1"] or match[f"{name}2"] for name in ("day", "month", "year"))
-    number = next(place for place, name in enumerate(language().months, 1) if name.startswith(month.lower()[:3]))
-    try:
-        code = repr(date(int(year), number, int(day)).isoformat())
-    except ValueError:
-        return None
-    return Literal(Kind.DATE, match.group(), code, at)
-
-
-_FORMULA = re.compile(r"[A-Za-z0-9_.()+\-*/^ ]{3,200}")
-_OPERATORS = re.compile(r"[*/^]| [+-] ")
-_IN_FORMULAS = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant,
-    ast.operator, ast.unaryop, ast.expr_context,
-)  # fmt: skip
-SYMBOL = 3
-"""Letters of a name in a formula, unless it is called."""
-
-
-def _formula(text: str, at: int) -> Literal | None:
-    """An expression of symbols, the longest that begins here: `(x + 2)*(x - 3)**2`, `kg/m**3`."""
-    if at and (text[at - 1].isalnum() or text[at - 1] in "._/'\""):
-        return None
-    match = _FORMULA.match(text, at)
-    if match is None or not _OPERATORS.search(match.group()):
-        return None
-    piece = match.group()
-    for end in [len(piece), *(one.start() for one in reversed(list(re.finditer(r"[ .]|(?<=\))", piece))))]:
-        told = piece[:end].rstrip(" .")
-        if len(told) >= 3 and _OPERATORS.search(told) and not re.search(r"\w \(", told) and _is_formula(told):
-            after = text[at + len(told) : at + len(told) + 1]
-            return None if after.isalnum() else Literal(Kind.TEXT, told, repr(told), at)
-    return None
-
-
-def _is_formula(text: str) -> bool:
-    try:
-        tree = ast.parse(text, mode="eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
-    return (
-        isinstance(tree.body, ast.BinOp)
-        and all(isinstance(node, _IN_FORMULAS) for node in ast.walk(tree))
-        and bool(names or called)
-        and all(len(node.id) <= SYMBOL for node in names)
-    )
-
-
-def _unescaped(inside: str) -> str:
-    """Escapes as Python has them, where they can be meant: `\\n`, `\\t`, an escaped quote."""
-    return re.sub(r"\\(['\"nt\\])", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), inside)
+    code = match["iso"]
+    if not code:
+        day, month, year = (match[f"{name}1"] or match[f"{name}2"] for name in ("day", "month", "year"))
+        number = next(place for place, name in enumerate(language().months, 1) if name.startswith(month.lower()[:3]))
+        try:
+            code = date(int(year), number, int(day)).isoformat()
+        except ValueError:
+            return None
+    end = match.end()
+    if hour := _HOUR.match(text, end):
+        code = f"{code}T{int(hour['hour']):02}:{hour['minute']}:{hour['second'] or '00'}"
+        code, end = code + ("+00:00" if hour["zone"] else ""), hour.end()
+    return Literal(Kind.DATE, text[at:end], repr(code), at)
 
 
 def _word_of_shape(text: str, at: int, files: Collection[str]) -> Literal | None:
-    if at and text[at - 1].isalnum() and text[at].isalnum():
-        return None
     for name in files:
         if text.startswith(name, at) and not text[at + len(name) : at + len(name) + 1].isalnum():
             return Literal(Kind.FILE, name, repr(name), at, there=True)
     for kind, pattern in _PATTERNS:
-        match = pattern.match(text, at)
-        if match:
+        if match := pattern.match(text, at):
             return Literal(kind, match.group(), _code(kind, match.group()), at)
     return None
 
@@ -284,11 +216,8 @@ def _word_of_shape(text: str, at: int, files: Collection[str]) -> Literal | None
 def _code(kind: Kind, text: str) -> str:
     if kind is Kind.NUMBER:
         plain = text.replace(",", "").lstrip("+")
-        digits = plain.lstrip("-")
         # 007 is no number in Python.
-        return plain if not re.fullmatch(r"0\d+", digits) else repr(text)
-    if kind is Kind.ORDINAL:
-        return re.sub(r"\D", "", text)
+        return plain if not re.fullmatch(r"-?0\d+", plain) else repr(text)
     return text if kind is Kind.CONSTANT else repr(text)
 
 
@@ -313,17 +242,13 @@ def with_neighbours(literals: list[Literal], text: str) -> Iterator[Literal]:
         begin = max(ended, literal.start - 60)
         before = [match.group().lower() for match in WORD.finditer(text[begin : literal.start])]
         ended = literal.start + len(literal.text)
-        end = literal.start + len(literal.text)
-        rest = text[end : end + 40].lstrip()
+        rest = text[ended : ended + 40].lstrip()
         # `[70, 85] weighted by [1, 2]` says what the second one is.
         after = None if re.match(language().patterns["passing"], rest, re.IGNORECASE) else WORD.match(rest)
-        yield Literal(
-            literal.kind,
-            literal.text,
-            literal.code,
-            literal.start,
-            tuple(reversed(before))[:4],
-            after.group().lower() if after else "",
-            keyword[1] if (keyword := _KEYWORD.search(text, max(0, literal.start - 40), literal.start)) else "",
-            literal.there,
+        keyword = _KEYWORD.search(text, max(0, literal.start - 40), literal.start)
+        yield replace(
+            literal,
+            before=tuple(reversed(before))[:4],
+            after=after.group().lower() if after else "",
+            keyword=keyword[1] if keyword else "",
         )

@@ -8,15 +8,14 @@ from dataclasses import replace
 import pytest
 from made_up import function, meaning, needs, values
 
-from codenav.planner.calls import Result
-from codenav.planner.evidence import direction, head_noun, makes_files, meets_criterion, names_file, unused
-from codenav.planner.goals import Goal, Seen
-from codenav.planner.judging import crowd
+from codenav.planner.calls import Fit, Result
+from codenav.planner.features import features, makes_files, meets_criterion, unused
+from codenav.planner.file_writing import spoils
+from codenav.planner.goal import Goal, Seen
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_
-from codenav.planner.unasked import spoils
-from codenav.planner.words import language
-from codenav.planner.writing import Value
+from codenav.planner.scoring import crowd
+from codenav.planner.values import Value
+from codenav.signatures.callables import CallableSignature
 
 
 def goal(request: str, *files: str) -> Goal:
@@ -25,44 +24,11 @@ def goal(request: str, *files: str) -> Goal:
     return Goal(clause, meaning(*clause.words), told, frozenset(value for value in told if not value.is_word))
 
 
-def result(of: Callable_, asked: Goal, shown: str = "1", used: frozenset[Value] | None = None, *files: str) -> Result:
-    return Result("result_1", "int", shown, (of,), asked.wanted if used is None else used, ("result_1 = …",), files)
-
-
-@pytest.mark.parametrize(
-    ("request_", "noun"),
-    [
-        ("Compute the Black-Scholes delta of a put", "delta"),
-        ("Which country has the code 'DEU'?", "country"),
-        ("What is the host of the address 'a.b'?", "host"),
-    ],
-)
-def test_what_is_asked_for(request_: str, noun: str) -> None:
-    assert head_noun(read(request_)[0]) == noun
-
-
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [("tempo2bpm", 1), ("bpm2tempo", -1), ("bpm_from_tempo", 1), ("from_tempo", 1), ("to_tempo", -1), ("tempo", 0)],
-)
-def test_which_way_a_name_turns_things(name: str, way: int) -> None:
-    asked = goal("How many bpm is a tempo of 400000?")
-    assert direction(name, asked.wanted, asked.clause) == way
-
-
-@pytest.mark.parametrize(
-    ("name", "request_", "way"),
-    [
-        ("hex2bin", "Convert the Intel hex file boot.hex to a binary file boot.bin", 1),
-        ("bin2hex", "Convert the Intel hex file boot.hex to a binary file boot.bin", -1),
-        ("snake_to_camel", "Change 'a_b' from snake case to camel case", 1),
-        ("camel_to_snake", "Change 'a_b' from snake case to camel case", -1),
-    ],
-)
-def test_which_way_files_and_prepositions_point(name: str, request_: str, way: int) -> None:
-    asked = goal(request_, "boot.hex")
-    told = direction(name, asked.wanted, asked.clause)
-    assert (told > 0) - (told < 0) == way
+def result(
+    of: CallableSignature, asked: Goal, shown: str = "1", used: frozenset[Value] | None = None, *files: str
+) -> Result:
+    fit = Fit((of,), asked.wanted if used is None else used, ("result_1 = …",))
+    return Result("result_1", "int", shown, fit, files)
 
 
 def test_the_same_call_with_less_is_no_rival() -> None:
@@ -98,14 +64,13 @@ def test_what_shows_the_same_is_no_rival(one: str, other: str) -> None:
 def test_how_many_of_a_unit_asks_for_a_measure() -> None:
     asked = goal("How many seconds long is 'a.wav'?")
     measure, other = function("extent", needs("path")), function("get", needs("path"))
-    known = language()
     tally = replace(result(function("size", needs("path")), asked, "3"), type="int")
-    assert meets_criterion(tally, asked, known) == 0
-    assert -1 < meets_criterion(replace(result(measure, asked, "0.375"), type="float"), asked, known) < 0
-    assert meets_criterion(replace(result(other, asked, "'long'"), type="str"), asked, known) == -1
+    assert meets_criterion(tally, asked) == 0
+    assert -1 < meets_criterion(replace(result(measure, asked, "0.375"), type="float"), asked) < 0
+    assert meets_criterion(replace(result(other, asked, "'long'"), type="str"), asked) == -1
 
 
-def other_name() -> Callable_:
+def other_name() -> CallableSignature:
     return function("weigh", needs("data"))
 
 
@@ -123,7 +88,8 @@ def test_a_file_that_was_to_be_made() -> None:
     assert makes_files(result(call, asked, "None"), asked) == -1
     there = goal("Read seven.txt", "seven.txt")
     assert makes_files(result(call, there), there) == 0
-    assert names_file(result(call, there, "'seven.txt'")) and not names_file(result(call, there, "7"))
+    assert features(result(call, there, "'seven.txt'"), there)["named_file"] == 1
+    assert features(result(call, there, "7"), there)["named_file"] == 0
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import codenav as api
-from codenav.planner import keeping
+from codenav.planner import write_guard
 
 DIARY = '''
 """Diaries, in files of one page a line."""
@@ -131,17 +132,18 @@ def test_files_are_kept_and_put_back(
     monkeypatch.chdir(tmp_path)
     for name in ("a.txt", "b.bin", "c.txt"):
         (tmp_path / name).write_bytes(name.encode() * 10)
-    monkeypatch.setattr(keeping, "ROOM", 101)
     (tmp_path / "large.bin").write_bytes(b"x" * 200)
-    keeping.keep(["a.txt", "b.bin", "c.txt", "large.bin", "missing.txt"])
-    assert capsys.readouterr().out == "2 of 5 files, 100 bytes\n", "what has no room is left out"
+    names = ["a.txt", "b.bin", "c.txt", "large.bin", "missing.txt"]
+    kept: dict[str, Any] = {"names": names, "room": 101}
+    exec(write_guard.SCRIPT, kept)
     (tmp_path / "a.txt").write_text("other")
     (tmp_path / "b.bin").unlink()
     (tmp_path / "large.bin").write_bytes(b"")
-    keeping.put_back()
+    kept["put_back"]()
     told = capsys.readouterr().out
-    assert json.loads(told.removeprefix(keeping.MARK)) == ["a.txt", "b.bin"]
+    assert json.loads(told.removeprefix(write_guard.MARK)) == ["a.txt", "b.bin"]
     assert (tmp_path / "a.txt").read_bytes() == b"a.txt" * 10
     assert (tmp_path / "b.bin").read_bytes() == b"b.bin" * 10
-    keeping.put_back()
-    assert capsys.readouterr().out == f"{keeping.MARK}[]\n"
+    assert (tmp_path / "large.bin").read_bytes() == b"", "what has no room is not kept"
+    kept["put_back"]()
+    assert capsys.readouterr().out == f"{write_guard.MARK}[]\n"

@@ -14,16 +14,14 @@ import codenav as api
 from codenav.actions import Done, Guess
 from codenav.environments.endings import DoneEnvironment
 from codenav.episodes.record import EpisodeResult
-from codenav.planner.calls import Result
-from codenav.planner.evidence import meets_criterion
-from codenav.planner.goals import Goal, Seen
-from codenav.planner.guessing import OTHERS, WIDTH, Claim, chances, one_line
-from codenav.planner.judging import certainty, doubt
+from codenav.planner.answers import OTHERS, PIECES, WIDTH, Claim, chances, one_line, unused_pieces
+from codenav.planner.calls import Fit, Result
+from codenav.planner.features import meets_criterion
+from codenav.planner.goal import Goal, Seen
 from codenav.planner.reading import read
-from codenav.planner.survey import Callable_
-from codenav.planner.unused import PIECES, unused_pieces
-from codenav.planner.words import language
-from codenav.planner.writing import Value
+from codenav.planner.scoring import certainty, doubt
+from codenav.planner.values import Value
+from codenav.signatures.callables import CallableSignature
 
 
 def goal(request: str) -> Goal:
@@ -32,16 +30,18 @@ def goal(request: str) -> Goal:
     return Goal(clause, meaning(*clause.words), told, frozenset(value for value in told if not value.is_word))
 
 
-def result(of: Callable_, shown: str, type_: str = "str", used: frozenset[Value] = frozenset(), **more: bool) -> Result:
-    return Result("result_1", type_, shown, (of,), used, (f"result_1 = {of.name}()",), **more)
+def result(
+    of: CallableSignature, shown: str, type_: str = "str", used: frozenset[Value] = frozenset(), **more: bool
+) -> Result:
+    return Result("result_1", type_, shown, Fit((of,), used, (f"result_1 = {of.name}()",)), **more)
 
 
-def unused(request: str, of: Callable_, *used: str, shown: str = "1", reduced: bool = False) -> list[str]:
+def unused(request: str, of: CallableSignature, *used: str, shown: str = "1", reduced: bool = False) -> list[str]:
     clauses = read(request)
     told = [Value.of(literal) for clause in clauses for literal in clause.literals]
     taken = frozenset(value for value in told if value.literal is not None and value.literal.text in used)
     done = result(of, shown, "int", taken)
-    return unused_pieces(request, clauses, [done], clauses if reduced else [], language())
+    return unused_pieces(request, clauses, [done], [one.start for one in clauses] if reduced else [])
 
 
 DEGREE = function("degree", needs("graph"), needs("node"), doc="The degree of a node in a graph.")
@@ -51,13 +51,12 @@ DEGREE = function("degree", needs("graph"), needs("node"), doc="The degree of a 
     ("request_", "used", "pieces"),
     [
         ("What is the degree of node 3 in the graph?", ["3"], []),
-        ("What is the degree of the graph from 0 to 33?", [], ["from 0 to 33"]),
-        ("What is the degree of the graph from 0 to 33?", ["0"], ["to 33"]),
-        ("Draw the graph in the style of Monet", [], ["Draw", "in the style of Monet"]),
+        ("What is the degree of the graph from 0 to 33?", [], ["0 to 33"]),
+        ("What is the degree of the graph from 0 to 33?", ["0"], ["33"]),
+        ("Draw the graph in the style of Monet", [], ["Draw", "style of Monet"]),
         ("Give the degree of node 3 and what is its value?", ["3"], ["and what is its value"]),
         ("Which node has the degree and what is its value?", [], ["and what is its value"]),
-        ("Give the degree of node 3. What is it?", ["3"], ["What is it"]),
-        ("Give the degree of node 3 with 'fig' jam", ["3"], ["with 'fig' jam"]),
+        ("Give the degree of node 3 with 'fig' jam", ["3"], ["'fig' jam"]),
         ("Compute the degree of the graph, then dance", [], ["dance"]),
         ("Please compute the degree", [], []),
     ],
@@ -70,22 +69,15 @@ def test_what_no_call_took_or_stands_for_is_told_as_it_is_written(
 
 
 def test_the_lowest_is_unused_where_nothing_was_taken_of_a_collection() -> None:
-    assert unused("Which node has the lowest degree?", DEGREE) == ["the lowest"]
+    assert unused("Which node has the lowest degree?", DEGREE) == ["lowest"]
     assert unused("Which node has the lowest degree?", DEGREE, reduced=True) == []
     assert unused("Which node has the lowest degree?", function("lowest_degree", doc="Of a node.")) == []
-
-
-def test_one_name_does_not_stand_for_two_words_of_a_request() -> None:
-    assert unused("Plot the star graph", function("star_graph")) == ["Plot"]
-    assert unused("Plot the star graph", function("plot_star_graph")) == []
 
 
 def test_what_came_out_may_hold_what_was_asked_for() -> None:
     review = function("review", doc="A review.")
     assert unused("Give the review and its verdict", review, shown="{'verdict': 3}") == []
-    assert unused("Give the review and its verdict", review, shown="{'stars': 3}") == ["and its verdict"]
-    assert unused("Give the review with dashes", review, shown="'a-b'") == []
-    assert unused("Give the review with dashes", review, shown="'ab'") == ["with dashes"]
+    assert unused("Give the review and its verdict", review, shown="{'stars': 3}") == ["verdict"]
 
 
 def test_pieces_are_few_and_short() -> None:
@@ -97,7 +89,7 @@ def test_pieces_are_few_and_short() -> None:
 def claim(goal_: Goal, best: Result, worth: float, chance: float, others: dict[str, float]) -> Claim:
     for shown, value in {best.repr: worth, **others}.items():
         one = best if shown == best.repr else result(function("other"), shown, "int")
-        goal_.judged[id(one)] = one, value
+        goal_.scored[id(one)] = one, value
         goal_.worths[Seen.of(one)] = value
     return Claim(goal_, best, best, chance)
 
@@ -120,7 +112,7 @@ def test_what_is_never_claimed_is_no_next_best_answer() -> None:
     left_out, echo = result(DEGREE, "4", "int"), result(DEGREE, "7", "int", took)
     rival = result(DEGREE, "5", "int", took)
     for one in (left_out, echo, rival):
-        asked.judged[id(one)] = one, 0.6
+        asked.scored[id(one)] = one, 0.6
     assert [one.repr for one, _ in chances(told)] == ["5"]
 
 
@@ -148,27 +140,33 @@ def test_an_answer_takes_its_guess_along_and_a_failure_its_hint() -> None:
 def test_a_mapping_to_whole_numbers_does_not_say_how_many_there_are() -> None:
     asked = goal("How many triangles are in the graph?")
     triangles = function("triangles", needs("graph"))
-    assert meets_criterion(result(triangles, "{0: 18, 1: 12}", "dict"), asked, language()) == -1
+    assert meets_criterion(result(triangles, "{0: 18, 1: 12}", "dict"), asked) == -1
     for shown, type_ in (("[(0, 1, 2)]", "list"), ("{'a': 'b', 'c': 3}", "dict"), ("45", "int")):
-        assert meets_criterion(result(triangles, shown, type_), asked, language()) == 0
+        assert meets_criterion(result(triangles, shown, type_), asked) == 0
 
 
 def test_an_object_that_says_nothing_is_no_measure() -> None:
     asked = goal("What is the shortest path in the graph?")
     path = function("path_graph")
-    assert meets_criterion(result(path, "Graph with 2 nodes", "Graph", as_text=True), asked, language()) == 0
-    assert meets_criterion(result(path, "[0, 1]", "list"), asked, language()) == 1
+    assert meets_criterion(result(path, "Graph with 2 nodes", "Graph", as_text=True), asked) == 0
+    assert meets_criterion(result(path, "[0, 1]", "list"), asked) == 1
+
+
+def chance(of: Result, asked: Goal) -> float:
+    """The chance of a result that is nearly sure by itself."""
+    asked.scored[id(of)] = of, 0.99
+    return certainty(of, asked)
 
 
 def test_a_picture_is_no_object_that_only_says_what_it_is() -> None:
     for verb in ("Plot", "Draw"):
         asked = goal(f"{verb} the star graph")
         star = result(function("star_graph"), "Graph with 2 nodes", "Graph", as_text=True)
-        assert certainty(star, 0.99, asked) == 0.0 and "no picture" in doubt(star, asked)
+        assert chance(star, asked) == 0.0 and "no picture" in doubt(star, asked)
         drawn = result(function("draw_star_graph"), "Graph with 2 nodes", "Graph", as_text=True)
-        assert certainty(drawn, 0.99, asked) > 0.0
+        assert chance(drawn, asked) > 0.0
     asked = goal("Make the star graph")
-    assert certainty(result(function("star_graph"), "Graph with 2 nodes", "Graph", as_text=True), 0.99, asked) > 0.0
+    assert chance(result(function("star_graph"), "Graph with 2 nodes", "Graph", as_text=True), asked) > 0.0
 
 
 STALL = '''
@@ -214,15 +212,7 @@ def ask(request: str, on: str | Path) -> EpisodeResult:
     return api.run(request, on=on, model="planner", lint=False, types=False)
 
 
-def test_a_literal_that_changes_nothing_was_not_used(stall: Path) -> None:
-    told = ask("What is the price of 'fig' at 'south'?", stall)
-    assert told.status == "failed" and "takes 'south'" in told.reason, told.answer
-    assert ask("What is the discount of 'fig' of 20?", stall).answer == "0.6"
-
-
-def test_the_lowest_of_pairs_goes_by_what_each_has(stall: Path) -> None:
-    told = ask("Which of the scores of ['kiwi', 'fig', 'banana'] is lowest?", stall)
-    assert (told.answer, told.summary.verified) == ("banana", True), told.reason
+def test_pairs_have_no_lowest_one(stall: Path) -> None:
     told = ask("Which of the bonds of ['kiwi', 'fig'] is lowest?", stall)
     assert told.status == "failed" or "lowest" in " ".join(told.guess.unused if told.guess else ()), told.answer
 

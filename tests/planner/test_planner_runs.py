@@ -11,37 +11,18 @@ from PIL import Image
 
 import codenav as api
 from codenav.errors import SandboxUnavailable
-from codenav.planner import making
+from codenav.planner import call_search
 from codenav.sandboxes import bubblewrap
 
 SHOP = '''
 """A shop.
-
->>> from fractions import Fraction
->>> slices_of_cake(Fraction("1/3"))
-3
 """
 import itertools
-
-
-class BadReceipt(Exception):
-    """A receipt that is not in order."""
-
-
-def check_receipt(receipt: str) -> None:
-    """Check that a receipt is in order."""
-    if "total" not in receipt:
-        raise BadReceipt("no total")
 
 
 def review(fruit: str) -> dict:
     """A review of a fruit: what it is worth, and what to do with it."""
     return {"verdict": {"stars": len(fruit)}, "advice": f"eat the {fruit}"}
-
-
-def slices_of_cake(part):
-    """How many slices a cake has."""
-    return part.denominator
 
 
 class Order:
@@ -244,10 +225,7 @@ def test_plain_requests_on_real_packages(request_: str, request: pytest.FixtureR
         ("Which of the prices of ['kiwi', 'fig'] is highest?", "kiwi"),
         ("Open a basket for 'Ann' and add the fruit 'fig'", "Basket('Ann', ['fig'])"),
         ("How many stars does the review of the fruit 'fig' give?", "3"),
-        ("Is the receipt 'total 7' in order?", "True"),
-        ("Is the receipt 'seven' in order?", "False"),
         ("What is the weight of the order '4 figs'?", "10.0"),
-        ("How many slices does a cake of '1/8' have?", "8"),
         ("What is the weight of 8 fruits on the scales?", "2.0"),
         ("On which street does the customer 'Ann' live?", "Ann Street"),
         ("What is the checksum of 'abc' and is 'banana' ripe?", "38\nTrue"),
@@ -258,22 +236,15 @@ def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) 
     assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
 
 
-def test_an_empty_object_is_filled_from_a_file_which_stays_as_it_is(shop: Path, work: Path) -> None:
-    (work / "sold.txt").write_text("Ann\nBob\nAnn\n")
-    result = run("Who is the best customer in sold.txt?", shop, work_dir=work)
-    assert (result.status, result.answer) == ("done", "Ann"), result.reason
-    assert (work / "sold.txt").read_text() == "Ann\nBob\nAnn\n", "nobody asked to save"
-
-
 def test_plain_values_become_the_objects_that_a_call_asks_for(shop: Path) -> None:
     result = run("What is the gap between the shelves 2.5 and 4?", shop)
     assert (result.status, result.answer) == ("done", "1.5"), result.reason
 
 
-def test_a_text_is_read_from_its_file_and_a_flag_is_set(shop: Path, work: Path) -> None:
+def test_a_text_is_read_from_its_file(shop: Path, work: Path) -> None:
     (work / "sale.txt").write_text("sale ")
-    result = run("Shout the text in sale.txt twice", shop, work_dir=work)
-    assert (result.status, result.answer) == ("done", "SALE SALE"), result.reason
+    result = run("Shout the text in sale.txt", shop, work_dir=work)
+    assert (result.status, result.answer) == ("done", "SALE"), result.reason
 
 
 def test_a_text_that_came_out_is_kept_in_a_new_file(shop: Path, work: Path) -> None:
@@ -361,7 +332,7 @@ def test_consent_to_run_without_isolation_is_enough(shop: Path, monkeypatch: pyt
 
 
 def test_a_bound_on_calls_ends_with_the_reason(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "ALL", 0)
+    monkeypatch.setattr(call_search, "ALL", 0)
     result = run("Compute the checksum of 'abc'", shop)
     assert (result.status, result.exit_code) == ("failed", 1) and "checksum(data)" in result.hint
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from command_line import codenav
-from made_up import function, needs, takes, values
+from made_up import function, needs, takes
 
-from codenav.planner.filling import fillings
+from codenav.planner.binding_search import bindings
 from codenav.planner.reading import read
-from codenav.planner.survey import Parameter
-from codenav.planner.writing import Value
+from codenav.planner.values import Value
+from codenav.signatures.callables import Parameter
 
 YARD = '''
 """A yard."""
@@ -101,14 +101,6 @@ def test_values_of_each_kind_on_a_small_code_base(yard: Path, request_: str, ans
     assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
 
 
-def test_a_text_is_written_to_the_file_that_the_same_clause_names(yard: Path, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    ran = codenav("run", "Write the label of the plant 'fig' to fig.txt", "--on", yard, "--work-dir", work)
-    assert (ran.code, ran.out) == (0, "wrote fig.txt\n* fig *\nsummary: verified\n"), ran.err
-    assert (work / "fig.txt").read_text() == "* fig *"
-
-
 @pytest.mark.parametrize(
     ("request_", "parameter", "code"),
     [
@@ -124,7 +116,7 @@ def test_codes_that_words_stand_for(request_: str, parameter: str, code: str | N
     (clause,) = read(request_)
     given = [Value.of(literal) for literal in (*clause.literals, *clause.spoken, *clause.loose)]
     item = function("f", needs("value"), takes(parameter, "None", "str"))
-    found = {written for way in fillings(item, given) for one, written in way.given if one.name == parameter}
+    found = {written for way in bindings(item, given) for one, written in way.given if one.name == parameter}
     if code is None:
         assert "'fr'" not in found
     else:
@@ -135,23 +127,14 @@ def test_a_choice_is_taken_as_it_is_quoted() -> None:
     (clause,) = read("Count to 3 in French")
     given = [Value.of(literal) for literal in (*clause.literals, *clause.spoken, *clause.loose)]
     told = Parameter("lang", "KEYWORD_ONLY", False, "str", "'English'", "One of 'English' and 'French'.")
-    found = {written for way in fillings(function("f", needs("value"), told), given) for _, written in way.given}
+    found = {written for way in bindings(function("f", needs("value"), told), given) for _, written in way.given}
     assert "'French'" in found and "'fr'" not in found
-
-
-def test_values_that_have_names_are_one_dict_where_one_is_taken() -> None:
-    evaluate = function("evaluate", needs("text", "str"), takes("local_dict", "None"), takes("order", "'K'", "str"))
-    told = fillings(evaluate, values("Evaluate '2*a + b' for a = 3 and b = 16"))
-    ways = [way.arguments() for way in told if not way.missing]
-    assert "'2*a + b', local_dict={'a': 3, 'b': 16}" in ways
-    plain = fillings(evaluate, values("Evaluate '2*a + b' with 3 and 16"))
-    assert not any("{" in code for way in plain for _, code in way.given), "nothing has a name"
 
 
 def test_a_participle_belongs_to_what_comes_after_it() -> None:
     (clause,) = read("Average [70, 85, 90] weighted by [1, 2, 5]")
     assert [literal.after for literal in clause.literals] == ["", ""]
     mean = function("mean", needs("data", "list"), takes("weights", "None", "list"))
-    assert fillings(mean, [Value.of(literal) for literal in clause.literals])[0].arguments() == (
+    assert bindings(mean, [Value.of(literal) for literal in clause.literals])[0].arguments() == (
         "[70, 85, 90], weights=[1, 2, 5]"
     )

@@ -1,29 +1,46 @@
-"""What the work folder holds stays as it is while calls are tried."""
+"""Files of the work folder stay as they are while calls are tried."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Generator
-from functools import cache
-from importlib import resources
 
 from codenav.actions import Action, CodeObservation, Observation, Question
 from codenav.execution import Execution
-from codenav.planner.keeping import MARK
-from codenav.planner.words import parts
+from codenav.signatures.names import parts, words_in
 
-SPOILING = frozenset(
-    ("save", "write", "dump", "export", "store", "remove", "delete", "unlink", "truncate", "overwrite", "rename", "set",
-     "unset", "create", "clear", "touch", "move")
-)  # fmt: skip
+ROOM = 64 * 1024 * 1024
+"""Bytes of all that is kept; the largest files are left out."""
+SPOILING = words_in(
+    """save write dump export store remove delete unlink truncate overwrite rename set unset create clear touch move"""
+)
 """Words in the names of what may write to a file or remove it."""
+MARK = "codenav-files:"
+SCRIPT = f"""
+import contextlib, json, os
+def read(name):
+    with contextlib.suppress(OSError), open(name, 'rb') as file:
+        return file.read()
+held = {{}}
+for size, name in sorted((os.path.getsize(name), name) for name in names if os.path.isfile(name)):
+    data = read(name) if size <= room else None
+    if data is not None:
+        held[name], room = data, room - len(data)
+def put_back():
+    changed = [name for name, before in held.items() if read(name) != before]
+    for name in changed:
+        with contextlib.suppress(OSError), open(name, 'wb') as file:
+            file.write(held[name])
+    print({MARK!r} + json.dumps(changed))
+"""
+"""Runs in the sandbox, where the content is kept in memory: of `names`, as far as there is `room`."""
 
 
-class Guard:
+class WriteGuard:
     """Keeps the files of the work folder in the sandbox's memory, and puts back what a tried call has changed."""
 
     def __init__(self, names: Collection[str]) -> None:
-        """`names`: of the files; how much of them is kept: `keeping.ROOM`."""
+        """`names`: of the files; how much of them is kept: `ROOM`."""
         self._names = frozenset(names)
         self._keeps = False
 
@@ -31,8 +48,8 @@ class Guard:
         """Before the first call, and again where the sandbox has lost its state."""
         if self._names and not self._keeps:
             self._keeps = True
-            names = json.dumps(sorted(self._names))
-            code = f"_codenav_files = {{}}\nexec({_script()!r}, _codenav_files)\n_codenav_files['keep']({names})"
+            kept = {"names": sorted(self._names), "room": ROOM}
+            code = f"_codenav_files = {kept!r}\nexec({SCRIPT!r}, _codenav_files)"
             yield Question(code, thought="Keep what the files of the work folder hold.")
 
     def lost(self) -> None:
@@ -51,8 +68,3 @@ class Guard:
             if line.startswith(MARK):
                 return tuple(json.loads(line.removeprefix(MARK)))
         return ()
-
-
-@cache
-def _script() -> str:
-    return resources.files("codenav.planner").joinpath("keeping.py").read_text(encoding="utf-8")

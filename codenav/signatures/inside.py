@@ -16,11 +16,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Dict, Tuple
-
-if TYPE_CHECKING:
-    # In the sandbox its text was run before this one.
-    from codenav.planner.inside_texts import modules_of, texts_of
+from typing import Any, Dict, Tuple
 
 MARK = "codenav-survey:"
 """Before the answers, so that what an import prints is not read as one."""
@@ -204,9 +200,8 @@ def _constructors(line: str, dotted: str) -> Iterator[Answer]:
             yield line, f"{dotted}.{name}", _told(getattr(class_, name), class_, name, SHORT)
 
 
-def _package(names: list[str], words: dict[str, float], used: list[str]) -> tuple[list[Answer], dict[str, int]]:
-    """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is, and
-    what examples have `used`.
+def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], dict[str, int]]:
+    """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is.
 
     Words count less the more names they are in. Also: in how many each is, and for the empty word how many there are.
     """
@@ -233,9 +228,7 @@ def _package(names: list[str], words: dict[str, float], used: list[str]) -> tupl
         if score:
             told.append((score - 0.01 * len(near), where))
     told.sort(key=lambda item: -item[0])
-    shown = [(0.0, where) for _, _, *where in found if where[3] is None and where[1] in used]
-    first = told[:MOST_TOLD]
-    told = [*first, *(one for one in shown if all(one[1][1] != where[1] for _, where in first))]
+    del told[MOST_TOLD:]
     if len(told) < FEW:
         # Where no word says anything: what there is.
         kept = {where[1] for _, where in told}
@@ -331,15 +324,26 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
     )
 
 
+def _modules_of(distributions: list[str]) -> Iterator[str]:
+    """What distributions install that can be imported."""
+    from importlib import metadata
+
+    for name in distributions:
+        try:
+            files = metadata.distribution(name).files or []
+        except metadata.PackageNotFoundError:
+            continue
+        tops = dict.fromkeys(file.parts[0].split(".")[0] for file in files if file.suffix in (".py", ".so"))
+        yield from (top for top in tops if top.isidentifier() and not top.startswith("_"))
+
+
 def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     """Print the answers to one question, after the mark."""
     more: dict[str, Any] = {}
     answers: list[Answer] = []
     names = []
     if "distributions" in question:
-        names = more["texts"] = list(modules_of(question["distributions"]))
-    elif "texts" in question:
-        more["texts"] = list(texts_of(question["texts"]))
+        names = more["modules"] = list(_modules_of(question["distributions"]))
     elif "items" in question:
         answers = list(_items(question["items"]))
     elif "constructors" in question:
@@ -350,7 +354,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     elif "members" in question:
         answers = list(_members(space[question["members"]], question["members"]))
     else:
-        answers, counts = _package(question["package"], question["words"], question.get("used", []))
+        answers, counts = _package(question["package"], question["words"])
         more["counts"] = counts
     told = {"answers": answers, **more}
     if "members" in question:
@@ -367,8 +371,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     # First what a reader of the record sees.
     names = names or [dotted + ("" if "error" in item else _shape(item)) for _, dotted, item in answers]
     rest = f" and {len(names) - READ} more" if len(names) > READ else ""
-    letters = sum(map(len, told.get("texts", ())))
-    print("\n" + (", ".join(names[:READ]) + rest or f"{letters:,} characters of documentation"))
+    print("\n" + ", ".join(names[:READ]) + rest)
     print(MARK + _fitting(told))
 
 

@@ -1,4 +1,4 @@
-"""What a clause may ask for, and how good a result is for it."""
+"""Scoring: how likely a callable is meant, and how likely a result is right."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from codenav.planner.binding_search import may_choose
 from codenav.planner.calls import Result
-from codenav.planner.evidence import (
+from codenav.planner.features import (
     criterion,
-    direction,
-    evidence,
+    draws_nothing,
+    features,
     is_main,
     makes_files,
     meets_criterion,
     met_beside,
-    misses_aim,
     unused,
 )
-from codenav.planner.filling import is_asked_for
-from codenav.planner.goals import Goal, Seen, shape
-from codenav.planner.survey import Callable_
-from codenav.planner.words import Language, likeness, parts
-from codenav.planner.writing import Value, fit, is_in_name
+from codenav.planner.goal import Goal, Seen, shape
+from codenav.planner.values import Value, fit, is_in_name
+from codenav.signatures.callables import CallableSignature
 
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
 """How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
@@ -33,72 +31,58 @@ all others, to be claimed at all."""
 CRITERION = 4.0
 """Added to the log odds of a result that has to do with what is to be highest or lowest, and taken off one that has
 not, or not with what is to be counted: too rare in requests for a weight to be fitted."""
+MADE = 4.0
+"""Added to the log odds of a result that made the file which was to be made, and taken off one that did not."""
 LEAST = 0.2
 """How likely the best result has to be right by itself, however far it is ahead."""
 EXPLAINED = 0.3
 """The part of a clause that has to be explained."""
 MANY = 20
 """Results that are many."""
-MADE = 4.0
-"""Added to the log odds of a result that made the file which was to be made, and taken off one that did not."""
 UNLIKELY = -0.3
-"""What is less likely than that is not tried at all."""
-FORM = 0.15
-"""Added for what takes the form that a clause asks for: `as YAML`."""
-NUMBERED = 0.3
-"""Added for a name with a number of the clause in it: `xxh32`."""
-DIRECTED = 0.1
-"""Added for a name that says from what to what, as the clause does: `hex2bin`; taken off for the reverse."""
-EXPORTED = 0.1
-"""Added for what the package itself offers, not a module in it."""
-WANTED = 0.4
-"""Added for a name that says what is to be counted, highest or lowest."""
-ILLUSTRATED = 0.2
-"""Added for what examples use."""
-_IS_EXPORTED = re.compile(r"from \w+ import")
+"""A callable that is less likely meant is not tried at all."""
+FORM, NUMBERED, EXPORTED, WANTED = 0.15, 0.3, 0.1, 0.4
+"""Added for what takes the form that a clause asks for, `as YAML`; for a number of the clause in the name, `xxh32`; for
+what the package itself offers; for a name that says what is to be counted, highest or lowest."""
 ROOM, SAID, NO_ROOM = 0.15, 0.4, 0.2
 """Added for a place for the literals and for a name that is the word before one, as in `at 3`; taken off where there is
 none."""
 
 
-def ranked(targets: Iterable[Callable_], goal: Goal, known: Language) -> list[tuple[float, Callable_]]:
-    """What a clause may ask for, likeliest first."""
-    told = []
-    wanted = criterion(goal.clause, known)
-    targets = list(targets)
+def ranked(targets: Iterable[CallableSignature], goal: Goal) -> list[tuple[float, CallableSignature]]:
+    """Callables that a clause may ask for, likeliest first."""
+    told, wanted, targets = [], criterion(goal.clause), list(targets)
     classes = {item.name: item for item in targets if item.kind == "class"}
     for item in targets:
         if item.kind == "object":
             continue
-        score = goal.meaning.score(item) + EXPORTED * bool(_IS_EXPORTED.match(item.import_line))
+        score = goal.meaning.score(item) + EXPORTED * bool(re.match(r"from \w+ import", item.import_line))
         if wanted in goal.meaning.words:
             score += WANTED * goal.meaning.in_name(item)[wanted]
-        score += ILLUSTRATED * (bool(item.shown) + item.shown)
-        score += DIRECTED * direction(item.name, goal.wanted, goal.clause)
         score += FORM * chooses(item, goal.values)
         score += NUMBERED * any(is_in_name(value, item) for value in goal.wanted)
-        if score > UNLIKELY or item.shown:
+        if score > UNLIKELY:
             told.append((score + room_for(item, list(goal.wanted), classes.get(item.owner)), item))
     return sorted(told, key=lambda pair: -pair[0])
 
 
-def chooses(item: Callable_, values: Iterable[Value]) -> bool:
+def chooses(item: CallableSignature, values: Iterable[Value]) -> bool:
     """Whether a word after `as`, `in` or `to` may be what one of its parameters chooses: `as YAML`."""
-    return any(is_asked_for(value, one) for value in values if value.is_word for one in item.parameters)
+    return any(may_choose(value, one) for value in values if value.is_word for one in item.parameters)
 
 
-def room_for(item: Callable_, literals: Sequence[Value], owner: Callable_ | None = None) -> float:
-    """Whether it, or its class, takes the literals; whether its name is the word before one: `at 3`."""
+def room_for(item: CallableSignature, literals: Sequence[Value], owner: CallableSignature | None = None) -> float:
+    """Added where it, or its class, takes the literals, and where its name is the word before one: `at 3`."""
     if literals and owner is not None:
         taken = sum(any(fit(value, one) for one in owner.parameters) for value in literals)
-        own = room_for(item, literals)
-        return max(own, ROOM * min(taken, len(owner.parameters)) / len(literals))
+        return max(room_for(item, literals), ROOM * min(taken, len(owner.parameters)) / len(literals))
     if item.kind in ("property", "value") and literals:
         return -NO_ROOM
     if not literals:
         return -0.1 * len([one for one in item.required if one.type in ("str", "int", "float")])
-    taken = sum(any(fit(value, one) or one.kind.startswith("VAR_") for one in item.parameters) for value in literals)
-    room = min(taken, len(item.parameters)) if not any(p.kind.startswith("VAR_") for p in item.parameters) else taken
+    star = any(one.kind.startswith("VAR_") for one in item.parameters)
+    taken = len(literals) if star else sum(any(fit(value, one) for one in item.parameters) for value in literals)
+    room = taken if star else min(taken, len(item.parameters))
     said = any(value.literal is not None and value.literal.before[:1] == (item.name,) for value in literals)
     return ROOM * room / len(literals) + SAID * said
 
@@ -110,26 +94,31 @@ def _weights() -> Mapping[str, Mapping[str, float]]:
     return found
 
 
-def judged(result: Result, goal: Goal, known: Language) -> float:
-    """How likely a result is what the clause asks for, 0 to 1; kept in `goal.worths`.
+def score(result: Result, goal: Goal) -> float:
+    """How likely a result is what the clause asks for, 0 to 1; each result once for a clause.
 
-    A logistic model over `evidence.evidence`; `benchmarks/planner_weights.py` fits its weights to the requests of the
-    development half.
+    A logistic model over `features`; `benchmarks/planner_weights.py` fits its weights to requests whose answers are
+    known.
     """
+    if id(result) in goal.scored:
+        return goal.scored[id(result)][1]
     weights = _weights()["evidence"]
-    found = evidence(result, goal, known)
-    score = weights["bias"] + sum(weights[name] * value for name, value in found.items() if name in weights)
-    # That a file is there says nothing for a call which has not made it.
-    made = 0 if result.kept else makes_files(result, goal)
-    worth = _logistic(score + CRITERION * meets_criterion(result, goal, known) + MADE * made)
+    total = weights["bias"] + sum(weights[name] * value for name, value in features(result, goal).items())
+    worth = _logistic(total + CRITERION * meets_criterion(result, goal) + MADE * makes_files(result, goal))
     seen = Seen.of(result)
     goal.worths[seen] = max(worth, goal.worths.get(seen, 0.0))
+    goal.scored[id(result)] = result, worth
     return worth
 
 
-def certainty(result: Result, worth: float, goal: Goal) -> float:
-    """How likely the best result is right, 0 to 1, seen beside the others: how many are as likely, and how many there
-    are."""
+def is_sure(result: Result, goal: Goal) -> bool:
+    """Whether nothing else has to be tried; a result that leaves a literal out is never claimed."""
+    return score(result, goal) >= SURE and not unused(result, goal)
+
+
+def certainty(result: Result, goal: Goal) -> float:
+    """How likely the best result is right, 0 to 1, by how many others are as likely, and how many there are."""
+    worth = score(result, goal)
     if worth < LEAST or is_barred(result, goal):
         return 0.0
     weights = _weights()["claim"]
@@ -147,21 +136,8 @@ def is_barred(result: Result, goal: Goal) -> bool:
         unused(result, goal)
         or makes_files(result, goal) < 0
         or (share < EXPLAINED and not any(map(is_main, result.calls)))
-        or misses_aim(result, goal)
-        or shows_no_picture(result, goal)
+        or draws_nothing(result, goal)
     )
-
-
-def shows_no_picture(result: Result, goal: Goal) -> bool:
-    """Whether a picture is asked for, and what came out is an object that nothing has drawn."""
-    verb = goal.meaning.words[0] if goal.meaning.words else ""
-    if not re.fullmatch(goal.clause.known.patterns["picturing"], verb):
-        return False
-    own = [part for call in result.calls for part in parts(f"{call.expression} {call.name}")]
-    # A graph that the clause names draws nothing, though `graph` may mean a plot elsewhere.
-    draws = [part for part in own if not any(likeness(part, word) == 1 for word in goal.meaning.words[1:])]
-    drawn = any(goal.clause.known.likeness(verb, part) for part in draws)
-    return not drawn and not result.files and (result.opaque or result.as_text)
 
 
 def crowd(best: Seen, own: float, others: Iterable[tuple[Seen, float]]) -> float:
@@ -186,14 +162,13 @@ def log_odds(chance: float) -> float:
 def doubt(result: Result, goal: Goal) -> str:
     """Why the best result is not claimed."""
     call = shape(result.calls[-1]).partition("(")[0]
+    left = ", ".join(goal.meaning.left(result.calls)) or "too much"
     if left_out := unused(result, goal):
         return f"no call that fits takes {min(value.code for value in left_out)}"
     if goal.clause.asks_whether and result.type not in ("bool", "bool_"):
         return f"{call} does not answer yes or no"
-    if shows_no_picture(result, goal):
-        left = ", ".join(goal.meaning.left(result.calls))
-        return f"{call} gives a {result.type} and no picture" + (f", and leaves {left} unexplained" if left else "")
+    if draws_nothing(result, goal):
+        return f"{call} gives a {result.type} and no picture, and leaves {left} unexplained"
     if result.nothing or result.opaque or result.echo:
         return f"{call} gives {result.repr}"
-    left = ", ".join(goal.meaning.left(result.calls)) or "too much"
     return f"{call} leaves {left} unexplained"

@@ -10,8 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from codenav.planner.docstrings import described_parameters, described_return
-from codenav.planner.inside import MARK
+from codenav.signatures.docstrings import described_parameters, described_return
+from codenav.signatures.inside import MARK
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,13 @@ class Parameter:
     """Its repr."""
     text: str = ""
     """What the docstring says of it."""
-    shown: bool = False
-    """Whether examples give it a literal."""
 
 
 _KEY = re.compile(r"\['([^']*)'\]$")
 
 
 @dataclass(frozen=True)
-class Callable_:
+class CallableSignature:
     """Something that can be called, as the interpreter sees it."""
 
     import_line: str
@@ -54,10 +52,6 @@ class Callable_:
     doc: str = ""
     module: str = ""
     bases: tuple[str, ...] = field(default=())
-    shown: float = 0.0
-    """How often examples use it, as a part of how often they use what they use most."""
-    said: str = ""
-    """What is said beside these."""
 
     @property
     def name(self) -> str:
@@ -72,9 +66,8 @@ class Callable_:
 
 
 @cache
-def _scripts() -> tuple[str, ...]:
-    folder = resources.files("codenav.planner")
-    return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in ("inside_texts.py", "inside.py"))
+def _script() -> str:
+    return resources.files("codenav.signatures").joinpath("inside.py").read_text(encoding="utf-8")
 
 
 def asking(question: Mapping[str, Any], *, first: bool) -> str:
@@ -82,15 +75,14 @@ def asking(question: Mapping[str, Any], *, first: bool) -> str:
     call = f"_codenav['survey']({json.dumps(question)}, globals())"
     if not first:
         return call
-    loaded = "\n".join(f"exec({script!r}, _codenav)" for script in _scripts())
-    return f"_codenav = {{'__name__': 'codenav.planner.inside'}}\n{loaded}\n{call}"
+    return f"_codenav = {{'__name__': 'codenav.signatures.inside'}}\nexec({_script()!r}, _codenav)\n{call}"
 
 
 @dataclass(frozen=True)
 class Answers:
     """What the step printed."""
 
-    items: tuple[Callable_, ...] = ()
+    items: tuple[CallableSignature, ...] = ()
     """What cannot be imported is left out."""
     failures: tuple[str, ...] = ()
     """Why some could not be imported, each reason once."""
@@ -98,8 +90,8 @@ class Answers:
     """Of an object that was asked about: whether it is one."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Of a package: in how many of its names each word is."""
-    texts: tuple[str, ...] = ()
-    """What packages say of themselves."""
+    modules: tuple[str, ...] = ()
+    """Of distributions: what they install that can be imported."""
     shown: str = ""
     """An object as a text, where it has one of its own."""
 
@@ -123,7 +115,7 @@ def answers(stdout: str) -> Answers:
             tuple(dict.fromkeys(item["error"] for _, _, item in found if "error" in item)),
             bool(told.get("iterator")),
             told.get("counts", {}),
-            tuple(told.get("texts", ())),
+            tuple(told.get("modules", ())),
             str(told.get("shown", "")),
         )
     return Answers()
@@ -133,7 +125,7 @@ MOST_DESCRIBED = 20
 """Keywords of `**kwargs` that a docstring describes which are read."""
 
 
-def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Callable_:
+def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> CallableSignature:
     described = described_parameters(told["doc"])
     parameters = [
         Parameter(
@@ -165,7 +157,7 @@ def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Cal
         owner = expression.partition("[")[0]
     own = expression.rpartition(".")[2]
     returns = own if told["kind"] == "class" else told["returns"] or described_return(told["doc"])
-    return Callable_(
+    return CallableSignature(
         import_line=import_line,
         expression=expression,
         kind=told["kind"],

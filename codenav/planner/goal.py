@@ -1,4 +1,4 @@
-"""A clause that is being worked on."""
+"""A clause that is being worked on, and how its results are compared."""
 
 from __future__ import annotations
 
@@ -9,56 +9,50 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from codenav.planner.calls import Result
-from codenav.planner.finding import Meaning
 from codenav.planner.reading import Clause
-from codenav.planner.survey import Callable_
-from codenav.planner.writing import Value
+from codenav.planner.relevance import Meaning
+from codenav.planner.values import Value
+from codenav.signatures.callables import CallableSignature
 
 MEANT = 0.1
 """Where the likeliest callable is less likely meant, it only was tried because nothing else was there."""
 _NUMBER = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
 
 
+def shown(result: Result) -> str:
+    """The text that a result shows: without quotes around it and the name of a number's type."""
+    if result.printed and result.repr == "None":
+        return result.printed
+    plain = _NUMBER.fullmatch(result.repr)
+    text = plain[1] if plain else result.repr
+    if result.type in ("str", "bytes"):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            value = ast.literal_eval(text)
+            text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+    return text
+
+
 @dataclass(frozen=True)
 class Seen:
-    """What is compared of two results."""
+    """The parts of a result by which it is compared with another one."""
 
     shown: str
-    """What it shows, in one way of writing it."""
     calls: tuple[str, ...]
     used: frozenset[str]
 
     @classmethod
     def of(cls, result: Result) -> Seen:
-        """Of a result."""
-        return cls(
-            _shown(result),
-            tuple(call.expression for call in result.calls),
-            frozenset(value.code for value in result.used),
-        )
+        """Of a result; numbers and texts that show the same are one answer."""
+        text = shown(result).removeprefix("b").strip("'\"")
+        with suppress(ValueError):
+            text = repr(float(text))
+        text = "\n".join(line.rstrip() for line in text.strip().splitlines())
+        calls = tuple(call.expression for call in result.calls)
+        return cls(text, calls, frozenset(value.code for value in result.used))
 
     def is_rival(self, best: Seen) -> bool:
         """Whether it is another answer, and no mere call of the same with less of what the clause gives."""
         return self.shown != best.shown and not (self.calls == best.calls and self.used < best.used)
-
-
-def _shown(result: Result) -> str:
-    """What a result shows, without quotes, space around it, the name of a number's type and the zeros after it."""
-    if result.printed and result.repr == "None":
-        return _squeezed(result.printed)
-    plain = _NUMBER.fullmatch(result.repr)
-    shown = plain[1] if plain else result.repr
-    with suppress(ValueError):
-        return repr(float(shown))
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        if result.type in ("str", "bytes"):
-            value = ast.literal_eval(shown)
-            shown = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
-    return _squeezed(shown.removeprefix("b").strip("'\""))
-
-
-def _squeezed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 @dataclass
@@ -80,6 +74,7 @@ class Goal:
     """How likely the likeliest callable is meant."""
     why: str = ""
     nearest: list[str] = field(default_factory=list)
+    """Callables that come near, where nothing is done."""
     tries: int = 0
     """Calls that had been made before it was begun."""
     item_tries: int = 0
@@ -90,22 +85,9 @@ class Goal:
     """When the request was begun, in seconds of the monotonic clock."""
     searches: int = 0
     worths: dict[Seen, float] = field(default_factory=dict)
-    """Of each result that was judged."""
-    judged: dict[int, tuple[Result, float]] = field(default_factory=dict)
+    """Of each result that was scored."""
+    scored: dict[int, tuple[Result, float]] = field(default_factory=dict)
     """How good each result is, by its id; the result itself keeps that its own."""
-    results: dict[str, tuple[float, Result]] = field(default_factory=dict)
-    """The best result for each callable that was tried, and how good it is."""
-
-    def keep(self, worth: float, result: Result) -> None:
-        """Remember a result: the next clause may go on with it."""
-        known = self.results.get(result.repr)
-        if known is None or worth > known[0]:
-            self.results[result.repr] = worth, result
-
-    def others(self, taken: str, count: int) -> list[Result]:
-        """The best other results, best first."""
-        ranked = sorted(self.results.values(), key=lambda pair: -pair[0])
-        return [result for _, result in ranked if result.repr != taken and not result.nothing][:count]
 
     def fails(self, why: str) -> None:
         """Keep what is told where nothing works: the first reason, which is that of the likeliest callable."""
@@ -117,7 +99,7 @@ class Goal:
         return f"“{' '.join(self.clause.text.split())}”: {why or 'no callable that was found explains it'}"
 
 
-def shape(item: Callable_) -> str:
+def shape(item: CallableSignature) -> str:
     """A callable with the names of its parameters."""
     head = item.name if item.kind in ("member", "value") else item.expression
     return f"{head}({', '.join(parameter.name for parameter in item.parameters)})"
