@@ -75,7 +75,10 @@ def test_what_can_be_installed_is_named_as_the_package_index_has_it() -> None:
 
 @pytest.mark.parametrize("program", ["import codenav", "import codenav.cli.main"])
 def test_nothing_heavy_is_imported_before_it_is_used(program: str) -> None:
-    heavy = "{'pandas', 'numpy', 'docker', 'elasticsearch', 'elastic_transport', 'orjson', 'openai', 'nbformat', 'rich', 'tantivy'}"
+    heavy = (
+        "{'pandas', 'numpy', 'docker', 'elasticsearch', 'elastic_transport', 'orjson', 'openai', 'nbformat', 'rich', "
+        "'tantivy'}"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", f"{program}\nimport sys; print(sorted({heavy} & set(sys.modules)))"],
         capture_output=True, text=True, check=True,
