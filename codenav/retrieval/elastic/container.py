@@ -20,7 +20,7 @@ from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.indices import stored_bytes
 from codenav.retrieval.elastic.local_server import USER, LocalServer, note, remember, remembered, with_server
 from codenav.system import docker_engine
-from codenav.system.locks import locked
+from codenav.system.locks import held
 
 IMAGE = "docker.elastic.co/elasticsearch/elasticsearch:8.19.8"
 """The vendor's image (www.docker.elastic.co) of the version that the stores are tested against."""
@@ -73,7 +73,7 @@ class Container:
             Unavailable: no image, no free port, a name that is taken, a server that does not come up.
         """
         size = _bytes(memory)
-        with _alone(), docker_engine.engine_says():
+        with self._alone(), docker_engine.engine_says():
             container = self._ours("container")
             if container is None or container.status != "running":
                 if container is not None:
@@ -89,7 +89,7 @@ class Container:
 
     def down(self, *, delete_data: bool = False) -> bool:
         """Stop and remove the container; whether there was one. The data stay, unless they are to go."""
-        with _alone(), docker_engine.engine_says():
+        with self._alone(), docker_engine.engine_says():
             container = self._ours("container")
             if container is not None:
                 # From SIGTERM to SIGKILL, in seconds; a server that closes its indexes takes about 2.
@@ -179,10 +179,10 @@ class Container:
             raise Unavailable(f"Docker has a {kind} {NAME} that codenav did not make", hint=hint)
         return found
 
-
-def _alone() -> AbstractContextManager[bool]:
-    """One `up` or `down` at a time; a second one waits for the first."""
-    return locked(home("data"), "elasticsearch.lock", wait=True)
+    def _alone(self) -> AbstractContextManager[None]:
+        """One `up` or `down` at a time; a second one waits for the first, and says so."""
+        waiting = "Waiting for another codenav elasticsearch"
+        return held(home("data"), "elasticsearch.lock", waiting=lambda: self._tell(waiting))
 
 
 def _bytes(memory: str) -> int:
