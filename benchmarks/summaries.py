@@ -27,7 +27,7 @@ from codenav.models.scripted import ScriptedModel
 from codenav.options import SandboxOptions
 from codenav.running.episode import Episode
 from codenav.running.replaying import Beginning, Replay
-from codenav.running.sandbox_factory import Workbench
+from codenav.running.sandbox_factory import SandboxFactory
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "episodes" / "summaries"
 HALVES = ("first_half", "second_half")
@@ -76,12 +76,12 @@ def run(case: dict[str, Any], folder: Path, *, nobody: bool = False) -> Result:
         for path in (mount, *mount.iterdir()):
             os.chown(path, 65534, 65534)
     mounts = [Mount(mount, writable=True)] if "mount" in case else []
-    bench = Workbench.of(SandboxOptions("bubblewrap", mounts=mounts, python=sys.executable))
-    beginning = Beginning.keep(work, kept, bench, Objects(folder / "objects"))
+    factory = SandboxFactory.of(SandboxOptions("bubblewrap", mounts=mounts, python=sys.executable))
+    beginning = Beginning.keep(work, kept, factory, Objects(folder / "objects"))
     ran: list[Ran] = []
-    sandbox = bench.start(work)
+    sandbox = factory.start(work)
     try:
-        replay = Replay(sandbox, bench, beginning, ran, case["request"], tries=False)
+        replay = Replay(sandbox, factory, beginning, ran, case["request"], tries=False)
 
         def code(text: str) -> str:
             return text.replace("MOUNT", repr(str(mount)))

@@ -216,15 +216,15 @@ def sandbox(
         SandboxUnavailable: the backend does not work here.
         NotFound, UsageError: something named is not usable.
     """
-    from codenav.running.sandbox_factory import Workbench, checked_work_dir
+    from codenav.running.sandbox_factory import SandboxFactory, checked_work_dir
 
     if warm < 0:
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")
     options = backend if isinstance(backend, SandboxOptions) else SandboxOptions(backend)
     given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
     options = replace(options, **given)
-    bench = Workbench.of(options, on=listed(on) if on else [])
-    return bench.start(checked_work_dir(options.work_dir), warm=warm)
+    factory = SandboxFactory.of(options, on=listed(on) if on else [])
+    return factory.start(checked_work_dir(options.work_dir), warm=warm)
 
 
 def _kind(value: BlockKind | str) -> BlockKind:

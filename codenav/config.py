@@ -111,7 +111,7 @@ class Config:
         """The same options, with the configured backend, interpreter and resources where none are given.
 
         `image` and `runtime` are left as they are: whether the configured ones hold depends on the backend that `auto`
-        comes to (`Workbench.of`).
+        comes to (`SandboxFactory.of`).
 
         Raises:
             UsageError: as `resources`.

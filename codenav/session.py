@@ -29,7 +29,7 @@ from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOpt
 from codenav.protocols import Agent, Listener, Model, Sandbox
 from codenav.running.episode import Episode, EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
-from codenav.running.sandbox_factory import Confirm, Workbench, checked_work_dir, sources_of
+from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
 from codenav.running.workspace import Workspace
 from codenav.system.interpreter import find_interpreter
 
@@ -120,17 +120,19 @@ class Session:
             self._agent = self._agent_of(agent, model, opening)
             self._tools = self._tools_of(checks or CheckOptions())
             python = find_interpreter(contained.python)
-            bench = Workbench.prepared(contained, sources=lambda: sources_of(listed(on), python), confirm=confirm)
-            if bench.backend == "process":
+            factory = SandboxFactory.prepared(
+                contained, sources=lambda: sources_of(listed(on), python), confirm=confirm
+            )
+            if factory.backend == "process":
                 self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             self.indexes = open_indexes(
                 listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell
             )
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             self._closing = opening.pop_all()
-        bench = bench.changed(import_paths=import_paths_of(self.indexes))
+        factory = factory.changed(import_paths=import_paths_of(self.indexes))
         # A replay of a summary gets the answers that the session got.
-        self._bench = replace(bench, calls=bench.calls and recorded(bench.calls))
+        self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
 
     def run(self, request: str) -> EpisodeResult:
         """Run one request to its end. See `Episode.run`."""
@@ -240,7 +242,7 @@ class Session:
             ran=space.ran.append,
             checker=space.checker,
             ask=self._ask,
-            timeout=self._bench.template.resources.step_seconds,
+            timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
             packages=self._packages(space),
             imports=self._imports(),
@@ -253,7 +255,7 @@ class Session:
             work_dir=str(space.work_dir),
             folder=folder,
         )
-        recorder = self._records.recorder(id, secrets={**self._secrets, **self._bench.template.env})
+        recorder = self._records.recorder(id, secrets={**self._secrets, **self._factory.template.env})
         try:
             return Episode(
                 request,
@@ -276,7 +278,7 @@ class Session:
         return planner.PlannerAgent(files=files, packages=packages)
 
     def _started(self, folder: Path) -> Workspace:
-        space = Workspace(self._bench, folder, given=self._given, objects=self._records.objects, tools=self._tools)
+        space = Workspace(self._factory, folder, given=self._given, objects=self._records.objects, tools=self._tools)
         for notice in (space.sandbox.info.notice, space.checker_notice):
             if notice:
                 self._tell(notice)

@@ -51,18 +51,18 @@ def command(**options: Any) -> None:
     from codenav.cli.sandbox_ps import row_of
     from codenav.indexing.source_index import listed
     from codenav.options import SandboxOptions, given_of
-    from codenav.running.sandbox_factory import Workbench, checked_work_dir
+    from codenav.running.sandbox_factory import SandboxFactory, checked_work_dir
     from codenav.sandboxes.daemon import launch, places
 
     options["resources"] = resources_of(options)
     contained = SandboxOptions(**given_of(SandboxOptions, options))
-    bench = Workbench.of(
+    factory = SandboxFactory.of(
         contained,
         on=listed(options["sources"]) if options["sources"] else [],
         confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
     )
-    spec = bench.spec(checked_work_dir(contained.work_dir))
-    name = launch.start(bench.backend, spec, name=options["name"], idle=options["idle"])
+    spec = factory.spec(checked_work_dir(contained.work_dir))
+    name = launch.start(factory.backend, spec, name=options["name"], idle=options["idle"])
     record = places.record_of(name)
     if record.notice:
         say(f"Note: {record.notice}", err=True)

@@ -128,7 +128,7 @@ class _Cache:
         """Ask the server for the revision's commit, and fetch it if it is not there."""
         for left in self.folder.glob(".fetch-*"):
             shutil.rmtree(left, ignore_errors=True)
-        with _told_when_full(self.folder), tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as scratch:
+        with _storage_errors(self.folder), tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as scratch:
             git = Git(self.repository, Path(scratch))
             ref, commit = self._found(git)
             if not self._tree(commit).is_dir():
@@ -210,7 +210,7 @@ class _Cache:
                     shutil.rmtree(place, ignore_errors=True)
 
 
-class _told_when_full:
+class _storage_errors:
     """Context manager that raises StorageFull if the cache cannot be written."""
 
     def __init__(self, folder: Path) -> None:

@@ -9,9 +9,9 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
 from codenav.indexers.place import Identity, Place, numbered
 from codenav.indexers.python_draft import Calls, Draft, finish, import_line
+from codenav.indexers.python_lexer import Irregular
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
-from codenav.indexers.python_regular import regular_drafts
-from codenav.indexers.python_scan import Irregular
+from codenav.indexers.python_regular_file import regular_drafts
 from codenav.indexers.python_text import dedent, one_line
 from codenav.indexers.python_tree import called_names, parse
 from codenav.indexers.python_walk import Walk

@@ -20,7 +20,7 @@ from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable
 from codenav.execution import MIB, Mount, Ran, Resources, Verdict
 from codenav.protocols import Sandbox
 from codenav.running.host_calls import recorded
-from codenav.running.sandbox_factory import Workbench, copy_inputs
+from codenav.running.sandbox_factory import SandboxFactory, copy_inputs
 
 MOST_FILES = 20_000
 """Of a mount that is kept to replay from."""
@@ -42,36 +42,36 @@ class Beginning:
     """Why nothing can be replayed; empty where it can."""
 
     @classmethod
-    def keep(cls, work_dir: Path | None, folder: Path, bench: Workbench, objects: Objects) -> Self:
+    def keep(cls, work_dir: Path | None, folder: Path, factory: SandboxFactory, objects: Objects) -> Self:
         """Copy what a session could change.
 
         Raises:
             UsageError, StorageFull: as `copy_inputs`, of the work folder.
         """
-        inputs = copy_inputs(work_dir, folder / "inputs", bench.template.resources, objects) if work_dir else None
+        inputs = copy_inputs(work_dir, folder / "inputs", factory.template.resources, objects) if work_dir else None
         kept: list[tuple[Mount, Path]] = []
-        for number, mount in enumerate(one for one in bench.template.mounts if one.writable):
+        for number, mount in enumerate(one for one in factory.template.mounts if one.writable):
             trouble = f"{mount.path} can be written to, and process has no way to put a copy in its place"
-            if bench.backend != "process":
-                trouble = _copied(mount.path, folder / "mounts" / str(number), bench.template.resources)
+            if factory.backend != "process":
+                trouble = _copied(mount.path, folder / "mounts" / str(number), factory.template.resources)
             if trouble:
                 return cls(folder, inputs, trouble=trouble)
             kept.append((mount, folder / "mounts" / str(number)))
         return cls(folder, inputs, tuple(kept))
 
     @contextmanager
-    def fresh(self, bench: Workbench) -> Iterator[tuple[Workbench, list[Mounted]]]:
-        """A workbench on copies of its own, which are gone afterwards."""
+    def fresh(self, factory: SandboxFactory) -> Iterator[tuple[SandboxFactory, list[Mounted]]]:
+        """The factory of sandboxes on copies of its own, which are gone afterwards."""
         with tempfile.TemporaryDirectory(prefix="replay-", dir=self.folder, ignore_cleanup_errors=True) as place:
             os.chmod(place, 0o755)
             mounted, replaced = [], {}
             for number, (mount, before) in enumerate(self.mounts):
                 now = Path(place, str(number))
-                _copy(before, now, bench.template.resources)
+                _copy(before, now, factory.template.resources)
                 mounted.append(Mounted(mount.path, before, now))
                 replaced[mount.path] = replace(mount, source=now)
-            mounts = [replaced.get(mount.path, mount) for mount in bench.template.mounts]
-            yield bench.changed(mounts=mounts), mounted
+            mounts = [replaced.get(mount.path, mount) for mount in factory.template.mounts]
+            yield factory.changed(mounts=mounts), mounted
 
     def forget(self) -> None:
         """Remove the copies of mounts, which only replays need; the inputs stay with the record."""
@@ -137,9 +137,16 @@ class Replay:
     """
 
     def __init__(
-        self, sandbox: Sandbox, bench: Workbench, beginning: Beginning, ran: Sequence[Ran], request: str, *, tries: bool
+        self,
+        sandbox: Sandbox,
+        factory: SandboxFactory,
+        beginning: Beginning,
+        ran: Sequence[Ran],
+        request: str,
+        *,
+        tries: bool,
     ) -> None:
-        self._sandbox, self._bench, self._beginning = sandbox, bench, beginning
+        self._sandbox, self._factory, self._beginning = sandbox, factory, beginning
         self._ran, self._request, self._tries = ran, request, tries
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
@@ -154,15 +161,15 @@ class Replay:
             return Verdict(False, f"there is nothing to compare with: {error}")
         left = Left(held, files, tuple(self._ran), self._request, self._tries)
         # The script does at once what took that many steps.
-        seconds = self._bench.template.resources.step_seconds * max(len(self._ran), 1)
+        seconds = self._factory.template.resources.step_seconds * max(len(self._ran), 1)
         try:
-            with begun.fresh(self._bench) as (bench, mounted):
+            with begun.fresh(self._factory) as (factory, mounted):
                 # What was done on the host is not done again.
-                calls = recorded(bench.calls).again() if bench.calls is not None else None
-                bench = replace(bench, calls=calls)
+                calls = recorded(factory.calls).again() if factory.calls is not None else None
+                factory = replace(factory, calls=calls)
                 return verify(
                     script,
-                    start=lambda inputs: bench.start(inputs, copy_out=False),
+                    start=lambda inputs: factory.start(inputs, copy_out=False),
                     inputs=begun.inputs,
                     left=left,
                     timeout=seconds if timeout is None else min(seconds, timeout),

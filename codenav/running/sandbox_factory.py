@@ -49,7 +49,7 @@ Confirm = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
-class Workbench:
+class SandboxFactory:
     """Starts the sandboxes of one session: each of the same backend, and like the others."""
 
     backend: str
@@ -61,21 +61,21 @@ class Workbench:
 
     @classmethod
     def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
-        """A workbench with the code bases of `on` importable, which need not be indexed.
+        """A factory with the code bases of `on` importable, which need not be indexed.
 
         Raises:
             SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
         """
         options = load_config().sandbox_options(options)
         sources = sources_of(on, find_interpreter(options.python))
-        bench = cls.prepared(options, sources=lambda: sources, confirm=confirm)
-        return bench.changed(import_paths=[path for source in sources for path in source.import_paths])
+        factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
+        return factory.changed(import_paths=[path for source in sources for path in source.import_paths])
 
     @classmethod
     def prepared(
         cls, options: SandboxOptions, *, sources: Callable[[], Sequence[Source]], confirm: Confirm | None = None
     ) -> Self:
-        """A workbench that imports nothing yet: the one place where options become a backend and a specification.
+        """A factory that imports nothing yet: the one place where options become a backend and a specification.
 
         `options` are those of `Config.sandbox_options`; `sources` and `confirm` as in `choose_backend`.
 

@@ -11,7 +11,7 @@ from codenav.episodes.objects import Objects
 from codenav.execution import Ran
 from codenav.protocols import Checker
 from codenav.running.replaying import Beginning, Replay
-from codenav.running.sandbox_factory import Workbench, packages_inside
+from codenav.running.sandbox_factory import SandboxFactory, packages_inside
 from codenav.system.locks import in_use
 
 
@@ -19,7 +19,7 @@ class Workspace:
     """A sandbox, its work folder, the checkers of its steps, and the beginning that its replays start from."""
 
     def __init__(
-        self, bench: Workbench, folder: Path, *, given: Path | None, objects: Objects, tools: Mapping[str, bool]
+        self, factory: SandboxFactory, folder: Path, *, given: Path | None, objects: Objects, tools: Mapping[str, bool]
     ) -> None:
         """Start the sandbox and the checkers.
 
@@ -36,17 +36,17 @@ class Workspace:
         self.checker: Checker | None = None
         self.checker_notice = ""
         """What a person should know of the checkers; mostly empty."""
-        self.distributions = bench.template.python.distributions
+        self.distributions = factory.template.python.distributions
         """Name and version of what the code can import beside the sources."""
-        self._bench = bench
+        self._factory = factory
         with ExitStack() as opening:
             self.work_dir.mkdir(parents=True, exist_ok=True)
             opening.callback(os.close, in_use(folder))
-            self._beginning = Beginning.keep(given, folder, bench, objects)
+            self._beginning = Beginning.keep(given, folder, factory, objects)
             opening.callback(self._beginning.forget)
-            self.sandbox = bench.start(self.work_dir)
+            self.sandbox = factory.start(self.work_dir)
             opening.callback(self.sandbox.close)
-            if bench.backend == "docker":
+            if factory.backend == "docker":
                 self.distributions = tuple(packages_inside(self.sandbox))
             if any(tools.values()):
                 self.checker = self._checks(tools)
@@ -55,7 +55,7 @@ class Workspace:
 
     def replay(self, request: str, *, tries: bool) -> Replay:
         """Replays scripts as the session would have run them from its beginning; see `Replay`."""
-        return Replay(self.sandbox, self._bench, self._beginning, self.ran, request, tries=tries)
+        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, tries=tries)
 
     def close(self) -> None:
         """End the sandbox and the checkers; safe to call twice."""
@@ -68,8 +68,8 @@ class Workspace:
         if tools["types"]:
             self.checker_notice = untried(installed())
         return StepChecks(
-            python=self._bench.template.python,
-            import_paths=self._bench.template.import_paths,
+            python=self._factory.template.python,
+            import_paths=self._factory.template.import_paths,
             version=self.sandbox.info.python_version,
             packages=self.distributions,
             **tools,

@@ -11,7 +11,7 @@ from codenav.execution import Resources, SandboxSettings, SandboxSpec
 
 if TYPE_CHECKING:
     from codenav.protocols import CallHandler
-    from codenav.sandboxes.host import GuestSandbox
+    from codenav.sandboxes.guest_client import GuestSandbox
 
 __all__ = ["BACKENDS", "Diagnosis", "diagnose", "image_for", "start"]
 
@@ -64,7 +64,7 @@ def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) 
         raise UsageError(f"{backend} has no network {network!r}", hint=ways)
     spec = replace(spec, network=network)
     _check(spec.resources)
-    from codenav.sandboxes.host import GuestSandbox
+    from codenav.sandboxes.guest_client import GuestSandbox
     from codenav.sandboxes.sweeper import sweep
 
     sweep()

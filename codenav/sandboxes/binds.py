@@ -16,7 +16,7 @@ from codenav.execution import Mount, SandboxSpec
 from codenav.sandboxes.code_copy import Ignored, is_left_out
 from codenav.sandboxes.copies import CodeCopy, copied
 from codenav.sandboxes.interpreter_binds import InterpreterBinds
-from codenav.sandboxes.mounts import checked_mounts
+from codenav.sandboxes.mount_policy import checked_mounts
 from codenav.sandboxes.places import why_not, within
 
 NOBODY = 65534

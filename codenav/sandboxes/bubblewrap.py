@@ -20,10 +20,10 @@ from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
 from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
+from codenav.sandboxes.guest_environment import environment, folder_sizes, import_folders
 from codenav.sandboxes.launch import GUEST, GUEST_ENVIRONMENT, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
 from codenav.sandboxes.owned_resources import OwnedFolder
 from codenav.sandboxes.seccomp import programs, supported
-from codenav.sandboxes.spec import environment, folder_sizes, import_folders
 
 OLDEST = (0, 8)
 """The first version with --disable-userns."""

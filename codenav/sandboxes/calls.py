@@ -8,7 +8,7 @@ from typing import Any
 
 from codenav.protocols import CallHandler
 from codenav.sandboxes.channel import Channel, Closed, TooLate
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.shared import frames, schema
 
 _threads = threading.local()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.shared import frames, schema
 from codenav.sandboxes.streaming import Streaming
 

@@ -21,15 +21,15 @@ from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.channel import Closed, TooLate, read, write_all
 from codenav.sandboxes.copies import CodeCopy
+from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.docker_config import container_config, container_name, user, work_folder
 from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL, holds, imports_of, inspected
 from codenav.sandboxes.docker_stream import AttachedStream
+from codenav.sandboxes.guest_environment import import_folders
 from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
 from codenav.sandboxes.owned_resources import labels
-from codenav.sandboxes.replies import Malformed
 from codenav.sandboxes.seccomp import programs
-from codenav.sandboxes.spec import import_folders
 from codenav.sandboxes.sweeper import sweep_engine
 from codenav.system import docker_engine
 from codenav.system.terminal_text import neutral

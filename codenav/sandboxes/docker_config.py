@@ -15,9 +15,9 @@ from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import Bind
 from codenav.sandboxes.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
+from codenav.sandboxes.guest_environment import folder_sizes
 from codenav.sandboxes.launch import GUEST_ENVIRONMENT
 from codenav.sandboxes.places import within
-from codenav.sandboxes.spec import folder_sizes
 
 UID = 1000
 """Of the code, where the image names no user of its own."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from codenav.errors import SandboxUnavailable
+from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.launch import GUEST
-from codenav.sandboxes.replies import Malformed
 from codenav.system.interpreter import OLDEST
 
 LENGTH = struct.Struct(">I")

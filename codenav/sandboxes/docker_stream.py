@@ -9,7 +9,7 @@ import struct
 import threading
 from typing import Any
 
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.decoding import Malformed
 
 HEADER = struct.Struct(">BxxxL")
 """The engine's own frame: which stream, and how many bytes of it follow."""

@@ -10,10 +10,10 @@ from typing import IO, Any, Protocol, TypeVar
 
 from codenav.errors import NotFound, UsageError
 from codenav.execution import MIB, FileEntry, Resources
-from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.channel import Channel, TooLate
+from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.filenames import Unwanted, checked_name, is_plain
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.rpc import Failed, answer_of
 from codenav.system.terminal_text import neutral
 
 CHUNK = 1 << 20

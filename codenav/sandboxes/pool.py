@@ -16,7 +16,7 @@ from codenav.errors import CodeNavError, SandboxUnavailable
 from codenav.execution import SandboxSpec
 from codenav.protocols import CallHandler
 from codenav.sandboxes import start
-from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.guest_client import GuestSandbox
 
 LATER_SECONDS = 0.05
 """Before another one is started: longer than a first step takes."""

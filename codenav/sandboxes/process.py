@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
+from codenav.sandboxes.guest_environment import environment, import_folders
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
 from codenav.sandboxes.owned_resources import OwnedFolder
-from codenav.sandboxes.spec import environment, import_folders
 
 
 def launch_process(spec: SandboxSpec) -> Launched:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.execution import Execution, Output
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.decoding import Malformed
 from codenav.system.terminal_text import neutral
 
 STREAMS = ("stdout", "stderr")

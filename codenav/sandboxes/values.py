@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.decoding import Malformed
 
 MOST_BYTES = 8 << 20
 """Of a value as JSON, both ways."""

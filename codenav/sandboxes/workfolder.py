@@ -17,9 +17,9 @@ from typing import IO, Any
 
 from codenav.errors import UsageError
 from codenav.execution import MIB, Mount, Resources
-from codenav.sandboxes.asking import Failed, answer_of
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
+from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.filenames import (
     REPOSITORIES,
     Unwanted,
@@ -31,7 +31,7 @@ from codenav.sandboxes.filenames import (
 )
 from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
-from codenav.sandboxes.replies import Malformed
+from codenav.sandboxes.rpc import Failed, answer_of
 
 FILE_MODE = 0o644
 """Of a new file on the host."""

@@ -27,7 +27,7 @@ from codenav.options import (
     StoreOptions,
 )
 from codenav.protocols import Environment
-from codenav.running.sandbox_factory import Workbench
+from codenav.running.sandbox_factory import SandboxFactory
 
 NO_CHECKS = CheckOptions(lint=False, types=False)
 
@@ -173,18 +173,18 @@ def test_every_setting_of_a_sandbox_reaches_its_specification() -> None:
         "network": "bridge", "image": "i", "runtime": "runsc", "gpus": "all", "snapshots": False
     }  # fmt: skip
     assert set(values) == {item.name for item in fields(SandboxSettings)}
-    spec = Workbench.of(SandboxOptions("docker", **values)).spec(None)
+    spec = SandboxFactory.of(SandboxOptions("docker", **values)).spec(None)
     assert {name: getattr(spec, name) for name in values} == values
 
 
 def test_what_is_configured_holds_where_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"SANDBOX": "process", "MEMORY": "512m", "CODE_TIMEOUT": "5", "RUNTIME": "runsc"}.items():
         monkeypatch.setenv(f"CODENAV_{name}", value)
-    bench = Workbench.of(SandboxOptions())
-    assert bench.backend == "process"
-    assert bench.template.runtime == "", "a runtime is Docker's"
-    assert bench.template.resources == Resources(memory_bytes=512 << 20, step_seconds=5.0)
-    named = Workbench.of(SandboxOptions("docker", image="i"))
+    factory = SandboxFactory.of(SandboxOptions())
+    assert factory.backend == "process"
+    assert factory.template.runtime == "", "a runtime is Docker's"
+    assert factory.template.resources == Resources(memory_bytes=512 << 20, step_seconds=5.0)
+    named = SandboxFactory.of(SandboxOptions("docker", image="i"))
     assert (named.backend, named.template.runtime) == ("docker", "runsc")
     with codenav.sandbox() as box:
         assert box.info.backend == "process"

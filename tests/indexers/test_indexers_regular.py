@@ -14,8 +14,8 @@ from codenav.indexers.parsing import PARSE_SECONDS
 from codenav.indexers.place import Identity, Place
 from codenav.indexers.python_blocks import parsed_blocks
 from codenav.indexers.python_draft import finish
-from codenav.indexers.python_regular import regular_drafts
-from codenav.indexers.python_scan import Irregular
+from codenav.indexers.python_lexer import Irregular
+from codenav.indexers.python_regular_file import regular_drafts
 
 PLACE = Place("check", "a.py", "pkg.a")
 

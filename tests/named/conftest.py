@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codenav.options import SandboxOptions
-from codenav.running.sandbox_factory import Workbench
+from codenav.running.sandbox_factory import SandboxFactory
 from codenav.sandboxes.daemon import client, launch, places
 from codenav.sandboxes.daemon.client import NamedSandbox
 
@@ -28,8 +28,8 @@ def named() -> Iterator[Fresh]:
     opened: list[NamedSandbox] = []
 
     def make(backend: str = "bubblewrap", *, name: str = "", idle: float = 600.0, work_dir=None, **keywords: Any):
-        bench = Workbench.of(SandboxOptions(backend, **keywords))
-        found = launch.start(bench.backend, bench.spec(work_dir), name=name, idle=idle)
+        factory = SandboxFactory.of(SandboxOptions(backend, **keywords))
+        found = launch.start(factory.backend, factory.spec(work_dir), name=name, idle=idle)
         opened.append(client.connect(found))
         return opened[-1]
 

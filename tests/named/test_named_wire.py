@@ -12,7 +12,14 @@ import pytest
 from codenav import errors
 from codenav.errors import CodeNavError
 from codenav.execution import Mount, Resources, SandboxSpec
-from codenav.sandboxes.daemon.wire import Gone, Wire, error_from_dict, error_to_dict, spec_from_dict, spec_to_dict
+from codenav.sandboxes.daemon.wire import (
+    ConnectionClosed,
+    Wire,
+    error_from_dict,
+    error_to_dict,
+    spec_from_dict,
+    spec_to_dict,
+)
 from codenav.sandboxes.shared import frames
 from codenav.system.interpreter import find_interpreter
 
@@ -27,7 +34,7 @@ def test_frames_come_whole_and_in_order():
     sending.join()
     near.close()
     near.close()
-    with pytest.raises(Gone):
+    with pytest.raises(ConnectionClosed):
         far.receive()
     far.close()
 
@@ -36,7 +43,7 @@ def test_a_frame_that_is_too_large_is_refused_before_it_is_read():
     one, two = socket.socketpair()
     with one, two:
         one.sendall(frames.HEADER.pack(1 << 31, 0))
-        with pytest.raises(Gone, match="too large"):
+        with pytest.raises(ConnectionClosed, match="too large"):
             Wire(two).receive()
 
 
@@ -48,7 +55,7 @@ def test_a_number_that_is_not_finite_is_refused_and_the_connection_serves_on():
     near.send({"timeout": 1.0})
     assert far.receive() == ({"timeout": 1.0}, b"")
     one.sendall(frames.HEADER.pack(3, 0) + b"[1]")
-    with pytest.raises(Gone, match="not an object"):
+    with pytest.raises(ConnectionClosed, match="not an object"):
         far.receive()
     near.close()
     far.close()

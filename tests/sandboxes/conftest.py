@@ -11,7 +11,7 @@ import pytest
 from codenav.execution import SandboxSpec
 from codenav.protocols import CallHandler
 from codenav.sandboxes import start
-from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.system.interpreter import Interpreter, find_interpreter
 
 Fresh = Callable[..., GuestSandbox]

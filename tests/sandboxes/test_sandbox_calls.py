@@ -14,9 +14,10 @@ import codenav
 from codenav.episodes.objects import Objects
 from codenav.errors import UsageError
 from codenav.execution import Outcome, Ran
+from codenav.options import SandboxOptions
 from codenav.running.host_calls import MaskedCalls, RecordedCalls
 from codenav.running.replaying import Beginning, Replay
-from codenav.running.sandbox_factory import Workbench
+from codenav.running.sandbox_factory import SandboxFactory
 from codenav.sandboxes.pool import start_warm
 
 
@@ -358,17 +359,17 @@ def test_errors_carry_no_secret_into_the_sandbox(monkeypatch):
 
 
 def test_a_replay_of_a_summary_repeats_nothing_on_the_host(tmp_path, shop):
-    bench = Workbench.of("bubblewrap", calls=RecordedCalls(shop))
+    factory = SandboxFactory.of(SandboxOptions("bubblewrap", calls=RecordedCalls(shop)))
     code = "numbers = [call_host('order', what=what)['number'] for what in ('tea', 'tea', 'milk')]\nprint(numbers)"
-    beginning = Beginning.keep(None, tmp_path, bench, Objects(tmp_path / "objects"))
-    with bench.start(None) as sandbox:
+    beginning = Beginning.keep(None, tmp_path, factory, Objects(tmp_path / "objects"))
+    with factory.start(None) as sandbox:
         done = sandbox.run(code)
         assert done.ok
-        replay = Replay(sandbox, bench, beginning, [Ran(code, done)], "order", tries=False)
+        replay = Replay(sandbox, factory, beginning, [Ran(code, done)], "order", tries=False)
         assert replay(code).verified
         assert not replay(code + "\ncall_host('order', what='more')").verified
         assert shop.orders == ["tea", "tea", "milk"]
-        plain = dataclasses.replace(bench, calls=shop)
+        plain = dataclasses.replace(factory, calls=shop)
         verdict = Replay(sandbox, plain, beginning, [Ran(code, done)], "order", tries=False)(code)
         assert "a replay makes no call to order that the session had not made" in verdict.reason
     assert shop.orders == ["tea", "tea", "milk"]

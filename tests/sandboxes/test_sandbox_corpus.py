@@ -24,7 +24,7 @@ from codenav.checkers import StepChecks
 from codenav.execution import MIB, SandboxSpec
 from codenav.sandboxes.conformance import CASES, run_checks, run_contract, run_corpus, run_probes
 from codenav.sandboxes.conformance.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
-from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch, limits_of
 
 NAIVE = Path(__file__).with_name("naive_guest.py")

@@ -232,7 +232,7 @@ def test_no_engine_and_one_without_permission_say_what_to_do(basis, docker_engin
     place = docker_engine.host.removeprefix("unix://") if what == "no permission" else "/tmp/no-such-folder/none"
     script = f"""
     import os
-    import codenav.sandboxes.docker, codenav.sandboxes.host
+    import codenav.sandboxes.docker, codenav.sandboxes.guest_client
     from codenav.errors import SandboxUnavailable
     from codenav.execution import SandboxSpec
     from codenav.system.interpreter import find_interpreter

@@ -15,10 +15,10 @@ import pytest
 from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources, SandboxSpec
 from codenav.sandboxes.channel import Channel, Closed
+from codenav.sandboxes.decoding import Malformed, execution_of
 from codenav.sandboxes.filenames import checked_name
-from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.launch import LaunchedProcess, launch
-from codenav.sandboxes.replies import Malformed, execution_of
 from codenav.sandboxes.workfolder import WorkFolder
 from codenav.system.terminal_text import neutral
 

@@ -13,7 +13,7 @@ from codenav.errors import UsageError
 from codenav.execution import Mount, Outcome, SandboxSpec
 from codenav.sandboxes import start
 from codenav.sandboxes.binds import Bind, Binds
-from codenav.sandboxes.mounts import checked_mounts, engine_sockets
+from codenav.sandboxes.mount_policy import checked_mounts, engine_sockets
 
 NOBODY = 65534
 

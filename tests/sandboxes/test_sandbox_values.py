@@ -13,9 +13,9 @@ from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, Outcome, Value
 from codenav.protocols import Sandbox
 from codenav.sandboxes.daemon.client import NamedSandbox
-from codenav.sandboxes.host import GuestSandbox
+from codenav.sandboxes.decoding import Malformed
+from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.masked import MaskedSandbox
-from codenav.sandboxes.replies import Malformed
 from codenav.sandboxes.values import as_json, decoded
 
 VALUES = [

@@ -16,7 +16,7 @@ from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
 from codenav.retrieval.elastic.lines import pack
 from codenav.retrieval.elastic.locks import Lock
-from codenav.retrieval.elastic.reader import Gone, Reader
+from codenav.retrieval.elastic.reader import IndexReplaced, Reader
 from codenav.retrieval.elastic.state import FileEntry
 from codenav.retrieval.plan import plan
 from codenav.retrieval.query import parse
@@ -85,7 +85,7 @@ class ElasticsearchIndex:
         none: Iterator[CodeBlock] = iter(())
         try:
             yield from self._read(_all, none)
-        except Gone as error:
+        except IndexReplaced as error:
             raise IndexUnavailable(
                 f"the index of {self.source} was rebuilt while it was read", hint="read it again"
             ) from error
@@ -154,7 +154,7 @@ class ElasticsearchIndex:
                 return nothing
             try:
                 return ask(reader)
-            except Gone:
+            except IndexReplaced:
                 self._load()
         raise IndexUnavailable(f"the index of {self.source} changes faster than it can be read", hint="try again")
 
@@ -165,7 +165,7 @@ class ElasticsearchIndex:
             reader = Reader(self._connection, current.name) if current and current.usable else None
             try:
                 stats = reader.stats() if reader else IndexStats(self.source, STORE)
-            except Gone:
+            except IndexReplaced:
                 continue
             with self._lock:
                 if reader is None or self._reader is None or reader.index != self._reader.index:

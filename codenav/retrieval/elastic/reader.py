@@ -35,7 +35,7 @@ Load = Callable[[Sequence[str]], dict[str, CodeBlock]]
 """Gives the blocks with these ids, those that are there."""
 
 
-class Gone(Exception):
+class IndexReplaced(Exception):
     """The index has been replaced. Never leaves this package."""
 
 
@@ -74,7 +74,7 @@ class Reader:
         """How the last build went.
 
         Raises:
-            Gone: the index has been replaced.
+            IndexReplaced: the index has been replaced.
             IndexUnavailable: what it remembers is damaged.
         """
         roles = [state.HEADER, state.SKIPS]
@@ -98,7 +98,7 @@ class Reader:
         What the server refuses (a pattern that is too big, too many clauses) is left out and told.
 
         Raises:
-            Gone: the index has been replaced.
+            IndexReplaced: the index has been replaced.
         """
         told: list[str] = []
         refused: frozenset[str] = frozenset()
@@ -150,7 +150,7 @@ class Reader:
         """The blocks with these ids; one that is not there is left out.
 
         Raises:
-            Gone: the index has been replaced.
+            IndexReplaced: the index has been replaced.
         """
         query = {"terms": {"id": [analysis.encodable(id) for id in ids]}}
         hits = self._hits("hits.hits._source", query=query, size=len(ids), source=[BLOCK], track_total_hits=False)
@@ -212,7 +212,7 @@ class Reader:
             )  # fmt: skip
         except Refused as error:
             if error.status == 404:
-                raise Gone(self.index) from error
+                raise IndexReplaced(self.index) from error
             raise
 
     def _refused(self, what: Plan) -> Iterator[str]:

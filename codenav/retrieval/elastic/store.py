@@ -16,7 +16,7 @@ from codenav.retrieval.elastic.faults import part
 from codenav.retrieval.elastic.index import STORE, ElasticsearchIndex
 from codenav.retrieval.elastic.indices import STATE, Indices, marks, stored_bytes
 from codenav.retrieval.elastic.locks import held
-from codenav.retrieval.elastic.reader import Gone, Reader
+from codenav.retrieval.elastic.reader import IndexReplaced, Reader
 
 MOST_REPLICAS, MOST_SHARDS = 20, 64
 """Above them a number is a slip."""
@@ -118,7 +118,7 @@ class ElasticsearchStore:
         if usable:
             try:
                 stats, notice = Reader(self._connection, index).stats(), ""
-            except Gone:
+            except IndexReplaced:
                 return None
             except IndexUnavailable as error:
                 notice = str(error)

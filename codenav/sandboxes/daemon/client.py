@@ -15,7 +15,7 @@ from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageErro
 from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, Variable
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.daemon import places
-from codenav.sandboxes.daemon.wire import Gone, Torn, Wire, error_from_dict, peer_user
+from codenav.sandboxes.daemon.wire import ConnectionClosed, TruncatedFile, Wire, error_from_dict, peer_user
 from codenav.sandboxes.files import Files
 from codenav.sandboxes.values import decoded
 
@@ -134,7 +134,7 @@ class NamedSandbox(Commands):
 
         A second one ends it: see `protocols.Sandbox.interrupt`.
         """
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(ConnectionClosed):
             self._wire.send({"op": "interrupt"})
 
     def status(self) -> dict[str, Any]:
@@ -175,13 +175,13 @@ class NamedSandbox(Commands):
             else:
                 answer, size = self._wire.receive_message()
                 self._wire.receive_into(into, size)
-        except Torn:
+        except TruncatedFile:
             raise UsageError("the file has become shorter while it was copied", hint="copy it again") from None
         except TimeoutError:
             raise SandboxUnavailable(
                 f"the sandbox {name!r} does not answer", hint=f"codenav sandbox stop {name}"
             ) from None
-        except Gone:
+        except ConnectionClosed:
             raise NotFound(f"the sandbox {name!r} has ended", hint=f"codenav sandbox start --name {name}") from None
         if "error" in answer:
             raise error_from_dict(answer["error"])
@@ -192,7 +192,7 @@ class NamedSandbox(Commands):
         try:
             on_output(piece)
         except BaseException:
-            with contextlib.suppress(Gone, TimeoutError):
+            with contextlib.suppress(ConnectionClosed, TimeoutError):
                 self._drop_answer()
             raise
 

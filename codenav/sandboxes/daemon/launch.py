@@ -13,7 +13,7 @@ from codenav import errors
 from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.daemon import places
-from codenav.sandboxes.daemon.wire import Gone, Wire, error_from_dict, spec_to_dict
+from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict, spec_to_dict
 
 IDLE_SECONDS = 3600.0
 """Of a sandbox for which nothing else was said."""
@@ -67,7 +67,7 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
             answer, _ = wire.receive()
         except TimeoutError as error:
             raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error
-        except Gone as error:
+        except ConnectionClosed as error:
             raise SandboxUnavailable("the host process of the sandbox ended without a word") from error
     if "error" in answer:
         raise error_from_dict(answer["error"])

@@ -28,7 +28,7 @@ from codenav.execution import Execution, ExecutionError, Outcome, Output, Sandbo
 from codenav.protocols import Sandbox
 from codenav.sandboxes import start
 from codenav.sandboxes.daemon import places, steps
-from codenav.sandboxes.daemon.wire import PIECE, Gone, Wire, error_to_dict, peer_user, spec_from_dict
+from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Wire, error_to_dict, peer_user, spec_from_dict
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.values import as_json
 from codenav.secrets.masking import masker
@@ -113,7 +113,7 @@ class Host:
         closing.join(STOP_SECONDS)
         places.remove(self._record.name)
         if self._stopper is not None:
-            with contextlib.suppress(Gone):
+            with contextlib.suppress(ConnectionClosed):
                 self._stopper.send({"ok": True})
         os._exit(0)
 
@@ -140,7 +140,7 @@ class Host:
                     wire.send({"ok": True, **self._status()})
                 else:
                     self._answer(wire, message, size)
-        except Gone:
+        except ConnectionClosed:
             # Nobody waits for the step any more; an interrupt that comes before it has begun is lost.
             while step is not None and not step.done.wait(0.0 if not step.interrupted else AGAIN_SECONDS):
                 self._interrupt(step)
@@ -174,7 +174,7 @@ class Host:
             answer = {"error": error_to_dict(error)}
         finally:
             step.done.set()
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(ConnectionClosed):
             wire.send(answer)
 
     def _run(
@@ -263,7 +263,7 @@ class Host:
 
 def _send_output(wire: Wire, piece: Output) -> None:
     """To a client that has left nothing is sent: its step is interrupted for that."""
-    with contextlib.suppress(Gone):
+    with contextlib.suppress(ConnectionClosed):
         wire.send({"output": piece.to_dict()})
 
 
@@ -274,7 +274,7 @@ def main() -> None:
     said = Wire(socket.socket(fileno=os.dup(0)))
     try:
         message, _ = said.receive()
-    except Gone:
+    except ConnectionClosed:
         return
     try:
         record = places.claim(message["name"], created=steps.now(), idle_seconds=message["idle_seconds"])

@@ -30,11 +30,11 @@ PIECE = 1 << 20
 _PEER = struct.Struct("3i")
 
 
-class Gone(Exception):
+class ConnectionClosed(Exception):
     """The other end closed, or says what no end of ours says."""
 
 
-class Torn(Exception):
+class TruncatedFile(Exception):
     """The file that was being sent has become shorter; the connection is of no more use."""
 
 
@@ -51,7 +51,7 @@ class Wire:
 
         Raises:
             UsageError: the file is too large, or a number in the message is not finite.
-            Gone, Torn
+            ConnectionClosed, TruncatedFile
             TimeoutError: the socket has a timeout, and it passed.
         """
         file = io.BytesIO(data) if isinstance(data, bytes) else data
@@ -69,35 +69,39 @@ class Wire:
                     piece = file.read(min(PIECE, size))
                     if not piece:
                         self.close()
-                        raise Torn
+                        raise TruncatedFile
                     self._socket.sendall(piece)
                     size -= len(piece)
         except TimeoutError:
             raise
         except OSError as error:
-            raise Gone(str(error)) from None
+            raise ConnectionClosed(str(error)) from None
 
     def receive(self) -> tuple[dict[str, Any], bytes]:
-        """The next frame. Raises Gone, TimeoutError."""
+        """The next frame. Raises ConnectionClosed, TimeoutError."""
         message, size = self.receive_message()
         return message, self._take(size)
 
     def receive_message(self) -> tuple[dict[str, Any], int]:
-        """The next message, and how many bytes come with it, for `receive_into`. Raises Gone, TimeoutError."""
+        """The next message, and how many bytes come with it, for `receive_into`.
+
+        Raises:
+            ConnectionClosed, TimeoutError
+        """
         body, data = frames.HEADER.unpack(self._take(frames.HEADER.size))
         if body > MOST_JSON:
-            raise Gone("a frame that is too large")
+            raise ConnectionClosed("a frame that is too large")
         try:
             return frames.message_of(self._take(body)), data
         except frames.Violation as error:
-            raise Gone(str(error)) from None
+            raise ConnectionClosed(str(error)) from None
 
     def receive_into(self, file: IO[bytes], size: int) -> None:
         """Write so many bytes that come next to a file, without holding them.
 
         Raises:
             OSError: the file does not take them; all were read nevertheless.
-            Gone, TimeoutError
+            ConnectionClosed, TimeoutError
         """
         failed: OSError | None = None
         for start in range(0, size, PIECE):
@@ -128,9 +132,9 @@ class Wire:
             except TimeoutError:
                 raise
             except OSError as error:
-                raise Gone(str(error)) from None
+                raise ConnectionClosed(str(error)) from None
             if not data:
-                raise Gone("closed")
+                raise ConnectionClosed("closed")
             self._buffer += data
         taken = bytes(memoryview(self._buffer)[:count])
         # A new one: a buffer that once held a large file would keep its size.

@@ -14,8 +14,8 @@ from guest_frames import Message
 from guest_late import Late
 from guest_memory import Memory
 from guest_processes import LOST, WAKE_SECONDS, Twin, Worker
+from guest_request import Request
 from guest_rerun import Rerun
-from guest_step import Request
 from guest_told import losses, numbers
 
 HISTORY_BYTES = 32 << 20

@@ -17,7 +17,7 @@ import os
 import socket
 from typing import Any
 
-import guest_steps
+import guest_runner
 from guest_frames import HEADER, encode
 
 TOKEN_BYTES = 16
@@ -51,7 +51,7 @@ def serve(worker: Any) -> None:
         list,
         ast.AST,
     )
-    future, hidden, room = guest_steps.FUTURE, guest_steps.HIDDEN, socket.CMSG_SPACE(_MOST_FDS * 4)
+    future, hidden, room = guest_runner.FUTURE, guest_runner.HIDDEN, socket.CMSG_SPACE(_MOST_FDS * 4)
     rights, close_on_exec = (socket.SOL_SOCKET, socket.SCM_RIGHTS), _CLOSE_ON_EXEC
     ended = HEADER.pack(len(_ENDED), TOKEN_BYTES) + _ENDED
     raised, out_of_memory = encode({"op": "raised"}), encode({"op": "memory"})

@@ -14,7 +14,7 @@ from guest_keeper import Keeper
 from guest_output import Pipe
 from guest_processes import Twin
 from guest_relay import Relay
-from guest_step import Request
+from guest_request import Request
 from guest_tap import Tap
 
 MEASURED_SECONDS = 0.01

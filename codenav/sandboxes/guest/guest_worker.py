@@ -30,8 +30,8 @@ import guest_fork
 import guest_linux
 import guest_loop
 import guest_outside
+import guest_runner
 import guest_seal
-import guest_steps
 from guest_frames import Message, encode, write_all
 
 _clock, _getrusage = time.monotonic, resource.getrusage
@@ -66,7 +66,7 @@ class Worker:
         self._late = late
         self._work: str = config["work"]
         self._display_bytes: int = config["limits"]["display_bytes"]
-        self._main = guest_steps.fresh_main()
+        self._main = guest_runner.fresh_main()
         self.armed: list[bool] = []
         """Not empty while a SIGINT is to raise KeyboardInterrupt."""
         self._interrupted = False
@@ -126,7 +126,7 @@ class Worker:
         """Say what a step has done that is over; whether it failed was said before."""
         seconds = _clock() - self._started
         self._disarm()
-        guest_steps.mend(self._main)
+        guest_runner.mend(self._main)
         result, blob = self._step.result(self.space, error, self._display_bytes)
         guest_calls.end()
         self._flush()
@@ -220,14 +220,14 @@ class Worker:
 
     def enter(self, source: str, filename: str) -> None:
         """Code of the user runs from now on: SIGINT raises KeyboardInterrupt in it."""
-        guest_steps.mend(self._main)
+        guest_runner.mend(self._main)
         self._restore_folder()
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGINT, self._on_interrupt)
         self.armed.append(True)
         if self._interrupted:
             raise KeyboardInterrupt
-        guest_steps.enter(source, filename)
+        guest_runner.enter(source, filename)
 
     def look(self, tree: ast.Module | str) -> dict[str, Any]:
         """See what there is before a step; returns where it runs."""
@@ -299,12 +299,12 @@ class Step:
 
     def look(self, tree: ast.Module | str, space: dict[str, Any]) -> None:
         """Before it runs: what the names are."""
-        self._binds, mentions = guest_steps.names(tree) if isinstance(tree, ast.Module) else (set(), set())
+        self._binds, mentions = guest_runner.names(tree) if isinstance(tree, ast.Module) else (set(), set())
         self._before = guest_describe.Before(space, mentions)
 
     def show(self, space: dict[str, Any]) -> None:
         """Print and keep the value of its last expression, which is `_` from now on."""
-        value = space.pop(guest_steps.HIDDEN, None)
+        value = space.pop(guest_runner.HIDDEN, None)
         if value is None:
             return
         builtins._ = value  # type: ignore[attr-defined]
@@ -317,12 +317,12 @@ class Step:
         """The frame for the supervisor."""
         pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
         pictures = guest_displays.within(pictures, display_bytes)
-        space.pop(guest_steps.HIDDEN, None)
-        if guest_steps.TOLD in space:
-            told = space.pop(guest_steps.TOLD)
+        space.pop(guest_runner.HIDDEN, None)
+        if guest_runner.TOLD in space:
+            told = space.pop(guest_runner.TOLD)
             self._value = guest_exchange.described(told, repr(told))
         changed = [] if self._before is None else self._before.changed(space, self._binds)
-        described = None if error is None else guest_steps.describe_error(error, self._filename)
+        described = None if error is None else guest_runner.describe_error(error, self._filename)
         memory = isinstance(error, MemoryError)
         outcome = "ok" if error is None else "out_of_memory" if memory else "error"
         error = self._before = None
@@ -372,7 +372,7 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     if hasattr(time, "tzset"):
         time.tzset()
     own = {"call_host": guest_calls.call_host, "HostCallError": guest_calls.HostCallError}
-    guest_steps.provide({"display": guest_displays.display, **own})
+    guest_runner.provide({"display": guest_displays.display, **own})
     worker = Worker(control, late, config)
     worker._point_streams_at(os.dup(late))
     if "filter" in config:

@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, Output, SandboxInfo, SandboxSpec
 from codenav.protocols import CallHandler
-from codenav.sandboxes.asking import Failed, Questions, answer_of
 from codenav.sandboxes.calls import Calls, is_answering
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
+from codenav.sandboxes.decoding import Malformed, execution_of
 from codenav.sandboxes.endings import LOST, broken_off, closed_while_running, completed, refused, starved_of_memory
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.guest_files import GuestFiles
 from codenav.sandboxes.launch import Launched
-from codenav.sandboxes.replies import Malformed, execution_of
+from codenav.sandboxes.rpc import Failed, Questions, answer_of
 from codenav.sandboxes.streaming import Streaming
 from codenav.sandboxes.values import checked_code
 from codenav.sandboxes.workfolder import WorkFolder

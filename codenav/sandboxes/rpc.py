@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from codenav.errors import NotFound, UsageError
 from codenav.execution import Held, Variable
 from codenav.sandboxes.channel import Channel
-from codenav.sandboxes.replies import Malformed, held_of, variables_of
+from codenav.sandboxes.decoding import Malformed, held_of, variables_of
 from codenav.sandboxes.shared import schema
 from codenav.sandboxes.values import checked_name, decoded
 from codenav.system.terminal_text import neutral

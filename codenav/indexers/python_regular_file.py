@@ -1,4 +1,4 @@
-"""Blocks of a regular Python file, read with `python_scan`; `python_walk` finds the same ones in a syntax tree."""
+"""Blocks of a regular Python file, read with `python_lexer`; `python_walk` finds the same ones in a syntax tree."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from codenav.blocks import BlockKind
 from codenav.indexers.python_draft import Calls, Draft
+from codenav.indexers.python_lexer import Irregular, Scan
 from codenav.indexers.python_lines import DEPTH
-from codenav.indexers.python_scan import Irregular, Scan
 from codenav.indexers.python_text import one_line
 from codenav.indexers.python_walk import LONG_ASSIGNMENT
 
