@@ -1,7 +1,8 @@
 """The shape of each frame that comes from inside, for both ends: the supervisor checks its worker with it, and the host
 the supervisor. The host loads this file too; it imports the standard library alone.
 
-A shape has the keys of an object with a check for each. A key with `?` may be missing; no other key may be there.
+A shape has the keys of an object with a check for each. A key with `?` may be missing; no other key may be there, but
+for `...`, of which nothing is handed on.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ class Shape:
     def __init__(self, keys: Mapping[str, Check]) -> None:
         self.checks = {key.rstrip("?"): check for key, check in keys.items()}
         self._needed = [key for key in keys if not key.endswith("?")]
+        self._others = self.checks.pop("...", None)
+        if self._others:
+            self._needed.remove("...")
 
     def __call__(self, value: Any) -> bool:
         return not self.trouble(value)
@@ -50,7 +54,7 @@ class Shape:
             if key not in value:
                 return f"{key} is missing"
         for key, item in value.items():
-            check = self.checks.get(key)
+            check = self.checks.get(key, self._others)
             if check is None:
                 return f"{key!r:.50} is unknown"
             if not check(item):
@@ -176,8 +180,9 @@ FROM_WORKER = _frames(
             "outcome": one_of("ok", "error", "out_of_memory"),
             "deleted": flag,
             "fork_seconds?": _SECONDS,
-            "kernel_seconds": _SECONDS,
-            "faults": _COUNT,
+            "kernel_seconds?": _SECONDS,
+            "faults?": _COUNT,
+            "...": anything,
         },
     }
 )
