@@ -31,6 +31,7 @@ LEAST = 0.005
 PIECES, READ = 5, 2_000
 """Unused pieces of the request that are told; characters of what a result shows in which a word is looked for."""
 _MAPPINGS = ("dict", "defaultdict", "Counter")
+_PAIR = re.compile(r"\(.*, [\w.]*\(?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\)?\)", re.DOTALL)
 _NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
 Steps = Generator[Action, Observation, None]
 Reducing = Generator[Action, Observation, Result]
@@ -132,6 +133,7 @@ def reduced(caller: Caller, result: Result, goal: Goal) -> Reducing:
     # `How many rows and columns?` are the members of `(2, 3)`.
     if not kind or plain or (kind == "count" and result.type == "tuple" and _NUMBERS.fullmatch(result.repr)):
         return result
+    extreme = {"most": "max", "least": "min"}.get(kind, "")
     if kind == "count":
         ways = [f"len({result.name})", f"sum(1 for _ in {result.name})"]
     else:
@@ -142,15 +144,28 @@ def reduced(caller: Caller, result: Result, goal: Goal) -> Reducing:
         if named or several or result.opaque or result.as_text:
             # `largest_component` has answered it; an object need not show what it can be gone through for.
             return result
-        extreme = {"most": "max", "least": "min"}[kind]
         by = f", key={result.name}.get" if result.type in _MAPPINGS else ""
         ways = [f"{extreme}({result.name}{by})"]
     for code in ways:
         made, name, _ = yield from caller.assign(code, [])
-        if made is not None:
-            several = result.type not in _MAPPINGS and short(made) in ("tuple", "list", "dict", "set", "frozenset")
-            # Pairs would be compared by what they begin with.
-            return result if several else result.then(name, made, code)
+        if made is None:
+            continue
+        if (
+            kind == "count"
+            or result.type in _MAPPINGS
+            or short(made) not in ("tuple", "list", "dict", "set", "frozenset")
+        ):
+            return result.then(name, made, code)
+        if not _PAIR.fullmatch(made.repr):
+            return result
+        # Pairs are compared by what they begin with: by what each name has, where each is there once.
+        mapping, own, _ = yield from caller.assign(f"dict({result.name})", [])
+        once, _, _ = yield from caller.assign(f"len({own}) == len({result.name})", [])
+        by = f"{extreme}({own}, key={own}.get)"
+        made, name, _ = yield from caller.assign(by, [])
+        if mapping is None or once is None or once.repr != "True" or made is None:
+            return result
+        return result.then(own, mapping, f"dict({result.name})").then(name, made, by)
     return result
 
 

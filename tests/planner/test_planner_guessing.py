@@ -242,7 +242,6 @@ def test_wrong_claims_on_a_real_package_are_right_or_say_what_is_left(
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
-        ("degree of node 33 in the karate club graph", "33"),
         ("plot the karate club graph", "no picture"),
         ("Draw the karate club graph in the style of Monet", "monet"),
     ],

@@ -227,7 +227,6 @@ def test_plain_requests_on_real_packages(request_: str, request: pytest.FixtureR
         ("How many stars does the review of the fruit 'fig' give?", "3"),
         ("What is the weight of the order '4 figs'?", "10.0"),
         ("What is the weight of 8 fruits on the scales?", "2.0"),
-        ("On which street does the customer 'Ann' live?", "Ann Street"),
         ("What is the checksum of 'abc' and is 'banana' ripe?", "38\nTrue"),
     ],
 )
