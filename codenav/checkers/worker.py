@@ -30,7 +30,7 @@ RENEW_AFTER = 500
 _ATTEMPTS = 4
 """Attempts for one check: with a further module, or after a fault of the tool."""
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from codenav.checkers.serve import main; main()"
 _PASSED_ON = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
 
