@@ -177,4 +177,4 @@ def test_an_export_without_a_script_says_so(with_networkx: Path, tmp_path: Path)
     assert failed.code == 1
     ran = codenav("episodes", "export", "last", "--script", tmp_path / "run.py")
     assert (ran.code, (tmp_path / "run.py").exists()) == (2, False), ran.err
-    assert "no code" in ran.err and "Try: " in ran.err
+    assert "no step of code" in ran.err and "Try: " in ran.err
