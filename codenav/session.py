@@ -117,12 +117,15 @@ class Session:
         with ExitStack() as opening:
             opened = open_store(kept)
             opening.callback(opened.close)
-            self._agent = self._agent_of(agent, model, opening)
+            self._agent, notes = self._agent_of(agent, model, opening)
             self._tools = self._tools_of(checks or CheckOptions())
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(
                 contained, sources=lambda: sources_of(listed(on), python), confirm=confirm
             )
+            # Consent is asked for on a line of its own, before anything else is told.
+            for note in notes:
+                self._tell(note)
             if factory.backend == "process":
                 self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             self.indexes = open_indexes(
@@ -192,26 +195,24 @@ class Session:
 
     def _agent_of(
         self, agent: Agent | None, model: str | Model | ModelOptions | None, opening: ExitStack
-    ) -> Agent | None:
-        """The agent of all requests; None where a planner is made for each."""
+    ) -> tuple[Agent | None, list[str]]:
+        """The agent of all requests, None where a planner is made for each, and what a person should know of it."""
         if agent is not None:
             if model is not None:
                 raise UsageError(
                     "both an agent and a model were given", hint="leave one out: an agent has its own model"
                 )
-            return agent
+            return agent, []
         wanted = model if isinstance(model, ModelOptions) else ModelOptions("" if model is None else model)
         wanted = load_config().model_options(wanted)
         prompts, named = prompt_folder(wanted.prompts or None), wanted.model
         if isinstance(named, str):
             if planner.stands_in(named, wanted.base_url):
-                self._tell(planner.WHAT_IT_IS)
-                if os.environ.get("OPENAI_BASE_URL") and named != planner.NAME:
-                    self._tell(UNUSED_SERVER)
-                return None
+                unused = os.environ.get("OPENAI_BASE_URL") and named != planner.NAME
+                return None, [planner.WHAT_IT_IS, *([UNUSED_SERVER] if unused else [])]
             named = open_model(named, base_url=wanted.base_url, notice=self._noticed, heard=wanted.heard)
             opening.callback(named.close)
-        return CodeNavAgent(named, prompts=prompts, notice=self._noticed)
+        return CodeNavAgent(named, prompts=prompts, notice=self._noticed), []
 
     def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
         return {
