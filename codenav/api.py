@@ -50,17 +50,17 @@ def index(
 ) -> SourceIndex:
     """Build or refresh the index of a source, and open it.
 
-    `source` is a directory, a file, `git:URL@REV`, or `pkg:NAME` for a distribution that is installed in `python` (an
+    `source` is a directory, a file, `git:URL@REV`, or `pkg:NAME` for a distribution installed in `python` (an
     interpreter or a virtual environment; default: the active one, else codenav's own). Several sources make one index
-    under a `name`; from then on `name:NAME` is a source too.
+    under a `name`, and `name:NAME` is a source from then on.
 
-    `store` and further keywords are those of `StoreOptions`; default: the configured ones.
+    `store` and the other keywords are those of `StoreOptions`. Default: the configured ones.
 
     Raises:
-        NotFound: no such source (the hint names close ones), or not `refresh` and never indexed.
-        UsageError: the source holds nothing that can be indexed, or several sources have no name.
+        NotFound: there is no such source (the hint names similar ones), or it was never indexed and `refresh` is off.
+        UsageError: the source contains nothing that can be indexed, or several sources have no name.
         Unavailable: a repository cannot be fetched, or the store cannot be reached.
-        StorageFull: the index cannot be written; an older state stays.
+        StorageFull: the index cannot be written. An older state stays.
     """
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
@@ -98,15 +98,15 @@ def search(
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
 ) -> SearchResult:
-    """Blocks of one or several sources that match a query, best first; indexes them on first use.
+    """Search one or several sources and return matching blocks, best first. Sources are indexed on first use.
 
-    Each hit carries its `source`. `store` and further keywords: as `index`. What this opens stays open as long as a
-    hit is, whose block is loaded when it is looked at.
+    Each hit has a `source`. `store` and the other keywords are as for `index`. What this opens stays open for as long
+    as a hit exists, since its block is loaded on access.
 
     Raises:
         QueryTooLarge: the query has over 64 KB.
-        UsageError: an unknown kind, or a negative limit.
-        NotFound, Unavailable, StorageFull: as `index`.
+        UsageError: a kind is unknown, or the limit is negative.
+        NotFound, Unavailable, StorageFull: for the reasons of `index`.
     """
     if limit < 0:
         raise UsageError(f"the limit is negative: {limit}")
@@ -127,7 +127,7 @@ def search(
 
 
 class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, total=False):
-    """The keywords of `run`: those of `Session`, and the fields of its option classes one by one."""
+    """The keywords of `run`: those of `Session`, and each field of its option classes."""
 
     agent: Agent | None
     model: str | Model | None
@@ -145,14 +145,14 @@ class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, 
 
 @spelled(RunKeywords)
 def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> EpisodeResult:
-    """Run one request to its end and return the whole episode.
+    """Run one request to its end, and return the whole episode.
 
-    `on` names the code bases, `model` the model; `sandbox`, `work_dir`, `limits` and the others (`RunKeywords`) are the
+    `on` names the code bases, `model` the model. `sandbox`, `work_dir`, `limits` and the others (`RunKeywords`) are the
     long options of the command with underscores, as fields of `SandboxOptions`, `ModelOptions`, `CheckOptions` and
     `StoreOptions`, and the arguments of `Session`. `code_timeout` is `Resources.step_seconds`, in seconds. A keyword
-    that is missing or None is the configured value.
+    that is missing or None has the configured value.
 
-    What goes wrong during the run is in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
+    Errors during the run are in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
 
     Raises:
         ModelNotConfigured, NotFound, UsageError, SandboxUnavailable, StorageFull: before the run begins.
@@ -163,10 +163,10 @@ def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords])
 
 @spelled(RunKeywords)
 def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> Session:
-    """A session from the keywords of `run`: the one place where they become the options of its parts.
+    """Open a session from the keywords of `run`. No other place turns them into the options of its parts.
 
     Raises:
-        ModelNotConfigured, NotFound, UsageError, Unavailable: as `Session`.
+        ModelNotConfigured, NotFound, UsageError, Unavailable: for the reasons of `Session`.
     """
     from codenav.session import Session
 
@@ -189,10 +189,10 @@ def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> S
 
 
 def load_episode(name: str = "last") -> EpisodeResult:
-    """A recorded episode: by its id, the beginning of one, or `last`.
+    """Load a recorded episode by its id, the beginning of its id, or `last`.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such episode.
     """
     return EpisodeStore(episodes_dir()).load(name)
 
@@ -205,11 +205,11 @@ def sandbox(
     warm: int = 0,
     **keywords: Unpack[SandboxKeywords],
 ) -> Sandbox:
-    """Start a sandbox by itself: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
+    """Start a sandbox on its own: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
 
     `backend` is `auto`, `docker`, `bubblewrap` or `process`, or `SandboxOptions`, whose other fields are the further
-    keywords; empty is the configured one. `on` names code bases that the code can import; they need not be indexed.
-    `warm` keeps so many others like this one started, and takes one of those for the next call with the same keywords,
+    keywords. Empty is the configured one. `on` names code bases that the code can import, which need not be indexed.
+    `warm` keeps that many others like this one started, and takes one of them for the next call with the same keywords,
     until all sandboxes of such calls are closed.
 
     Raises:

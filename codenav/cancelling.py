@@ -1,4 +1,4 @@
-"""Cancelling: one thread ends what another one is waiting for."""
+"""Cancelling: one thread ends what another one waits for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from contextvars import ContextVar
 from codenav.errors import Cancelled
 
 AGAIN_SECONDS = 1.0
-"""Between two wakes of something that has not ended: a step that does not answer an interrupt is ended by the second,
-and an interrupt that came before its step is made up for."""
+"""Time between two wakes of something that has not ended.
+
+A step that does not answer an interrupt is ended by the second one, which also makes up for an interrupt that came
+before its step.
+"""
 
 _current: ContextVar[CancelScope] = ContextVar("codenav-cancel-scope")
 
@@ -19,24 +22,24 @@ _current: ContextVar[CancelScope] = ContextVar("codenav-cancel-scope")
 class CancelScope:
     """A piece of work that can be cancelled, and what it waits for. Thread-safe.
 
-    `Episode` makes one, and enters it around each call to its agent, its environments and its verifier. What waits
-    inside such a call, in the same thread, finds it by `current_scope()`; so no signature between the two knows of it.
+    `Episode` makes one, and enters it around each call to its agent, its environments and its verifier. Whatever waits
+    within such a call, in the same thread, gets it from `current_scope()`, so no signature in between mentions it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
         self._idle = threading.Event()
-        """Nothing waits inside."""
+        """Set while nothing waits."""
         self._wakes: list[Callable[[], None]] = []
 
     @property
     def cancelled(self) -> bool:
-        """`cancel` was called."""
+        """True once `cancel` was called."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Cancel, and wake what waits; returns at once, and does nothing the second time."""
+        """Cancel, and wake what waits. Returns at once, and does nothing the second time."""
         if self.cancelled:
             return
         with self._lock:
@@ -46,16 +49,16 @@ class CancelScope:
             threading.Thread(target=self._wake, name="codenav-cancel", daemon=True).start()
 
     def check(self) -> None:
-        """Stop here where it is cancelled.
+        """Raise if the work is cancelled.
 
         Raises:
-            Cancelled: it is.
+            Cancelled: it is cancelled.
         """
         if self.cancelled:
             raise Cancelled
 
     def sleep(self, seconds: float) -> None:
-        """Sleep.
+        """Sleep, unless the work is cancelled.
 
         Raises:
             Cancelled: it was cancelled before the time was over.
@@ -64,7 +67,7 @@ class CancelScope:
             raise Cancelled
 
     def wait(self, event: threading.Event) -> bool:
-        """Wait until an event is set; False where it was cancelled first."""
+        """Wait until an event is set. False if the work was cancelled first."""
         while not event.wait(0.05):
             if self.cancelled:
                 return False
@@ -72,7 +75,7 @@ class CancelScope:
 
     @contextlib.contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:
-        """While this is entered, `cancel` calls `wake`, from another thread, every second until it is left.
+        """Let `cancel` call `wake` from another thread, every second until the context is left.
 
         Raises:
             Cancelled: it is cancelled already, so what would be woken must not begin.
@@ -84,7 +87,7 @@ class CancelScope:
         try:
             yield
         finally:
-            # Waits for a wake that is under way: a late one would hit what comes next.
+            # Waits for a wake that is in progress: a late one would hit what comes next.
             with self._lock:
                 self._wakes.remove(wake)
                 if not self._wakes:
@@ -92,7 +95,7 @@ class CancelScope:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Make this the current scope of this thread."""
+        """Make this the current scope of the thread."""
         token = _current.set(self)
         try:
             yield
@@ -105,12 +108,12 @@ class CancelScope:
                 if not self._wakes:
                     return
                 for wake in self._wakes:
-                    # What cannot be woken now is tried again.
+                    # A failed wake is repeated.
                     with contextlib.suppress(Exception):
                         wake()
             self._idle.wait(AGAIN_SECONDS)
 
 
 def current_scope() -> CancelScope:
-    """The scope that was entered in this thread; one that nobody cancels where none was."""
+    """Return the current scope of this thread, or a new one that nobody cancels."""
     return _current.get(None) or CancelScope()

@@ -1,7 +1,7 @@
-"""Where codenav keeps its files, and the defaults that a user can set.
+"""The folders of codenav, and the defaults that a user can set.
 
-An option of the command line wins over a CODENAV_* variable, that over the configuration file, that over the
-default.
+Command line options take precedence over CODENAV_* variables, those over the configuration file, and that over the
+defaults.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
 def bytes_of(size: str) -> int:
-    """`2g`, `512m`, `1.5GiB` or a plain number of bytes; units are powers of 1024.
+    """Parse `2g`, `512m`, `1.5GiB` or a plain number of bytes. Units are powers of 1024.
 
     Raises:
-        UsageError: it is nothing of that.
+        UsageError: it is not a size.
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?)(?:i?b)?", size.strip().lower())
     if match is None:
@@ -39,7 +39,7 @@ def bytes_of(size: str) -> int:
 
 
 def size_of(number: int) -> str:
-    """The inverse of `bytes_of`: `2g` for 2 GiB."""
+    """Format a number of bytes for `bytes_of`: `2g` for 2 GiB."""
     unit = next(unit for unit in "gmk" if number % _UNITS[unit] == 0)
     return f"{number // _UNITS[unit]}{unit}"
 
@@ -48,25 +48,26 @@ def size_of(number: int) -> str:
 class Config:
     """The settings of one user. Each field is a key of the configuration file, `config.toml`.
 
-    A default that is one of `Resources`, `Limits` or `StoreOptions` is taken from there.
+    A default shared with `Resources`, `Limits` or `StoreOptions` is taken from there.
     """
 
     model: str = ""
-    """Name of the model; `scripted:FILE` plays a file of actions. Without one, and without a server, the planner does
-    what it can. Environment: CODENAV_MODEL."""
+    """Name of the model. `scripted:FILE` plays a file of actions.
+
+    Without a model and a server the planner does what it can. Environment: CODENAV_MODEL.
+    """
     base_url: str = ""
-    """Of an OpenAI-compatible server; empty is OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
+    """URL of an OpenAI-compatible server. Empty: OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
     prompts: str = ""
     """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
     sandbox: str = "auto"
     """`auto`, `docker`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
     image: str = ""
-    """Of `docker`: the image where none is named; empty takes the one built for the sources. Environment:
-    CODENAV_IMAGE."""
+    """Default image of `docker`. Empty takes the one built for the sources. Environment: CODENAV_IMAGE."""
     runtime: str = ""
-    """Of `docker`: `runsc` for gVisor; empty is the engine's default. Environment: CODENAV_RUNTIME."""
+    """Runtime of `docker`, such as `runsc` for gVisor. Empty is the engine's default. Environment: CODENAV_RUNTIME."""
     memory: str = size_of(Resources.memory_bytes)
-    """Of everything inside a sandbox, together: a number with k, m or g. Environment: CODENAV_MEMORY."""
+    """Memory of everything inside a sandbox: a number with k, m or g. Environment: CODENAV_MEMORY."""
     cpus: float = Resources.cpus
     """Processors that a sandbox may keep busy. Environment: CODENAV_CPUS."""
     pids: int = Resources.processes
@@ -76,8 +77,10 @@ class Config:
     store: str = StoreOptions.store
     """`embedded` or `elasticsearch`. Environment: CODENAV_STORE."""
     elasticsearch_url: str = StoreOptions.elasticsearch_url
-    """One URL or several with commas between; for the fields below see `StoreOptions`. Environment of these fields:
-    CODENAV_ELASTICSEARCH_URL and so on."""
+    """One URL, or several separated by commas. For this and the fields below see `StoreOptions`.
+
+    Environment of these fields: CODENAV_ELASTICSEARCH_URL and so on.
+    """
     elasticsearch_replicas: int = StoreOptions.elasticsearch_replicas
     elasticsearch_shards: int = StoreOptions.elasticsearch_shards
     elasticsearch_api_key: str = StoreOptions.elasticsearch_api_key
@@ -85,19 +88,19 @@ class Config:
     elasticsearch_password: str = StoreOptions.elasticsearch_password
     elasticsearch_ca_file: str = StoreOptions.elasticsearch_ca_file
     code_timeout: float = Resources.step_seconds
-    """Seconds of one code step. Environment: CODENAV_CODE_TIMEOUT."""
+    """Timeout of one code step in seconds. Environment: CODENAV_CODE_TIMEOUT."""
     limit_steps: int = Limits.steps
-    """Environment: CODENAV_LIMIT_STEPS. See `Limits`."""
+    """See `Limits.steps`. Environment: CODENAV_LIMIT_STEPS."""
     limit_seconds: float = Limits.seconds
-    """Environment: CODENAV_LIMIT_SECONDS."""
+    """See `Limits.seconds`. Environment: CODENAV_LIMIT_SECONDS."""
     limit_tokens: int = Limits.tokens
-    """Environment: CODENAV_LIMIT_TOKENS."""
+    """See `Limits.tokens`. Environment: CODENAV_LIMIT_TOKENS."""
 
     def store_options(self, **given: Unpack[StoreKeywords]) -> StoreOptions:
-        """The configured store; what is given and not None wins.
+        """Return the configured store, replaced by given values that are not None.
 
         Raises:
-            UsageError: no such store, an option that the store does not have, or a number out of range.
+            UsageError: the store does not exist or lacks a given option, or a number is out of range.
         """
         said = {key: value for key, value in given.items() if value is not None}
         values = {item.name: getattr(self, item.name) for item in fields(StoreOptions)}
@@ -108,13 +111,13 @@ class Config:
         return options
 
     def sandbox_options(self, given: SandboxOptions) -> SandboxOptions:
-        """The same options, with the configured backend, interpreter and resources where none are given.
+        """Return the options with the configured backend, interpreter and resources where none are given.
 
-        `image` and `runtime` are left as they are: whether the configured ones hold depends on the backend that `auto`
-        comes to (`SandboxFactory.of`).
+        `image` and `runtime` are left as they are: whether the configured ones apply depends on the backend that `auto`
+        chooses (`SandboxFactory.of`).
 
         Raises:
-            UsageError: as `resources`.
+            UsageError: for the reasons of `resources`.
         """
         return replace(
             given,
@@ -124,7 +127,7 @@ class Config:
         )
 
     def model_options(self, given: ModelOptions) -> ModelOptions:
-        """The same options, with the configured model, server and prompts where none are given."""
+        """Return the options with the configured model, server and prompts where none are given."""
         return replace(
             given,
             model=given.model or self.model,
@@ -140,10 +143,10 @@ class Config:
         pids: int | None = None,
         code_timeout: float | None = None,
     ) -> Resources:
-        """What a sandbox may use; what is given wins.
+        """Return the configured resources of a sandbox, replaced by given values.
 
         Raises:
-            UsageError: a size that is none, or a number that is not above 0.
+            UsageError: a size is invalid, or a number is not above 0.
         """
         cpus, pids = self.cpus if cpus is None else cpus, self.pids if pids is None else pids
         if not 0 < cpus < float("inf") or pids < 1:
@@ -156,7 +159,7 @@ class Config:
         )
 
     def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
-        """The configured limits; what is given wins."""
+        """Return the configured limits, replaced by given values."""
         return Limits(
             steps=self.limit_steps if steps is None else steps,
             seconds=self.limit_seconds if seconds is None else seconds,
@@ -165,12 +168,12 @@ class Config:
 
 
 def home(kind: str) -> Path:
-    """The folder for `cache` (indexes), `data` (records) or `config`; all under CODENAV_HOME where that is set.
+    """Return the folder for `cache` (indexes), `data` (records) or `config`. CODENAV_HOME, if set, is used for all.
 
     It need not exist.
 
     Raises:
-        Unavailable: it is no folder, or may not be read.
+        Unavailable: it is not a folder, or may not be read.
     """
     moved = os.environ.get("CODENAV_HOME")
     if moved:
@@ -202,25 +205,25 @@ def _readable(folder: Path, named: str) -> Path:
 
 
 def indexes_dir() -> Path:
-    """Where the embedded indexes lie."""
+    """Return the folder of the embedded indexes."""
     return home("cache") / "indexes"
 
 
 def episodes_dir() -> Path:
-    """Where the records lie, a folder each."""
+    """Return the folder of the records, which has one folder for each."""
     return home("data") / "episodes"
 
 
 def config_file() -> Path:
-    """The configuration file; it need not exist."""
+    """Return the path of the configuration file, which need not exist."""
     return home("config") / "config.toml"
 
 
 def load_config() -> Config:
-    """The configuration file with the CODENAV_* variables over it.
+    """Load the configuration file, overridden by CODENAV_* variables.
 
     Raises:
-        UsageError: the file is not TOML, holds an unknown key, or a value has the wrong type or is out of its range.
+        UsageError: the file is not TOML or has an unknown key, or a value has the wrong type or is out of range.
         Unavailable: codenav's own folder cannot be read.
     """
     values: dict[str, Any] = {}
@@ -276,4 +279,4 @@ _RANGES: Mapping[str, tuple[float, float, str]] = {
     "elasticsearch_replicas": (0, _LARGEST, "0 or above"),
     "elasticsearch_shards": (1, _LARGEST, "at least 1"),
 }
-"""Per number of `Config` the least and the most that it may be, and how that is said."""
+"""For each numeric key of `Config` the lowest and the highest value, and the range in words."""

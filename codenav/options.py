@@ -1,7 +1,7 @@
-"""The choices of a caller, one class for each part of a session, and the same choices as plain keywords.
+"""The options of a caller: one class for each part of a session, and the same options as plain keywords.
 
-A default stands in these classes (and in `Resources` and `Limits`) and nowhere else: configuration, help texts and the
-tables of `docs/` are made from them or held to them by tests.
+Defaults are defined in these classes (and in `Resources` and `Limits`) and nowhere else. Configuration, help texts
+and the tables of `docs/` are made from them, or compared with them by tests.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ STORES = ("embedded", "elasticsearch")
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """The place where indexes are kept, and how it is reached.
+    """The store of the indexes, and how it is reached.
 
-    A session takes such an object as it is; of plain keywords, those that are missing are the configured ones.
+    A session takes such an object as it is. As plain keywords, missing ones have the configured values.
     """
 
     store: str = "embedded"
     """`embedded` or `elasticsearch`."""
     elasticsearch_url: str = ""
-    """Base URL with scheme and port (`https://localhost:9200`); with commas between, nodes of one cluster."""
+    """Base URL with scheme and port (`https://localhost:9200`), or nodes of one cluster separated by commas."""
     elasticsearch_replicas: int = 0
-    """Copies of each shard besides the first one. 0 is for a single node."""
+    """Copies of each shard besides the first one. 0 suits a single node."""
     elasticsearch_shards: int = 1
     elasticsearch_api_key: str = field(default="", repr=False)
-    """Encoded form, `id:key` in base64. Empty: none."""
+    """API key in encoded form, `id:key` in base64. Empty means none."""
     elasticsearch_user: str = ""
     elasticsearch_password: str = field(default="", repr=False)
     elasticsearch_ca_file: str = ""
-    """Certificate authority in PEM that signed the server's certificate; empty: those of the system."""
+    """PEM file of the authority that signed the server's certificate. Empty means the system's authorities."""
 
     def checked(self) -> StoreOptions:
-        """The same options.
+        """Return the options after checking them.
 
         Raises:
-            UsageError: no such store, or a number out of range.
+            UsageError: the store does not exist, or a number is out of range.
         """
         if self.store not in STORES:
             raise UsageError(f"no store {self.store!r}", hint=f"one of {', '.join(STORES)}")
@@ -64,61 +64,71 @@ class StoreOptions:
 class SandboxOptions(SandboxSettings):
     """The sandbox that runs the code: `SandboxOptions("docker", image="python:3.12-slim", gpus="all")`.
 
-    Where a field is empty or None the configured value holds, else the default.
+    A field that is empty or None has the configured value, else the default.
     """
 
     backend: str = ""
-    """`auto`, `docker`, `bubblewrap` or `process` (no isolation). `auto` takes Docker where its engine has an image
-    built for these sources, else bubblewrap. Configured: `sandbox`."""
+    """`auto`, `docker`, `bubblewrap` or `process` (no isolation).
+
+    `auto` takes Docker if its engine has an image built for these sources, else bubblewrap. Configured: `sandbox`.
+    """
     _: KW_ONLY
     python: str | Path | None = None
-    """Interpreter or virtual environment in which packages are found and code runs. Default: the active virtual
-    environment, else codenav's own."""
+    """Interpreter or virtual environment in which packages are found and code runs.
+
+    Default: the active virtual environment, else codenav's own.
+    """
     work_dir: str | Path | None = None
-    """Copied in at the start; gets the files that the code writes. Default: a fresh folder beside the first record."""
+    """Folder copied in at the start. It gets the files that the code writes. Default: one beside the first record."""
     env: Sequence[str] | Mapping[str, str] = ()
-    """Names of variables of this process that the code sees, or names with values; the values are masked in what comes
-    out."""
+    """Names of this process's variables that the code sees, or names with values. Values are masked in all output."""
     resources: Resources | None = None
-    """What the code may use. Default: the configured `memory`, `cpus`, `pids` and `code_timeout`."""
+    """Limits of the code. Default: the configured `memory`, `cpus`, `pids` and `code_timeout`."""
     mounts: Sequence[str | Path | Mount] = ()
-    """Folders of the host that are live inside, at the same path: read-only, or `DIR:rw`."""
+    """Host folders that are live inside, at the same path. `DIR:rw` is writable, others are read-only."""
     calls: CallHandler | None = None
-    """Answers what the code asks of the host with `call_host`; without it each call is refused."""
+    """Handler of what the code asks of the host with `call_host`. Without it each call is refused."""
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model that chooses the actions, and what it is told."""
+    """The model that chooses the actions, and its prompts."""
 
     model: str | Model = ""
-    """A name, or any `protocols.Model`. Empty: the configured one; where neither that nor a server is named,
-    `planner`, which needs none and does plain requests only."""
+    """A name, or any `protocols.Model`.
+
+    Empty: the configured one. If there is neither that nor a server, `planner`, which needs no model and does plain
+    requests only.
+    """
     _: KW_ONLY
     base_url: str = ""
-    """Of an OpenAI-compatible server. Empty: the configured one, else OPENAI_BASE_URL, else OpenAI's own."""
+    """URL of an OpenAI-compatible server. Empty: the configured one, else OPENAI_BASE_URL, else OpenAI's own."""
     prompts: str | Path = ""
-    """A folder whose prompt files replace ours of the same name, or add those of new actions. Empty: the configured
-    one."""
+    """Folder whose prompt files replace ours of the same name, or add those of new actions.
+
+    Empty: the configured one.
+    """
     heard: Hear | None = None
-    """Told of each request to the model and of what it writes, as it comes (`codenav.Heard`); not of a model that is
-    given as an object."""
+    """Callback for each request to the model and for what it writes, as it arrives (`codenav.Heard`).
+
+    It is not used for a model that is given as an object.
+    """
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The tools that read each step of code. None: they do for a model, and do not for the planner."""
+    """The tools that read each step of code. None means on for a model, and off for the planner."""
 
     format: bool = False
-    """black."""
+    """Formatting with black."""
     lint: bool | None = None
-    """flake8."""
+    """Checking with flake8."""
     types: bool | None = None
-    """mypy."""
+    """Checking with mypy."""
 
 
 class StoreKeywords(TypedDict, total=False):
-    """`StoreOptions` as keywords; None or missing is the configured value."""
+    """`StoreOptions` as keywords. None or missing is the configured value."""
 
     store: str | None
     elasticsearch_url: str | None
@@ -131,7 +141,7 @@ class StoreKeywords(TypedDict, total=False):
 
 
 class SandboxKeywords(SettingKeywords, total=False):
-    """`SandboxOptions` as keywords, without `backend`, which has another name in each place."""
+    """`SandboxOptions` as keywords, without `backend`, whose name differs from place to place."""
 
     python: str | Path | None
     work_dir: str | Path | None
@@ -161,13 +171,13 @@ Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOp
 
 
 def given_of(kind: type[Options], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Takes the fields of an options class out of keywords; returns those that are not None."""
+    """Remove the fields of an options class from keywords, and return those that are not None."""
     taken = {item.name: keywords.pop(item.name, None) for item in fields(kind)}
     return {name: value for name, value in taken.items() if value is not None}
 
 
 def near_one(name: str, known: Sequence[str]) -> str:
-    """A hint that names the known name which was probably meant, else all of them."""
+    """Return a hint that names the known name that was probably meant, else all of them."""
     near = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
 
@@ -176,7 +186,7 @@ _Taker = TypeVar("_Taker", bound=Callable[..., Any])
 
 
 def spelled(*kinds: Any) -> Callable[[_Taker], _Taker]:
-    """For a function that takes the keywords of these `TypedDict`s: another keyword is a UsageError with a hint."""
+    """Make a decorator for functions with these `TypedDict` keywords: unknown keywords raise UsageError with a hint."""
 
     def checking(function: _Taker) -> _Taker:
         parameters = inspect.signature(function).parameters.values()

@@ -1,4 +1,4 @@
-"""Joins index, sandbox, model and agent: where the parts meet."""
+"""A session: index, sandbox, model and agent, joined to run requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from codenav.running.workspace import Workspace
 from codenav.system.interpreter import find_interpreter
 
 PACKAGES_TOLD = 40
-"""Installed distributions that the prompt names, those of the sources first."""
+"""Most installed distributions named in the prompt. Those of the sources come first."""
 
 UNUSED_SERVER = (
     "OPENAI_BASE_URL is set but no model is named, so nothing is asked of it: --model NAME, or CODENAV_MODEL"
@@ -42,16 +42,16 @@ UNUSED_SERVER = (
 
 DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
-"""A description that is one word and ends like this was meant as a file."""
+"""Endings of documents. A description that is one word with such an ending was meant as a file."""
 TOOLS = {"formatting": "black", "lint": "flake8", "types": "mypy"}
-"""The switches of `StepChecks`, and the tools behind them."""
+"""The switches of `StepChecks` and the tools behind them."""
 
 
 class Session:
-    """Runs requests on some code bases, one after another, in one interpreter state.
+    """A series of requests on some code bases, run in one interpreter state.
 
-    The variables of one request are there for the next. Each request is an episode with a record of its own. Every part
-    can be handed in; those who want plain keywords use `codenav.run`.
+    The variables of one request are available to the next. Each request is an episode with a record of its own. Every
+    part can be passed in; `codenav.run` offers plain keywords instead.
     """
 
     @spelled()
@@ -73,28 +73,28 @@ class Session:
         progress: Callable[[Progress], None] | None = None,
         notice: Notice | None = None,
     ) -> None:
-        """Open model and indexes; the sandbox starts with the first request.
+        """Open the model and the indexes. The sandbox starts with the first request.
 
         Args:
             on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, or open indexes.
             agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
                 that asks `model`.
             model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one, else the planner.
-            environments: makes the environments of a request out of its parts; see `standard_environments`.
-            listeners: told of every event of every request, after it was recorded.
+            environments: makes the environments of a request from its parts; see `standard_environments`.
+            listeners: get every event of every request, after it was recorded.
             sandbox: a backend, or `SandboxOptions`. Default: the configured one.
             store: `embedded`, `elasticsearch`, or `StoreOptions`. Default: the configured one.
-            checks: the tools that read each step of code. Default: flake8 and mypy do; for the planner none does.
+            checks: the tools that read each step of code. Default: flake8 and mypy, or none for the planner.
             limits: what each episode may spend. Default: the configured ones.
-            description: text, or a file, that says what the code base is for. Default: the packages' summaries and the
-                names of their modules.
-            ask: answers a question of the agent; None says that nobody is there.
-            confirm: asked before `auto` falls back to `process`; None refuses.
-            progress: told of the progress of each build of an index.
-            notice: told what a person should know, in one line each.
+            description: what the code base is for, as text or as a file. Default: the packages' summaries and the names
+                of their modules.
+            ask: answers a question of the agent. None means that nobody is there.
+            confirm: asked before `auto` falls back to `process`. None refuses.
+            progress: gets the progress of each build of an index.
+            notice: gets what a person should know, one line at a time.
 
         Raises:
-            ModelNotConfigured: a server is named, and no model.
+            ModelNotConfigured: a server is named, but no model.
             NotFound, UsageError: something named does not exist, there is nothing to index, or both an agent and a
                 model are given.
             Unavailable: the store cannot be reached, or a repository cannot be fetched.
@@ -134,11 +134,11 @@ class Session:
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             self._closing = opening.pop_all()
         factory = factory.changed(import_paths=import_paths_of(self.indexes))
-        # A replay of a summary gets the answers that the session got.
+        # The replay of a summary gets the answers that the session got.
         self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
 
     def run(self, request: str) -> EpisodeResult:
-        """Run one request to its end. See `Episode.run`."""
+        """Run one request to its end, and return the result. See `Episode.run`."""
         return self.episode(request).run()
 
     def stream(self, request: str) -> Generator[Event]:
@@ -146,7 +146,7 @@ class Session:
         yield from self.episode(request).stream()
 
     def episode(self, request: str) -> Episode:
-        """Join the parts for one request; nothing runs yet.
+        """Join the parts for one request. Nothing runs yet.
 
         Raises:
             UsageError: the request is empty.
@@ -159,7 +159,7 @@ class Session:
         try:
             episode = self._joined(request, id, folder)
         except BaseException:
-            # Nothing has happened yet that a record could tell; a sandbox on this folder ends with it.
+            # Nothing has happened that a record could tell. A sandbox on this folder ends with it.
             if not self._episodes:
                 self._stop()
             shutil.rmtree(folder, ignore_errors=True)
@@ -170,18 +170,18 @@ class Session:
         return episode
 
     def cancel(self) -> None:
-        """Cancel the request that runs or is about to, from any thread; see `Episode.cancel`.
+        """Cancel the request that runs or is about to, from any thread. See `Episode.cancel`.
 
-        Later requests find the variables of the sandbox as the cancelled one left them. Where nothing runs, nothing
+        Later requests find the variables of the sandbox as the cancelled one left them. If nothing runs, nothing
         happens.
         """
-        # In this order: `episode` first adds its episode, then looks.
+        # The order matters: `episode` adds its episode first, then checks the flag.
         self._cancelled = True
         for episode in tuple(self._episodes):
             episode.cancel()
 
     def close(self) -> None:
-        """End the sandbox, the checkers and what else this session opened; safe to call twice."""
+        """End the sandbox, the checkers and everything else that this session opened. Safe to call twice."""
         for episode in self._episodes:
             episode.close()
         self._stop()
@@ -196,7 +196,7 @@ class Session:
     def _agent_of(
         self, agent: Agent | None, model: str | Model | ModelOptions | None, opening: ExitStack
     ) -> tuple[Agent | None, list[str]]:
-        """The agent of all requests, None where a planner is made for each, and what a person should know of it."""
+        """Return the agent of all requests, or None if each gets a planner of its own, with notes for a person."""
         if agent is not None:
             if model is not None:
                 raise UsageError(
@@ -223,11 +223,11 @@ class Session:
 
     @property
     def _plans(self) -> bool:
-        """No model acts here."""
+        """True if the planner acts, and no model."""
         return self._agent is None or isinstance(self._agent, planner.PlannerAgent)
 
     def _noticed(self, text: str) -> None:
-        """What the model's client has to say: to the person, and into the record of the running episode."""
+        """Pass a notice of the model's client to the person, and into the record of the running episode."""
         self._tell(text)
         if self._episodes:
             self._episodes[-1].notice(text)
@@ -296,7 +296,7 @@ class Session:
         return [*own.items(), *rest][:PACKAGES_TOLD]
 
     def _imports(self) -> str:
-        """The packages and modules at the top; what is below them stands in the description."""
+        """Return a line with the top-level packages and modules. Those below are in the description."""
         parts = []
         for index in self.indexes:
             top = ", ".join([module for module in index.source.modules if "." not in module][:12])
@@ -304,7 +304,7 @@ class Session:
         return f"Importable: {'; '.join(parts)}."
 
     def _told(self, sandbox: Sandbox) -> str:
-        """The library description; for a later request of the session also what is left of the earlier ones."""
+        """Return the library description, followed in later requests by what is left of the earlier ones."""
         if not self._episodes:
             return self._description
         requests = "\n".join(f"- {episode.request} → {episode.result.answer}" for episode in self._episodes)
@@ -316,7 +316,7 @@ class Session:
 
 
 def _own_secrets(store: StoreOptions) -> dict[str, str]:
-    """What must not stand in a record although no code ever saw it: a server may repeat its key in an error."""
+    """Return secrets that no code ever saw but a record must not contain: a server may quote its key in an error."""
     own = {name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}
     return {
         **own,
@@ -326,7 +326,7 @@ def _own_secrets(store: StoreOptions) -> dict[str, str]:
 
 
 def _text_of(description: str | Path | None) -> str:
-    """A description as text: the content where it names a file."""
+    """Return a description as text. If it names a file, return the content."""
     if not description:
         return ""
     text = str(description)

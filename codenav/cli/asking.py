@@ -9,7 +9,7 @@ from codenav.system.terminal_text import neutral
 
 
 def confirm(question: str) -> bool:
-    """Whether the person says yes; the end of the input (Ctrl-D) is a no."""
+    """Ask a yes-or-no question. True if the person says yes; the end of the input (Ctrl-D) is a no."""
     try:
         with paused():
             return click.confirm(question, default=False, err=True)
@@ -19,7 +19,7 @@ def confirm(question: str) -> bool:
 
 
 def ask(question: str) -> str | None:
-    """What the person answers; None at the end of the input (Ctrl-D), as where nobody is there."""
+    """Ask for a line of text. None at the end of the input (Ctrl-D), which is also the case if nobody is there."""
     try:
         return str(click.prompt(neutral(question), err=True))
     except click.Abort as abort:
@@ -28,7 +28,7 @@ def ask(question: str) -> str | None:
 
 
 def _end_of_input(abort: click.Abort) -> None:
-    """Click makes one exception of Ctrl-C and Ctrl-D, and ends the line of neither."""
+    """Tell Ctrl-C from Ctrl-D: click raises one exception for both, and ends the line of neither."""
     click.echo(err=True)
     if not isinstance(abort.__context__, EOFError):
         raise KeyboardInterrupt from None

@@ -1,4 +1,4 @@
-"""`codenav callees`: what a definition calls."""
+"""`codenav callees`: the calls that a definition makes."""
 
 from __future__ import annotations
 

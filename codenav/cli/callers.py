@@ -1,4 +1,4 @@
-"""`codenav callers`: who calls a definition."""
+"""`codenav callers`: the callers of a definition."""
 
 from __future__ import annotations
 

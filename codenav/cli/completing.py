@@ -1,4 +1,4 @@
-"""What a shell offers at Tab: sources, episodes, schemas. It never fails, and never writes."""
+"""Shell completion of sources, episodes and schemas. It never fails, and never writes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from click.shell_completion import CompletionItem
 from codenav.errors import CodeNavError
 
 EPISODES = 50
-"""Newest ones that are offered; older ones can be typed."""
+"""Number of newest episodes offered. Older ones can be typed."""
 
 
 def sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What is indexed, and `pkg:` with each installed distribution; paths where nothing of that fits."""
+    """Complete with the indexed sources, `pkg:` with each installed distribution, and file names."""
     found = dict.fromkeys(_indexed())
     if incomplete.startswith("pkg:") or (incomplete and "pkg:".startswith(incomplete)):
         found |= dict.fromkeys(_installed(ctx.params.get("python")))
@@ -23,12 +23,12 @@ def sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 def indexes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What is indexed."""
+    """Complete with the indexed sources."""
     return list(_items(dict.fromkeys(_indexed()), incomplete))
 
 
 def episodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The ids of the newest episodes, each with its request, and `last`."""
+    """Complete with `last` and the ids of the newest episodes, each with its request."""
     found = {"last": "the newest one"}
     with contextlib.suppress(CodeNavError, OSError):
         from codenav.config import episodes_dir
@@ -40,7 +40,7 @@ def episodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 
 def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of the schemas."""
+    """Complete with the names of the schemas."""
     from codenav.schemas import names
 
     return list(_items(dict.fromkeys(names()), incomplete))
@@ -48,13 +48,13 @@ def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 def _items(found: dict[str, str | None] | dict[str, str], incomplete: str) -> Iterator[CompletionItem]:
     for value, help in found.items():
-        # A shell splits what it is offered at white space.
+        # Shells split completions at white space.
         if value.startswith(incomplete) and value.isprintable() and " " not in value:
             yield CompletionItem(value, help=help and "".join(filter(str.isprintable, help)))
 
 
 def _indexed() -> Iterable[str]:
-    """As they are typed: of a package without its version."""
+    """Yield the indexed sources as they are typed: packages without their version."""
     with contextlib.suppress(CodeNavError, OSError):
         from codenav.config import indexes_dir
         from codenav.retrieval.catalog import list_indexes

@@ -24,6 +24,6 @@ def command(ctx: click.Context, shell: str) -> None:
         raise click.UsageError(f"no completion for {shell}.")
     root = ctx.find_root().command
     if shell == "bash":
-        # A colon is a part of `pkg:NAME`, not the end of a word.
+        # Bash must not end a word at the colon of `pkg:NAME`.
         click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:/}")
     click.echo(found(root, {}, "codenav", "_CODENAV_COMPLETE").source())

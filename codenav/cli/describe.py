@@ -1,4 +1,4 @@
-"""`codenav describe`: what a run tells a model of a code base that nobody described."""
+"""`codenav describe`: the description of a code base that a run gives the model if it got no other."""
 
 from __future__ import annotations
 

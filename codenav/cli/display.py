@@ -1,4 +1,4 @@
-"""What a person sees while something runs: on stderr, rich on a terminal, plain lines in a pipe."""
+"""Progress for a person while something runs: on stderr, with rich on a terminal, as plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 
 class ReportProgress(Protocol):
-    """Takes the progress of a build."""
+    """A callback for the progress of a build."""
 
     def __call__(self, progress: Progress, /) -> None: ...
 
 
 _bars: list[Bar] = []
-"""Those on the terminal now."""
+"""The progress bars that are on the terminal now."""
 
 
 def notice(text: str) -> None:
-    """One line that a person should know."""
+    """Print one line that a person should know."""
     with paused():
         say(f"Note: {text}", err=True)
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """No bar is on the terminal meanwhile: what is written there stays."""
+    """Take the progress bars off the terminal, so that what is written meanwhile stays."""
     bars = list(_bars)
     for bar in bars:
         bar.stop()
@@ -51,7 +51,7 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def indexing(source: str) -> Iterator[ReportProgress]:
-    """A bar while files are indexed; in a pipe nothing."""
+    """Show a progress bar while files are indexed. In a pipe nothing is shown."""
     if not sys.stderr.isatty():
         yield lambda progress, /: None
         return
@@ -75,7 +75,7 @@ def indexing(source: str) -> Iterator[ReportProgress]:
 
 @contextmanager
 def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Keywords for what opens the indexes of sources, from the options of `reading_options`; shows its progress."""
+    """Show progress, and yield the keywords for opening indexes, from the options of `reading_options`."""
     with indexing(", ".join(sources)) as progress:
         yield {
             "python": options["python"],
@@ -87,10 +87,10 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
 
 
 class RunDisplay:
-    """Shows the events of a run as they happen: a block for each step, a line for each search and for all tries."""
+    """A display of a run's events: a block for each step, a line for each search, and one for all tries of a step."""
 
     def __init__(self, *, verbose: bool = False, told: Callable[[], bool] = lambda: False) -> None:
-        """`verbose` leaves nothing out; `told` says whether what the model wrote was shown while it came."""
+        """`verbose` leaves nothing out. `told` returns True if the model's text was already shown as it came."""
         from rich.console import Console
 
         self._room = steps.Room() if verbose else steps.Room.of_terminal()
@@ -130,7 +130,7 @@ class RunDisplay:
         self._tries.clear()
 
     def _replaying(self, step: Step) -> None:
-        """A summary is replayed at once; without one all steps are, once the answer is there."""
+        """Announce the replay of all steps at the end, if no summary was replayed since the last code."""
         if step.action.type == "code":
             self._to_replay |= step.observation.ok
         elif isinstance(step.observation, SummaryObservation):
@@ -140,7 +140,7 @@ class RunDisplay:
 
     def _show(self, lines: Iterable[steps.Line]) -> None:
         for line in lines:
-            # The text is data: brackets in it are no markup.
+            # The text is data: brackets in it are not markup.
             with contextlib.suppress(OSError):
                 self._console.print(line.text, style=line.style or None, markup=False)
 

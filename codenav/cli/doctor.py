@@ -1,4 +1,4 @@
-"""`codenav doctor`: what works on this machine; each line that does not says what to do."""
+"""`codenav doctor`: a check of this machine, with a remedy for everything that does not work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_FREE = 1 << 30
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. `needed`: without it no request can run."""
+    """One line of the table. No request can run unless the `needed` ones are ok."""
 
     name: str
     ok: bool
@@ -93,7 +93,7 @@ def _configuration() -> Row:
 
 
 def _settings() -> Config:
-    """The configuration; the defaults where it cannot be read, which has a row of its own."""
+    """Return the configuration, or the defaults if it cannot be read, which has a row of its own."""
     from codenav.config import Config, load_config
 
     try:
@@ -123,7 +123,7 @@ def _process() -> Row:
 
 
 def _docker(others: bool) -> Row:
-    """`others`: bubblewrap works, so Docker is not needed."""
+    """Check Docker. If `others` is set bubblewrap works, and Docker is not needed."""
     from codenav.sandboxes import diagnose
     from codenav.system.docker_engine import engine_listens, host
 

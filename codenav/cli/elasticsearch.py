@@ -1,4 +1,4 @@
-"""`codenav elasticsearch`: a server of one's own, through Docker."""
+"""`codenav elasticsearch`: a local server, run through Docker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`codenav episodes`: what was run, step by step."""
+"""`codenav episodes`: the records of runs, step by step."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codenav.options import StoreKeywords
 
 NAMED = 3
-"""Files that the line of an update names; `--json` has them all."""
+"""Most files named in the line of an update. `--json` has all of them."""
 
 
 @click.command("index")
@@ -92,7 +92,7 @@ def _index(
 
 
 def _watch(sources: tuple[str, ...], name: str | None, python: str | None, as_json: bool, store: StoreKeywords) -> None:
-    """Follow the sources until the user ends it, which is how a watch ends: exit code 0."""
+    """Follow the sources until the user ends it, which is not an error: exit code 0."""
     from codenav.cli.display import indexing, notice
     from codenav.indexing.watching import watch
 

@@ -1,4 +1,4 @@
-"""The line that moves while a run waits: what for, how long, and how much a model has written."""
+"""The status line of a run: what it waits for, for how long, and how much the model has written."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from codenav.messages import Heard
 from codenav.system.terminal_text import neutral
 
 TICK = 0.25
-"""Seconds between two drawings."""
+"""Seconds between two updates of the line."""
 
 WORTH_SAYING = 0.5
-"""Seconds of a wait before it is shown: what is quicker would only flicker."""
+"""Seconds of waiting before the line is shown. For anything quicker it would only flicker."""
 
 WORKING = {"code": "running the code", "code_summary": "replaying the summary"}
-"""Actions that may take long, in words."""
+"""Descriptions of actions that may take long."""
 
 TRYING = "trying what may be meant"
-"""What the planner does most of the time."""
+"""Description of what the planner does most of the time."""
 
 ERASE = "\r\x1b[K"
-"""To the start of the line, and everything behind the cursor away (ECMA-48, EL)."""
+"""Escape sequence that moves to the start of the line and erases it (ECMA-48, EL)."""
 
 
 class LiveLine:
-    """One line on stderr that is drawn again and again, and gone before anything else is printed.
+    """A line on stderr that is updated in place, and erased before anything else is printed.
 
-    Shows nothing where stderr is no terminal. `wanted=False` shows nothing either; `verbose` prints the text and the
-    reasoning of the model as they come in place of the line.
+    Nothing is shown if stderr is not a terminal, or with `wanted=False`. `verbose` prints the text and the reasoning of
+    the model as they arrive, instead of the line.
     """
 
     def __init__(self, *, wanted: bool = True, verbose: bool = False) -> None:
@@ -44,25 +44,25 @@ class LiveLine:
         self._verbose = wanted and verbose
         self._model = ""
         self._what = ""
-        """What the run waits for; empty: nothing."""
+        """What the run waits for. Empty for nothing."""
         self._since = 0.0
         self._bytes = self._calls = 0
         self._drawn = ""
         """The line as it is on the terminal."""
         self._open = False
-        """A line of the model's text is not ended."""
+        """True while a line of the model's text is not ended."""
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._ticker: threading.Thread | None = None
 
     def __call__(self, event: Event) -> None:
-        """An event was shown; wait for what comes after it."""
+        """Start the wait for what follows an event that was just shown."""
         match event:
             case RunStarted():
                 self._model = event.model
                 self._wait(f"waiting for {event.model}")
             case Acted() if isinstance(event.action, Try):
-                # One wait for all of them: each is quick, or hangs.
+                # All tries are one wait: each is quick, or hangs.
                 if self._what != TRYING:
                     self._wait(TRYING)
                 self._calls += event.action.type == Try.type
@@ -78,11 +78,11 @@ class LiveLine:
                 self.rest()
 
     def rest(self) -> None:
-        """Wait for nothing any more."""
+        """Stop waiting for anything."""
         self._wait("")
 
     def heard(self, heard: Heard) -> None:
-        """What comes from the model: a listener for `Session(heard=…)`."""
+        """Take what comes from the model. A listener for `Session(heard=…)`."""
         with self._lock:
             self._bytes = 0 if heard.begins else self._bytes + len((heard.text + heard.reasoning).encode())
             if self._verbose:
@@ -90,12 +90,12 @@ class LiveLine:
 
     @property
     def told_the_text(self) -> bool:
-        """Whether what the model wrote last stands on the terminal already, as `verbose` prints it."""
+        """True if the model's last text is already on the terminal, as printed by `verbose`."""
         return self._verbose and self._bytes > 0
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Take the line away while something else is printed."""
+        """Erase the line while something else is printed."""
         with self._lock:
             self._erase()
             yield
@@ -125,7 +125,7 @@ class LiveLine:
                     self._draw(seconds)
 
     def _draw(self, seconds: float) -> None:
-        # A quarter of the bytes, as everywhere where a server has not counted yet.
+        # Estimated as a quarter of the bytes, as everywhere before a server has counted.
         done = f", {-(-self._bytes // 4):,} tokens" if self._bytes else f", {self._calls} calls" if self._calls else ""
         numbers = f"  {seconds:.0f} s{done}"
         what = neutral(f"… {self._what}").replace("\n", " ")
@@ -143,7 +143,7 @@ class LiveLine:
         self._drawn, self._open = "", False
 
     def _write(self, text: str, *, begins: bool) -> None:
-        """The model's text as it streams. It is data: escapes in it steer nothing."""
+        """Print the model's text as it arrives. It is data, so escapes in it have no effect."""
         if begins or (text and not self._open):
             self._erase()
         if text:

@@ -1,4 +1,4 @@
-"""The entry point: the group of commands, and the one place where an error becomes an exit code."""
+"""The entry point: the command group, and the only place where errors become exit codes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COMMANDS = {
     "schema": "schema",
     "completion": "completion",
 }
-"""Command name to module of this package; the command itself is its attribute `command`."""
+"""Command name to module of this package, whose attribute `command` is the command."""
 
 
 @click.command(
@@ -61,7 +61,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line and leave with its exit code (docs/errors.md)."""
+    """Run a command line and exit with its exit code (docs/errors.md)."""
     _open_standard_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
@@ -99,7 +99,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _sweep() -> None:
-    """Remove what sandboxes have left whose process was killed."""
+    """Remove what sandboxes of killed processes have left."""
     with contextlib.suppress(OSError):
         if os.listdir(f"{tempfile.gettempdir()}/codenav-{os.geteuid()}"):
             from codenav.sandboxes.sweeper import sweep
@@ -108,7 +108,7 @@ def _sweep() -> None:
 
 
 def _cannot_write(error: OSError) -> int:
-    """Our output leads nowhere: its reader has left (`codenav … | head`), or its disk is full."""
+    """Return the exit code if stdout cannot be written: its reader left (`codenav … | head`), or its disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno == errno.EPIPE:
         return 1
@@ -118,7 +118,7 @@ def _cannot_write(error: OSError) -> int:
 
 
 def _open_standard_streams() -> None:
-    """A descriptor among 0 to 2 that our parent closed leads to /dev/null; else the next file would take its place."""
+    """Open /dev/null for standard descriptors that the parent closed: the next file would get their number."""
     for number, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -132,5 +132,5 @@ def _open_standard_streams() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    """SIGTERM and SIGHUP end a command the way Ctrl-C does: the record is closed, no process stays."""
+    """End a command on SIGTERM and SIGHUP the way Ctrl-C does: the record is closed, and no process stays."""
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their output is printed."""
+"""Options and output functions that several commands share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="P
 
 
 def default_of(key: str) -> str:
-    """The default of a key of the configuration, for a help text."""
+    """Return the default of a configuration key for a help text."""
     value = getattr(Config, key)
     return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
 
@@ -67,20 +67,20 @@ _STORE_OPTIONS = (
 
 
 def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of the store: keywords of `StoreOptions`, taken together by `store_of`."""
+    """Add the options of the store. Their values are the keywords of `StoreOptions`, collected by `store_of`."""
     for option in reversed(_STORE_OPTIONS):
         command = option(command)
     return command
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every command that asks an index takes: keywords for `display.opening`, and `as_json`."""
+    """Add the options of commands that read an index: those for `display.opening`, and `as_json`."""
     no_refresh = click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
     return no_refresh(store_options(python_option(json_option(command))))
 
 
 def store_of(options: dict[str, Any]) -> StoreKeywords:
-    """Takes the options of the store out of a command's options."""
+    """Remove the options of the store from a command's options, and return them as keywords."""
     keywords: dict[str, Any] = {name: options.pop(name) for name in StoreKeywords.__annotations__}
     return cast(StoreKeywords, keywords)
 
@@ -107,7 +107,7 @@ _SANDBOX_OPTIONS = (
 
 
 def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every command that starts a sandbox takes: fields of `SandboxOptions`, and those of `resources_of`."""
+    """Add the options of commands that start a sandbox: fields of `SandboxOptions`, and those of `resources_of`."""
     code_timeout = click.option(
         "--code-timeout",
         type=Seconds(min=0, min_open=True),
@@ -120,10 +120,10 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resources_of(options: dict[str, Any]) -> Resources:
-    """Takes the limits of a sandbox out of a command's options; those that are not named are the configured ones.
+    """Remove the limits of a sandbox from a command's options, and return them with configured values for the rest.
 
     Raises:
-        UsageError: a limit that is none.
+        UsageError: a limit is invalid.
     """
     return load_config().resources(
         memory=options.pop("memory"),
@@ -134,7 +134,7 @@ def resources_of(options: dict[str, Any]) -> Resources:
 
 
 class Seconds(click.FloatRange):
-    """A duration: a number, not `inf` or `nan`, of at most a day."""
+    """A parameter type for seconds: a number, not `inf` or `nan`, of at most a day."""
 
     name = "seconds"
 
@@ -142,7 +142,7 @@ class Seconds(click.FloatRange):
         super().__init__(min=min, max=86_400, min_open=min_open)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """As click does; `nan` is in no range and would pass every comparison."""
+        """Convert the value like click, and refuse `nan`, which would pass every comparison of the range."""
         seconds = super().convert(value, param, ctx)
         if math.isnan(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
@@ -153,16 +153,16 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 class Duration(click.ParamType[float]):
-    """A duration with a unit: `30m`, `1h`, `30d`, `2w`; without one in seconds."""
+    """A parameter type for durations with a unit: `30m`, `1h`, `30d`, `2w`. Without a unit they are in seconds."""
 
     name = "duration"
 
     def __init__(self, *, unit: bool = False) -> None:
-        """`unit`: one must be there."""
+        """With `unit`, a value without a unit is refused."""
         self._unit = unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """In seconds."""
+        """Convert the value to seconds."""
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhdw]?)", str(value).strip().lower())
@@ -172,42 +172,42 @@ class Duration(click.ParamType[float]):
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout, readable."""
+    """Print an indented JSON document on stdout."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def counted(number: int, what: str) -> str:
-    """`1 file`, `2 files`."""
+    """Return a number with a noun: `1 file`, `2 files`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def sized(size: int) -> str:
-    """Bytes as a person reads them: `12 KiB`, `3.4 MiB`, `1.2 GiB`."""
+    """Return a size for a person: `12 KiB`, `3.4 MiB`, `1.2 GiB`."""
     if size < 1 << 20:
         return f"{-(-size // 1024)} KiB"
     return f"{size / (1 << 20):.1f} MiB" if size < 1 << 30 else f"{size / (1 << 30):.1f} GiB"
 
 
 def one_line(name: str) -> str:
-    """A name that somebody else chose, in a line of output: the line ends and tabs in it become escapes."""
+    """Return a name from outside for a line of output, with line ends and tabs escaped."""
     return name.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
 def block_line(block: CodeBlock, line: int, *, tagged: bool = False) -> str:
-    """Kind, name and place of a block; `tagged`: with its source."""
+    """Return kind, name and place of a block in one line, with its source if `tagged`."""
     place = one_line(f"{block.path}:{line}") + (f"  {one_line(block.source)}" if tagged else "")
     return f"{block.kind.value:<10} {one_line(block.qualname or block.name)}  {place}"
 
 
 def signature_line(block: CodeBlock) -> str:
-    """The signature in one line of bounded length."""
+    """Return the signature in one line of bounded length."""
     return " ".join(block.signature.split())[:160]
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """A line for a person. Names and texts in it are data: what would steer a terminal is shown as an escape.
+    """Print a line for a person. Names and texts in it are data: control sequences are shown as escapes.
 
-    What cannot be told on stderr is not told: the answer on stdout must not be lost for it.
+    Errors of stderr are ignored: they must not cost the answer on stdout.
     """
     with contextlib.suppress(*([OSError] if err else [])):
         click.echo(neutral(text), err=err)

@@ -1,4 +1,4 @@
-"""`codenav prompt`: what the model is told, and your own version of it."""
+"""`codenav prompt`: the instructions to the model, and how to replace them."""
 
 from __future__ import annotations
 

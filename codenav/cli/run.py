@@ -1,4 +1,4 @@
-"""`codenav run`: a request, done with real code."""
+"""`codenav run`: carry out a request with real code."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def command(request: str, **options: Any) -> int:
         running = session.episode(request)
         shown = display.RunDisplay(verbose=options["verbose"], told=lambda: live.told_the_text) if wanted else None
         try:
-            # Closing the stream closes the record, also where showing an event was interrupted.
+            # Closing the stream closes the record, even if showing an event was interrupted.
             with closing(running.stream()) as events:
                 for event in events:
                     with live.pause():
@@ -127,7 +127,7 @@ def _session(options: dict[str, Any], live: LiveLine) -> Session:
     from codenav.cli import asking, display
     from codenav.config import load_config
 
-    # Before the keywords are picked: it takes options that are no keywords.
+    # Before the keywords are selected: it removes options that are not keywords.
     resources = resources_of(options)
     limits = load_config().limits(
         steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
@@ -149,7 +149,7 @@ def _session(options: dict[str, Any], live: LiveLine) -> Session:
 
 
 def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], T]:
-    """The same, with the live line away meanwhile."""
+    """Wrap a function so that the live line is erased while it runs."""
 
     def call(text: str) -> T:
         with live.pause():
@@ -159,7 +159,7 @@ def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], 
 
 
 def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
-    """Say how a run ended, whatever the ending."""
+    """Print how a run ended, whatever the ending."""
     from codenav.cli import steps
 
     if options["as_json"]:
@@ -168,7 +168,7 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         return
     claimed, quiet = bool(result.answer and result.summary.code), options["quiet"]
     if not quiet:
-        # With --verbose it stands on the screen already.
+        # With --verbose it is on the screen already.
         for line in () if options["verbose"] else steps.unfinished(result.unfinished, steps.Room.of_terminal()):
             say(line.text, err=True)
     if claimed and result.summary.evidence and not quiet:
@@ -180,7 +180,7 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if not quiet:
         say(steps.spent(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
-    # What the run was for stands last, where the eye is.
+    # The result comes last, where the eye is.
     if result.answer:
         say(result.answer)
     if claimed:
@@ -192,7 +192,7 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
 
 
 def _stored(result: EpisodeResult) -> EpisodeResult:
-    """The episode as its record tells it, with secrets masked; as it is where the record cannot be read."""
+    """Return the episode from its record, with secrets masked, or as it is if the record cannot be read."""
     from codenav.api import load_episode
 
     try:

@@ -1,4 +1,4 @@
-"""`codenav sandbox`: sandboxes by themselves, without an agent."""
+"""`codenav sandbox`: sandboxes on their own, without an agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS: dict[str, str] = {
     "check": "sandbox_check",
     "prune": "sandbox_prune",
 }
-"""Command name to module of this package; the command itself is its attribute `command`."""
+"""Command name to module of this package, whose attribute `command` is the command."""
 
 
 @click.group("sandbox", cls=LazyGroup, modules=COMMANDS)

@@ -1,4 +1,4 @@
-"""`codenav sandbox build`: an image for Docker that holds code bases and what they require."""
+"""`codenav sandbox build`: a Docker image with code bases and their requirements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from codenav.system.interpreter import Interpreter
 
 SHOWN = 5
-"""Files that are named of those left out; `--json` has them all."""
+"""Most left-out files that are named. `--json` has all of them."""
 
 
 @click.command("build")
@@ -99,7 +99,7 @@ def command(
 
 
 def contents(named: Sequence[str], python: Interpreter) -> tuple[list[CodeBase], list[str]]:
-    """What is copied into the image, and what pip installs."""
+    """Return the code bases to copy into the image, and the packages for pip."""
     from codenav.errors import NotFound
     from codenav.indexers.sources import resolve
 
@@ -112,7 +112,7 @@ def contents(named: Sequence[str], python: Interpreter) -> tuple[list[CodeBase],
         except NotFound:
             if not spec.startswith("pkg:") or not version:
                 raise
-            # What is not installed here can be installed there.
+            # A package that is not installed here can be installed there.
             packages.append(f"{name}=={version}")
             continue
         for source in found.parts.values() or [found]:
@@ -134,7 +134,7 @@ def _add(source: Source, python: Interpreter, code: list[CodeBase], packages: li
             return
         project = source.root.parent if source.root.name == "src" else source.root
     elif source.members is not None:
-        # A file by itself: what lies around it is of something else.
+        # A single file: the folder around it may be another project's.
         stem, project = Path(source.name).stem, None
     taken = {one.name for one in code}
     name = next(one for one in (stem, *(f"{stem}-{number}" for number in range(2, len(code) + 3))) if one not in taken)

@@ -1,4 +1,4 @@
-"""`codenav sandbox check`: whether a backend keeps its promises on this machine."""
+"""`codenav sandbox check`: a test of a backend's promises on this machine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
 
 
 def _cases(only: str) -> list[str]:
-    """The ids that an option names: an id each, or a letter for a whole section."""
+    """Return the ids of cases that an option selects, by id or by the letter of a section."""
     from codenav.sandboxes.conformance import CASES
 
     found: list[str] = []

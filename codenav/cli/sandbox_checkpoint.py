@@ -1,4 +1,4 @@
-"""`codenav sandbox checkpoint`: the variables of a named sandbox, kept."""
+"""`codenav sandbox checkpoint`: keep the variables of a named sandbox."""
 
 from __future__ import annotations
 

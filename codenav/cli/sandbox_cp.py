@@ -1,4 +1,4 @@
-"""`codenav sandbox cp`: files into and out of the work folder of a named sandbox."""
+"""`codenav sandbox cp`: copy files into and out of the work folder of a named sandbox."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def command(source: str, target: str) -> None:
 
 
 def _relative(box: NamedSandbox, path: str) -> str:
-    """A path inside, relative to the work folder; empty is the folder itself.
+    """Return a path inside relative to the work folder. Empty is the folder itself.
 
     Raises:
         UsageError: it leads out of the work folder.

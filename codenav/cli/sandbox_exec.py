@@ -1,4 +1,4 @@
-"""`codenav sandbox exec`: a step of code in a named sandbox."""
+"""`codenav sandbox exec`: run a step of code in a named sandbox."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def command(
 
 
 def _read(script: str) -> str:
-    """The text of a script, by its own declaration of its encoding."""
+    """Return the text of a script, decoded as it declares."""
     import io
     import tokenize
 

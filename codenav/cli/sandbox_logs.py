@@ -1,4 +1,4 @@
-"""`codenav sandbox logs`: what ran in a named sandbox."""
+"""`codenav sandbox logs`: the steps that ran in a named sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`codenav sandbox prune`: what dead processes have left, removed."""
+"""`codenav sandbox prune`: remove what dead processes have left."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command(dry_run: bool, as_json: bool) -> int:
 
 @contextlib.contextmanager
 def _found() -> Iterator[list[Leftover]]:
-    """Leftovers of this machine and of the engine, to be removed before this ends."""
+    """Yield the leftovers of this machine and of the engine. They can be removed until the context ends."""
     from codenav.sandboxes.daemon import places
     from codenav.sandboxes.sweeper import engine_leftovers, local_leftovers
     from codenav.system import docker_engine

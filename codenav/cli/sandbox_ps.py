@@ -1,4 +1,4 @@
-"""`codenav sandbox ps`: the named sandboxes."""
+"""`codenav sandbox ps`: a list of the named sandboxes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def command(as_json: bool) -> None:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """The document of one sandbox, with what its host process says now."""
+    """Return the JSON of one sandbox, including the current status from its host process."""
     from codenav.sandboxes.daemon.client import connect
     from codenav.sandboxes.daemon.places import to_dict
 

@@ -1,4 +1,4 @@
-"""`codenav sandbox repl`: a named sandbox, line by line."""
+"""`codenav sandbox repl`: a prompt in a named sandbox."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def command(name: str, timeout: float | None) -> int:
 
 
 def _steps(terminal: bool) -> Iterator[str]:
-    """Each complete statement that is typed, until the end of the input, or `exit`."""
+    """Yield each complete statement that is typed, until the end of the input or `exit`."""
     lines: list[str] = []
     while True:
         try:
@@ -86,7 +86,7 @@ def _steps(terminal: bool) -> Iterator[str]:
 
 
 def _read(prompt: str, terminal: bool) -> str | None:
-    """The next line; None at the end of the input."""
+    """Return the next line, or None at the end of the input."""
     if not terminal:
         line = sys.stdin.readline()
         return line.rstrip("\n") if line else None
@@ -97,9 +97,9 @@ def _read(prompt: str, terminal: bool) -> str | None:
 
 
 def _complete(lines: list[str]) -> bool:
-    """Whether no more lines are needed.
+    """True if no more lines are needed.
 
-    What our own Python cannot read, the sandbox's may: then a block ends with an empty line.
+    The sandbox's Python may understand what this one does not. In that case a block ends with an empty line.
     """
     code = "\n".join(lines)
     try:
@@ -113,7 +113,7 @@ def _complete(lines: list[str]) -> bool:
 
 @contextlib.contextmanager
 def _history(terminal: bool) -> Iterator[None]:
-    """Lines can be edited and called back, those of earlier sessions too."""
+    """Enable line editing and a history that includes earlier sessions."""
     if not terminal:
         yield
         return
@@ -133,6 +133,6 @@ def _history(terminal: bool) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            # Made first, so that nobody else can read it.
+            # Created first, so that nobody else can read it.
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
             readline.write_history_file(path)

@@ -1,4 +1,4 @@
-"""`codenav sandbox restore`: the variables of a checkpoint, again."""
+"""`codenav sandbox restore`: return to the variables of a checkpoint."""
 
 from __future__ import annotations
 

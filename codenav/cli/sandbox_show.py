@@ -1,4 +1,4 @@
-"""What the commands on a named sandbox share: how a step is shown, how Ctrl-C reaches it, its exit code."""
+"""Shared parts of the commands on a named sandbox: the display of a step, Ctrl-C, and the exit code."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SUFFIXES = {
     "text/latex": "tex", "application/json": "json",
 }  # fmt: skip
 _LISTED = 5
-"""Files that are named after a step; the rest is counted."""
+"""Most files named after a step. The rest is counted."""
 
 
 class Printer:
-    """Prints what a step writes as it comes, each to its own stream.
+    """A listener that prints what a step writes as it arrives, each stream to its own.
 
-    Where the reader of one has gone away the step goes on, as it would have before anything was printed.
+    If the reader of a stream has gone away the step goes on, just as if it had not printed yet.
     """
 
     def __init__(self) -> None:
@@ -45,13 +45,13 @@ class Printer:
             self._gone[piece.stream] = error
 
     def finish(self) -> None:
-        """Raises OSError where nobody reads what is on stdout."""
+        """Raise OSError if nobody reads stdout any more."""
         if "stdout" in self._gone:
             raise self._gone["stdout"]
 
 
 def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
-    """What else came of a step whose output was printed, on stderr."""
+    """Print on stderr what a step yielded besides its output."""
     if execution.late_output:
         say(f"Output of earlier threads:\n{execution.late_output.rstrip()}", err=True)
     error = execution.error
@@ -60,7 +60,7 @@ def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
         if trace:
             say(trace, err=True)
         if not trace.rpartition("\n")[2].startswith(error.type):
-            # Such as at the timeout: what was raised is not what happened.
+            # At a timeout, for example, the exception raised is not what happened.
             say(f"{error.type}: {error.message}", err=True)
     if execution.notice:
         say(f"Note: {execution.notice}", err=True)
@@ -75,7 +75,7 @@ def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
 
 
 def save_displays(execution: Execution, folder: Path | None) -> list[Path]:
-    """Write pictures into a folder, under names that are free there. Raises OSError."""
+    """Write displays into a folder, under names that are free there. Raises OSError."""
     found = []
     for item in execution.displays if folder else ():
         number = 1
@@ -93,7 +93,7 @@ def save_displays(execution: Execution, folder: Path | None) -> list[Path]:
 
 
 def exit_code(execution: Execution) -> int:
-    """0 it ran to its end, 3 a limit was reached, 130 it was interrupted, else 1."""
+    """Return 0 if a step ended well, 3 for a limit, 130 for an interrupt, and else 1."""
     if execution.ok:
         return 0
     if execution.outcome in (Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY):
@@ -103,7 +103,7 @@ def exit_code(execution: Execution) -> int:
 
 @contextlib.contextmanager
 def interruptible(box: NamedSandbox) -> Iterator[None]:
-    """Ctrl-C reaches the step, a second one ends it; the third does not wait for that."""
+    """Let Ctrl-C interrupt the step. The second one ends it, the third does not wait for that."""
     pressed = 0
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:

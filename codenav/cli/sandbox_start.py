@@ -1,4 +1,4 @@
-"""`codenav sandbox start`: a sandbox that outlives the command."""
+"""`codenav sandbox start`: start a sandbox that outlives the command."""
 
 from __future__ import annotations
 

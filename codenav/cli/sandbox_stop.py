@@ -1,4 +1,4 @@
-"""`codenav sandbox stop`: the end of named sandboxes."""
+"""`codenav sandbox stop`: end named sandboxes."""
 
 from __future__ import annotations
 

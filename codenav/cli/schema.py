@@ -1,4 +1,4 @@
-"""`codenav schema`: the JSON Schemas of what `--json` prints."""
+"""`codenav schema`: the JSON Schemas of all `--json` output."""
 
 from __future__ import annotations
 

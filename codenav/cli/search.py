@@ -1,4 +1,4 @@
-"""`codenav search`: ask an index by hand, as the agent does."""
+"""`codenav search`: search an index by hand, as the agent does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`codenav sources`: the indexes that are there."""
+"""`codenav sources`: the indexes in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps as lines of text: what `codenav run` shows while they happen, and `codenav episodes show` afterwards."""
+"""Steps as lines of text, for `codenav run` as they happen and for `codenav episodes show` afterwards."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ if TYPE_CHECKING:
     from codenav.events import Tried, Unfinished
 
 LINES = 12
-"""Lines of a piece of code or of an output: most steps have fewer, and a screen still holds three of them."""
+"""Most lines of a piece of code or an output: most steps have fewer, and a screen still holds three of them."""
 INVALID_LINES = 6
-"""Lines of an answer that held no action: enough to see what the model wrote in its place."""
+"""Most lines of an answer without a valid action: enough to see what the model wrote instead."""
 ERROR_LINES = 4
-"""Lines of an error: its message often says what to do about it."""
+"""Most lines of an error, whose message often says what to do about it."""
 NAMES = 5
-"""Blocks that are named of what a search found."""
+"""Most blocks named from the results of a search."""
 QUIET = ("search", "done", "try", "question", "invalid")
-"""Actions that are told by what came of them, or not at all."""
+"""Actions shown only by their result, or not at all."""
 
 
 class Line(NamedTuple):
-    """One line, and how a terminal shows it."""
+    """One line of text and its style on a terminal."""
 
     text: str
     style: str = ""
 
 
 class Room(NamedTuple):
-    """How much is shown; None is all."""
+    """The size of what is shown. None means no bound."""
 
     width: int | None = None
-    """Columns."""
+    """Columns of a line."""
     lines: int | None = None
-    """Of one piece of code or one output."""
+    """Lines of one piece of code or one output."""
 
     @classmethod
     def of_terminal(cls) -> Room:
-        """As wide as the terminal, or COLUMNS, or 80."""
+        """Return the room of the terminal. Its width comes from the terminal, or COLUMNS, or is 80."""
         return cls(shutil.get_terminal_size((80, 24)).columns, LINES)
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is left out."""
+        """True if nothing is left out."""
         return self.lines is None
 
     def line(self, text: str, style: str = "") -> Line:
-        """A line that fits."""
+        """Return a line cut to the width."""
         text = neutral(text).expandtabs(4)
         return Line(text if self.width is None else fitted(text, self.width), style)
 
     def block(self, text: str, style: str = "", *, lines: int | None = None) -> Iterator[Line]:
-        """A text, indented, and how much of it is left out."""
+        """Yield an indented text, and how many lines of it are left out."""
         rows = text.strip("\n").splitlines()
         most = len(rows) if self.is_all else lines or self.lines or 0
-        # A line that says that one line is missing takes as much room as that line.
+        # The line that reports a single missing line takes as much room as that line.
         most += most + 1 == len(rows)
         for row in rows[:most]:
             yield self.line(f"   {row}".rstrip(), style)
@@ -71,29 +71,29 @@ class Room(NamedTuple):
 
 
 def fitted(text: str, columns: int) -> str:
-    """The beginning of a line that takes so many columns at most; some characters take two."""
+    """Return the beginning of a line that fits into `columns`. Some characters take two columns."""
     from rich.cells import cell_len, set_cell_size
 
     return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1).rstrip()}…"
 
 
 def begun(number: int, action: Action, room: Room) -> Iterator[Line]:
-    """An action that is about to be carried out. A search is told with what it found."""
+    """Yield the lines for an action that is about to run. A search is shown later, with its results."""
     if action.type == "ask":
-        # Where a person is there, the question is put in full.
+        # If a person is there, the question is asked in full elsewhere.
         yield room.line(f"{number}. ask  {flattened(action.content, 1000)}", "bold")
     elif action.type not in QUIET or (room.is_all and action.type == "search"):
         yield from under_way(number, action, room)
 
 
 def under_way(number: int, action: Action, room: Room) -> Iterator[Line]:
-    """Any action, by itself."""
+    """Yield the lines of any action, without its result."""
     yield room.line(_heading(number, action), "bold")
     yield from room.block(action.content, "cyan")
 
 
 def ended(step: Step, room: Room) -> Iterator[Line]:
-    """What came of an action. The answer, and what the person said, are told elsewhere."""
+    """Yield the lines for the result of an action. The answer, and what the person said, are shown elsewhere."""
     kind, data = step.action.type, step.observation.to_data()
     if isinstance(data, Mapping) and "rule" in data:
         yield room.line(f"{step.number}. no valid action ({data['rule']}); the model wrote:", "yellow")
@@ -112,7 +112,7 @@ def ended(step: Step, room: Room) -> Iterator[Line]:
 
 
 def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
-    """The tries before a step: how many there were, or each."""
+    """Yield the lines for the tries before a step: their number or, in an unbounded room, each of them."""
     if room.is_all:
         for one in tries:
             yield from room.block(f"{one.action.type}  {one.action.content}\n→ {one.outcome}  {one.shown}", "dim")
@@ -127,7 +127,7 @@ def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
 
 
 def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
-    """What the model had written, its last lines, when its last request was cut off."""
+    """Yield what the model had written when its last request was cut off. A bounded room shows the last lines."""
     if cut_off is None:
         return
     yield room.line("The model was cut off while it wrote:", "yellow")
@@ -140,13 +140,13 @@ def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
         yield room.line(f"   … {len(rows) - INVALID_LINES} lines before", "dim")
     *kept, last = rows[-INVALID_LINES:] or [""]
     yield from room.block("\n".join(kept))
-    # Of the last line the end: there it was cut off.
+    # The end of the last line, where it was cut off.
     most = (room.width or len(last)) - 4
     yield room.line(f"   {last if len(last) <= most else '…' + last[-most:]}".rstrip())
 
 
 def spent(result: EpisodeResult) -> str:
-    """`3 steps, 4,210 tokens in 3 requests, 12.4 s`; no tokens where no model was asked."""
+    """Return `3 steps, 4,210 tokens in 3 requests, 12.4 s`, without tokens if no model was asked."""
     usage = result.usage
     about = "about " if usage.estimated else ""
     asked = [f"{about}{usage.tokens:,} tokens in {counted(usage.requests, 'request')}"] if usage.requests else []
@@ -173,7 +173,7 @@ def _search(step: Step, results: Sequence[Mapping[str, Any]], room: Room) -> Lin
 
 
 def _whole_names(found: str, characters: int) -> str:
-    """As many names as fit; of the first one at least its beginning."""
+    """Cut a list of names after the last one that fits. Of the first name at least the beginning stays."""
     if len(found) <= characters:
         return found
     kept = found[: characters - 1].rpartition(",")[0]

@@ -1,4 +1,4 @@
-"""An episode as text: what `codenav episodes show` prints."""
+"""The text of an episode for `codenav episodes show`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def transcript(result: EpisodeResult, *, room: Room) -> str:
-    """The episode, each step as `codenav run` shows it; with a room without bounds all that is recorded."""
+    """Return an episode with each step as in `codenav run`. An unbounded room shows all that is recorded."""
     return "\n".join(line.text for line in _lines(result, room))
 
 
@@ -51,7 +51,7 @@ def _head(result: EpisodeResult, room: Room) -> Iterator[Line]:
     yield room.line(f"Request  {result.request if room.is_all else flattened(result.request, 1000)}")
     yield room.line(f"Sources  {', '.join(str(source['source']) for source in result.sources) or 'none'}")
     yield room.line(f"Model    {result.model}")
-    # A path is there to be copied: it is never cut.
+    # Never cut, so that the path can be copied.
     yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
     yield room.line(f"Status   {result.status.value}, {spent(result)}")
     if result.reason:

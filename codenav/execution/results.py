@@ -1,4 +1,4 @@
-"""One step of code in a sandbox: how it ended, and all that it showed, wrote and left."""
+"""The result of a code step in a sandbox: how it ended, and everything that it showed, wrote and left."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any, ClassVar, Self
 
 
 class Outcome(StrEnum):
-    """How a step ended; a closed list."""
+    """The ways in which a step can end; a closed list."""
 
     OK = "ok"
     ERROR = "error"
-    """The code raised."""
+    """The code raised an exception."""
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
     """The process that ran the code is gone: a signal, `os._exit`, a segmentation fault, a second interrupt."""
     PROTOCOL_VIOLATION = "protocol_violation"
-    """What came out of the sandbox was not a valid frame."""
+    """The sandbox sent something that is not a valid frame."""
 
 
 Makers = Mapping[str, Callable[[Any], Any]]
 
 
 class Stored:
-    """A dataclass as JSON types and back, field by field: its fields are the shape of what is stored and sent."""
+    """Base class of dataclasses that convert to JSON types and back. Their fields are the stored and sent form."""
 
     __slots__ = ()
     made: ClassVar[Makers] = {}
-    """Functions that make a field out of its JSON, where that is not the same."""
+    """Functions that restore a field from its JSON, for fields that differ from it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types only."""
+        """Convert to JSON types."""
         return {name: _plain(getattr(self, name)) for name in _names(type(self))}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`. Other keys are ignored; fields with a default may be missing."""
+        """Restore from JSON types. Unknown keys are ignored; fields with a default may be missing."""
         found = {name: data[name] for name in _names(cls) if name in data}
         return cls(**{name: cls.made[name](value) if name in cls.made else value for name, value in found.items()})
 
@@ -68,7 +68,7 @@ def _any(kind: type[Stored]) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, slots=True)
 class Variable(Stored):
-    """A name in the sandbox, described by a bounded repr."""
+    """A name in the sandbox with a bounded repr of its value."""
 
     name: str
     type: str
@@ -77,30 +77,34 @@ class Variable(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Digest(Stored):
-    """A name in the sandbox with a digest of its whole value, to the last element: equal data, equal digests."""
+    """A name in the sandbox with a digest of its whole value, to the last element. Equal data have equal digests."""
 
     name: str
     type: str
     digest: str
-    """32 hexadecimal digits; empty where the value cannot be compared."""
+    """32 hexadecimal digits. Empty if the value cannot be compared."""
     kind: str
-    """`firm`; `part`: an equal one says little, of a value that shows a part of itself; `soft`: another one says
-    nothing, of an object that shows nothing of itself; `none`: the value cannot be compared."""
+    """What the digest can show, one of four kinds.
+
+    `firm`: it covers the whole value. `part`: the object shows only a part of itself, so an equal digest says
+    little. `soft`: the object shows nothing of itself, so a different digest says nothing. `none`: the value cannot be
+    compared.
+    """
     telling: bool
-    """Whether the same value is hardly there by chance, as `3` may be."""
+    """True if an equal value is unlikely to be a coincidence, as it may be for `3`."""
     repr: str
-    """Bounded."""
+    """The value's repr, bounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held(Stored):
-    """What the variables of a sandbox hold: digests, and a bounded part of the numbers and texts in them."""
+    """The contents of a sandbox's variables: digests, and a bounded part of the numbers and texts in them."""
 
     digests: Mapping[str, Digest] = field(default_factory=dict)
     numbers: tuple[float, ...] = ()
-    """Of plain values and small containers; lengths, shapes, and the extremes of larger ones."""
+    """Numbers in plain values and small containers, lengths, shapes, and the extremes of larger containers."""
     many: tuple[float, ...] = ()
-    """In larger containers, where chance holds nearly any short number."""
+    """Numbers in larger containers, where nearly any short number occurs by chance."""
     texts: tuple[str, ...] = ()
 
     made: ClassVar[Makers] = {
@@ -109,28 +113,28 @@ class Held(Stored):
     }
 
     def to_dict(self) -> dict[str, Any]:
-        """As it travels."""
+        """Convert to JSON types, with the digests as a list."""
         return {**Stored.to_dict(self), "digests": [item.to_dict() for item in self.digests.values()]}
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionError(Stored):
-    """What a step raised, and where in the step's own code."""
+    """The exception of a step, and the place in the step's code that raised it."""
 
     type: str
-    """`ZeroDivisionError`; dotted where it is not a builtin."""
+    """Name of the exception's type, such as `ZeroDivisionError`. Dotted if it is not a builtin."""
     message: str
     line: str = ""
-    """The offending line of the step's code, stripped. Empty where none is known."""
+    """The offending line of the step's code, stripped. Empty if unknown."""
     line_number: int | None = None
-    """1-based, in the step's code."""
+    """Number of that line in the step's code, from 1."""
     traceback: str = ""
-    """As Python prints it, without the frames of the sandbox itself."""
+    """The traceback as Python prints it, without the frames of the sandbox itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Display(Stored):
-    """A picture or a rich representation; inert bytes on the host."""
+    """A picture or another rich representation. On the host it is inert bytes."""
 
     made: ClassVar[Makers] = {"data": base64.b64decode}
 
@@ -144,50 +148,50 @@ class FileEntry(Stored):
     """A file or folder in the work folder of a sandbox."""
 
     name: str
-    """Relative to the work folder."""
+    """Path relative to the work folder."""
     kind: str
     """`file`, `folder`, `link` or `other`."""
     size: int = 0
-    """Bytes; 0 of what is no file."""
+    """Size in bytes. 0 for anything but a file."""
     modified: float = 0.0
-    """Seconds since the epoch, by the code's clock, which the code may set."""
+    """Seconds since the epoch by the clock of the code, which may set it."""
     executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What came of copying files or folders into a sandbox or out of it."""
+    """The result of copying files or folders into a sandbox or out of it."""
 
     files: Sequence[str] = ()
-    """Their names where they are now: in the sandbox, or paths of this side."""
+    """Names of the copies: in the sandbox, or local paths."""
     left: Sequence[str] = ()
-    """Lines on what was not copied, and why."""
+    """Lines with a reason for each entry that was not copied."""
     run_by: Mapping[str, str] = field(default_factory=dict)
-    """Of `files` that came out, what tools run by themselves, and which tools."""
+    """Copies on this machine that tools run on their own, with the names of those tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output(Stored):
-    """A piece of what a running step writes."""
+    """A piece of a running step's output."""
 
     stream: str
     """`stdout` or `stderr`."""
     text: str
-    """Terminal escapes neutralised. All texts of a stream together are what `Execution` has of it."""
+    """The text, with terminal escapes neutralised. The texts of a stream add up to that of `Execution`."""
     waiting: int = 0
-    """Bytes that come, shortened, when the step is over: of a long output only the beginning is shown at once."""
+    """Bytes that follow, shortened, after the step: only the beginning of a long output is passed on at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value(Stored):
-    """The value of a step's last expression, as the step's own process describes it."""
+    """The value of a step's last expression, as described by the step's own process."""
 
     type: str
     """Name of its type."""
     repr: str
-    """Bounded; whole in `Execution.stdout`, as far as that is."""
+    """Bounded repr. `Execution.stdout` has all of it, within its own limit."""
     data: Any = None
-    """The value itself where it is plain JSON data and small (10,000 bytes); else None."""
+    """The value itself if it is plain JSON data of at most 10,000 bytes, else None."""
 
 
 @dataclass(frozen=True)
@@ -196,24 +200,24 @@ class Execution(Stored):
 
     outcome: Outcome
     stdout: str = ""
-    """Head, "… N bytes left out …", tail; terminal escapes neutralised."""
+    """Head, "… N bytes left out …", tail. Terminal escapes are neutralised."""
     stderr: str = ""
     stdout_bytes: int = 0
-    """Bytes that the step wrote, also those left out."""
+    """Bytes that the step wrote, including those left out."""
     late_output: str = ""
-    """What threads and children of earlier steps wrote after their step had ended."""
+    """Output of threads and children of earlier steps, written after their step had ended."""
     changed: Sequence[Variable] = ()
-    """Names that the step bound, and names that its code mentions whose bounded repr differs."""
+    """Names that the step bound, and names in its code whose bounded repr differs."""
     error: ExecutionError | None = None
     displays: Sequence[Display] = ()
     seconds: float = 0.0
     notice: str = ""
-    """What happened to the state: begins with `state kept`, `state rebuilt` or `state lost`. Then what of
-    `files` tools run by themselves. Mostly empty."""
+    """What happened to the state, beginning with `state kept`, `state rebuilt` or `state lost`, and then the
+    `files` that tools run on their own. Usually empty."""
     files: Sequence[str] = ()
-    """Files of the work folder that the step wrote, relative; they lie in the host's work folder."""
+    """Files of the work folder that the step wrote, as relative paths. They are in the host's work folder."""
     value: Value | None = None
-    """Of the last expression; None where there is none, it is None, or it ends with a semicolon."""
+    """Value of the last expression. None if there is none, if it is None, or if it ends with a semicolon."""
 
     made: ClassVar[Makers] = {
         "outcome": Outcome,
@@ -226,26 +230,26 @@ class Execution(Stored):
 
     @property
     def ok(self) -> bool:
-        """Whether the code ran to its end."""
+        """True if the code ran to its end."""
         return self.outcome is Outcome.OK
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of a code step."""
+        """Convert to the JSON document of a code step."""
         return {**super().to_dict(), "seconds": round(self.seconds, 4)}
 
 
 @dataclass(frozen=True)
 class ShellResult:
-    """What became of a shell command in a sandbox."""
+    """The result of a shell command in a sandbox."""
 
     exit_code: int | None
-    """As `subprocess` has it: negative where a signal ended it; None where the step did not come to its end."""
+    """Exit code as in `subprocess`: negative for a signal. None if the step did not run to its end."""
     stdout: str
     stderr: str
     execution: Execution = field(repr=False)
-    """The step in which it ran: its outcome, error, files and notice."""
+    """The step that ran the command, with its outcome, error, files and notice."""
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with 0."""
+        """True if the command exited with 0."""
         return self.exit_code == 0

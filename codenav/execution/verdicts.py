@@ -11,38 +11,38 @@ from codenav.execution.results import Execution, Held
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark of a checker about the code of a step."""
+    """A remark of a checker about the code of a step."""
 
     code: str
-    """The tool's own code: `F821`, `name-defined`."""
+    """The tool's own code, such as `F821` or `name-defined`."""
     message: str
     line_number: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
+        """Convert to the stored form."""
         return {"code": self.code, "message": self.message, "line_number": self.line_number}
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What one checker says of one step. `failure` set means: not checked, which is not clean."""
+    """The report of one checker on one step. With `failure` set the step was not checked, which is not clean."""
 
     tool: str
     """`black`, `flake8` or `mypy`."""
     findings: Sequence[Finding] = ()
     failure: str = ""
-    """Why the tool itself gave no verdict; empty when it did."""
+    """Why the tool gave no verdict. Empty if it did."""
     formatted: str | None = None
-    """The code as a formatter would write it; None where it would change nothing."""
+    """The code as a formatter would write it. None if nothing would change."""
     seconds: float = 0.0
 
     @property
     def clean(self) -> bool:
-        """The tool ran and had nothing to say."""
+        """True if the tool ran and found nothing."""
         return not self.failure and not self.findings and self.formatted is None
 
     def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
+        """Convert to the stored form."""
         return {
             "tool": self.tool,
             "findings": [finding.to_dict() for finding in self.findings],
@@ -53,13 +53,13 @@ class CheckReport:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CheckReport:
-        """The inverse of `to_dict`."""
+        """Restore from the stored form."""
         return cls(**{**data, "findings": tuple(Finding(**item) for item in data["findings"])})
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A step of code that ran in a sandbox."""
+    """A step of code that ran in a sandbox, and its result."""
 
     code: str
     execution: Execution
@@ -67,12 +67,12 @@ class Ran:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a replay left to hold an answer against."""
+    """The results of a replay, which an answer is checked against."""
 
     output: str = ""
     held: Held = Held()
     files: tuple[str, ...] = ()
-    """Names of the files that it wrote or found."""
+    """Names of the files that the replay wrote or found."""
 
 
 VERIFIED, PARTLY, NOT_VERIFIED = "verified", "partly", "not verified"
@@ -80,26 +80,26 @@ VERIFIED, PARTLY, NOT_VERIFIED = "verified", "partly", "not verified"
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a code summary replayed in a fresh sandbox with the same result."""
+    """The verdict on a code summary: whether a replay in a fresh sandbox had the same result."""
 
     verified: bool
-    """Something was compared, all of it agrees, and nothing that counts is missing."""
+    """True if something was compared, all of it agrees, and nothing that counts is missing."""
     reason: str = ""
-    """Why not; empty when verified."""
+    """Why it is not verified. Empty if it is."""
     compared: tuple[str, ...] = ()
-    """What was compared and agrees: names of variables and files, `the last output`."""
+    """Names of what was compared and agrees: variables, files, `the last output`."""
     missing: tuple[str, ...] = ()
-    """What the session made and the replay did not."""
+    """Names of what the session made and the replay did not."""
     replayed: Replayed | None = field(default=None, repr=False, compare=False)
-    """What the replay left, where it came to its end; not stored."""
+    """The results of the replay if it came to its end. Not stored."""
 
     @property
     def verdict(self) -> str:
-        """`verified`, `partly` (what was compared agrees, but something is missing) or `not verified`."""
+        """The verdict: `verified`, `partly` (what was compared agrees, but something is missing) or `not verified`."""
         return VERIFIED if self.verified else PARTLY if self.missing else NOT_VERIFIED
 
     def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
+        """Convert to the stored form."""
         return {
             "verified": self.verified,
             "reason": self.reason,

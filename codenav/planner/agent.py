@@ -13,19 +13,19 @@ from codenav.planner.plan import Plan
 from codenav.protocols import Environment
 
 NAME = "planner"
-"""As in `--model planner`, and in the record."""
+"""The name of the planner in `--model planner` and in the record."""
 WHAT_IT_IS = "a planner does this, no language model: it guesses which functions you mean"
 MOST_FILES = 200
-"""Names in the work folder that a request may speak of."""
+"""Maximum number of names in the work folder that a request may speak of."""
 
 
 def stands_in(model: str, base_url: str) -> bool:
-    """Whether the planner does what was asked: by its name, or because neither a model nor a server is named."""
+    """True if the planner does what was asked: by its name, or because neither a model nor a server is named."""
     return model.strip() == NAME or not (model.strip() or base_url.strip())
 
 
 def files_in(folder: Path) -> list[str]:
-    """Names of the files at the top of a folder, longest first, so that none hides another."""
+    """The names of the files at the top of a folder, longest first, so that none hides another."""
     with suppress(OSError):
         names = (entry.name for entry in folder.iterdir() if entry.is_file())
         return sorted(itertools.islice(names, MOST_FILES), key=lambda name: (-len(name), name))
@@ -33,7 +33,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 class PlannerAgent:
-    """Satisfies `protocols.Agent` without a model."""
+    """An agent without a model. Satisfies `protocols.Agent`."""
 
     def __init__(self, *, files: Collection[str] = (), packages: Collection[str] = ()) -> None:
         """`files`: names in the work folder, which a request may speak of; `packages`: distributions to be used."""
@@ -42,7 +42,7 @@ class PlannerAgent:
 
     @property
     def name(self) -> str:
-        """`planner`."""
+        """The name of the agent, `planner`."""
         return NAME
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:

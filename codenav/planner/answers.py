@@ -1,4 +1,4 @@
-"""The end of a request: the answers, how sure they are, the script that leads to them, or why there are none."""
+"""The end of a request: the answers, their certainty, and the script that leads to them, or why there are none."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from codenav.planner.values import Value, is_in_name
 from codenav.signatures.names import parts
 
 GAVE_UP = "FAILED: "
-"""Before an answer that is none."""
+"""The beginning of an answer that is none."""
 NEAREST = 5
-"""Callables that come near and are named where nothing was done."""
+"""Maximum number of callables named that come near, where nothing was done."""
 OTHERS, WIDTH = 3, 60
-"""Next best answers that are told, and characters of each."""
+"""Maximum number of next best answers that are told, and characters of each."""
 LEAST = 0.005
-"""A chance that is told as 0 % is not told."""
+"""The least chance that is told: a smaller one would read as 0 %."""
 PIECES, READ = 5, 2_000
-"""Unused pieces of the request that are told; characters of what a result shows in which a word is looked for."""
+"""Maximum unused pieces of the request that are told; characters of a result in which a word is looked for."""
 _MAPPINGS = ("dict", "defaultdict", "Counter")
 _PAIR = re.compile(r"\(.*, [\w.]*\(?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\)?\)", re.DOTALL)
 _NUMBERS = re.compile(r"\((?:-?\d+(?:\.\d+)?(?:, )?){2,4}\)")
 Steps = Generator[Action, Observation, None]
 Reducing = Generator[Action, Observation, Result]
 Mark = tuple[int, int, bool | None]
-"""Begin and end of a word or a literal, and whether something was done with it; None says nothing either way."""
+"""The beginning and end of a word or literal, and whether something was done with it; None says neither."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Claim:
 
     goal: Goal
     chosen: Result
-    """As it was scored."""
+    """The result as it was scored."""
     result: Result
-    """With what was made of it: the highest of a collection."""
+    """The result with what was made of it: the highest of a collection."""
     chance: float
-    """`scoring.certainty`."""
+    """The chance that it is right: see `scoring.certainty`."""
 
 
 def ended(
@@ -60,7 +60,7 @@ def ended(
     failed: Sequence[Goal],
     claims: Sequence[Claim],
 ) -> Steps:
-    """The answers of all clauses, or why there are none; `failed` are those that nothing was found for."""
+    """Give the answers of all clauses, or say why there are none; for those in `failed` nothing was found."""
     undone = "\n".join(goal.told() for goal in failed)
     near = list(dict.fromkeys(one for goal in failed for one in goal.nearest))[:NEAREST]
     hint = f"the words of what is meant, if it is one of these: {'; '.join(near)}" if near else ""
@@ -126,8 +126,10 @@ def _answer(last: Result) -> Generator[Action, Observation, str]:
 
 
 def reduced(caller: Caller, result: Result, goal: Goal) -> Reducing:
-    """How many there are in a collection, or the highest or lowest of it, where the clause asks that; the collection
-    itself where it asks nothing, or where that has no one measure to go by."""
+    """Count a collection, or take its highest or lowest, where the clause asks that.
+
+    The result itself comes back where the clause asks nothing, or where the collection has no one measure to go by.
+    """
     kind = language().asks(goal.clause.bare)
     plain = result.echo or result.type in ("int", "float", "str", "bool", "NoneType", "complex")
     # `How many rows and columns?` are the members of `(2, 3)`.
@@ -177,7 +179,7 @@ def guessed(
     results: Sequence[Result],
     claimed: Sequence[Result],
 ) -> Generator[Action, Observation, Guess | None]:
-    """How sure the answer is that shows some of the `results`; None where none of them was claimed.
+    """The guess for the answer that shows some of the `results`; None where none of them was claimed.
 
     The chance is that of the last clause's result, since the model that gives it was fitted to whole requests. Where
     several results are shown it is that of the least likely one, whose next best answers are the ones that are told.
@@ -228,9 +230,9 @@ def one_line(result: Result) -> str:
 def unused_pieces(
     request: str, clauses: Sequence[Clause], results: Sequence[Result], measured: Sequence[int] | set[int] = ()
 ) -> list[str]:
-    """Pieces of the request that the calls which led to some results neither took nor stand for, as they stand there.
+    """The pieces of the request, as they stand there, that the calls for some results neither took nor stand for.
 
-    `measured`: where clauses begin of which a result was counted, or its highest or lowest taken.
+    `measured`: the starts of clauses of which a result was counted, or its highest or lowest taken.
     """
     known = language()
     neutral = known.stop | known.empty_verbs | known.making | known.weak | set(known.joins)
@@ -270,7 +272,7 @@ def unused_pieces(
 
 
 def _asked(request: str, marks: list[Mark]) -> list[Mark]:
-    """With a joined question as unused that has no words of its own: `and what is its value`."""
+    """The marks with a joined question as unused that has no words of its own: `and what is its value`."""
     joins = "|".join(map(re.escape, language().joins))
     pattern = rf"(?:,\s*)?\b(?:{joins})\s+(?={language().patterns['question_after']})|[.;!?](?:\s|$)"
     cuts = [match.span() for match in re.finditer(pattern, request, re.IGNORECASE)]
@@ -283,7 +285,7 @@ def _asked(request: str, marks: list[Mark]) -> list[Mark]:
 
 
 def _spans(request: str, marks: Sequence[Mark]) -> Iterator[str]:
-    """Pieces that nothing was done with, as far as nothing but small words stands between them."""
+    """The pieces that nothing was done with, joined where nothing but small words stands between them."""
     first, last, told = -1, -1, 0
     for start, end, used in [*marks, (len(request), len(request), True)]:
         apart = first >= 0 and re.search(r"[.;!?]\s|\n\s*\n", request[last:start])

@@ -39,10 +39,10 @@ Written = Callable[[Value, Parameter], str]
 
 
 def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
-    """Other ways to write what was given, as the message asks for them."""
+    """The call in other ways to write what was given, as the message asks for them."""
     said = _message(execution)
     if _KEYWORD.search(said) and any(parameter.kind != "POSITIONAL_ONLY" for parameter, _ in bound.given):
-        # What a docstring calls by a name need not be taken by that.
+        # What a docstring calls by a name may not be accepted by that name.
         yield replace(bound, given=tuple((replace(one, kind="POSITIONAL_ONLY"), code) for one, code in bound.given))
     if _BYTES.search(said):
         yield from _each(bound, lambda one, _: f"Path({one.code}).read_bytes()" if one.is_there else "", *OPENING)
@@ -67,23 +67,23 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
 
 
 def asked_attribute(execution: Execution) -> str:
-    """The attribute that a plain value has not, by the message: `'int' object has no attribute 'mu'`."""
+    """The attribute that a plain value lacks, by the message: `'int' object has no attribute 'mu'`."""
     match = re.search(r"object has no attribute '(\w+)'", _message(execution))
     return match[1] if match else ""
 
 
 def wants_object(execution: Execution) -> bool:
-    """Whether it complains of what a text or a number is not."""
+    """True if the message complains of what a text or a number is not."""
     return bool(_OBJECT.search(_message(execution)))
 
 
 def _message(execution: Execution) -> str:
-    """Type and text of the error."""
+    """The type and text of the error."""
     return f"{execution.error.type}: {execution.error.message}" if execution.error else ""
 
 
 def _each(bound: Binding, written: Written, *imports: str) -> Iterator[Binding]:
-    """With all arguments that can be written so."""
+    """The binding with all arguments written so that can be."""
     given = []
     for parameter, code in bound.given:
         value = _value_of(bound, code)
@@ -93,7 +93,7 @@ def _each(bound: Binding, written: Written, *imports: str) -> Iterator[Binding]:
 
 
 def _dated(bound: Binding, *, datetime: bool) -> Iterator[Binding]:
-    """With objects for dates, in lists as well."""
+    """The binding with objects for dates, in lists as well."""
     dates = [value.literal for value in bound.used if value.literal is not None and value.kind is Kind.DATE]
     given, imports = list(bound.given), list(bound.imports)
     for literal in dates:

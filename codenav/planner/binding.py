@@ -1,4 +1,4 @@
-"""Argument bindings, and strategies beside one value for one parameter: keywords, lists, tuples, dates, contents."""
+"""Argument bindings, and strategies besides one value for one parameter: keywords, lists, tuples, dates, contents."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.types import DECLARED, EXACT, UNTYPED, takes_text, type_fit
 
 USED, GROUPED = 0.7, 0.3
-"""Added for a literal of the request that is used; taken off for literals that are put together into a list."""
+"""Score added for a literal of the request that is used; taken off for literals that are put together into a list."""
 CONTENTS = 0.1
-"""Added for what a file holds where a text is asked for, taken off where it may be a file as well."""
+"""Score added for what a file holds where a text is asked for, taken off where it may be a file as well."""
 _ORDER = {"POSITIONAL_ONLY": 0, "POSITIONAL_OR_KEYWORD": 0, "VAR_POSITIONAL": 1, "KEYWORD_ONLY": 2}
 
 
@@ -33,16 +33,16 @@ class Binding:
     score: float
     imports: tuple[str, ...] = ()
     named: int = 0
-    """As in `calls.Fit`, and so are `guessed` and `packed`."""
+    """The field of that name in `calls.Fit`; so are `guessed` and `packed`."""
     guessed: int = 0
     signature: tuple[str, ...] = ()
     """The names of all parameters, in their order."""
     pairs: tuple[tuple[Parameter, Value], ...] = ()
-    """Where each value went, as far as one value went to one parameter."""
+    """The parameter of each value, as far as one value went to one parameter."""
     packed: bool = False
 
     def with_(self, parameter: Parameter, code: str, *used: Value, worth: float) -> Binding:
-        """The same with one parameter more."""
+        """The binding with one parameter more."""
         return replace(
             self,
             given=(*self.given, (parameter, code)),
@@ -53,7 +53,7 @@ class Binding:
 
     @property
     def fit(self) -> Fit:
-        """How well what it uses fits."""
+        """The fit of what it uses."""
         worths = (min(fit(value, parameter), EXACT) for parameter, value in self.pairs)
         worst = min(worths, default=UNTYPED if self.used else EXACT)
         used = frozenset(self.used)
@@ -61,7 +61,7 @@ class Binding:
 
     @property
     def _swapped(self) -> int:
-        """How many literals stand in another order than in the request, though no word beside them says so."""
+        """The number of literals in another order than in the request, though no word beside them says so."""
         places = {name: number for number, name in enumerate(self.signature)}
         plain = [
             (places.get(parameter.name, len(places)), value.literal.start)
@@ -72,7 +72,7 @@ class Binding:
         return sum(one > other for one, other in itertools.pairwise(starts))
 
     def arguments(self, found: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
+        """The text between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
         places = {name: number for number, name in enumerate(self.signature)}
         given = [*self.given, *((one, found[one.name]) for one in self.missing if one.name in found)]
         given.sort(key=lambda pair: (_ORDER.get(pair[0].kind, 3), not pair[0].required, places.get(pair[0].name, 99)))
@@ -86,7 +86,7 @@ class Binding:
 
 
 def widened(plain: Binding, item: CallableSignature, left: Sequence[Value]) -> Iterator[Binding]:
-    """A binding, and the same with some of the values that are `left`, or with what its files hold."""
+    """A binding, and variants with some of the values that are `left`, or with what its files hold."""
     for one in (_with_keywords(plain, item, left), plain, *_in_star(plain, item, left)):
         yield from _with_contents(one)
         yield one
@@ -97,7 +97,7 @@ def _star(item: CallableSignature, kind: str) -> Parameter | None:
 
 
 def _with_keywords(plain: Binding, item: CallableSignature, left: Sequence[Value]) -> Binding:
-    """Keywords for `**kwargs`, named by the words beside a literal: `scale=4`, `with id 42`, `2 days`."""
+    """The binding with keywords for `**kwargs`, named by words beside a literal: `scale=4`, `with id 42`, `2 days`."""
     if _star(item, "VAR_KEYWORD") is None or plain.missing:
         return plain
     for value in left:
@@ -118,7 +118,7 @@ def _with_keywords(plain: Binding, item: CallableSignature, left: Sequence[Value
 
 
 def _in_star(plain: Binding, item: CallableSignature, values: Sequence[Value]) -> Iterator[Binding]:
-    """Literals that are left into `*args`: all, and where nothing is required one alone."""
+    """The binding with literals that are left in `*args`: all, and where nothing is required one alone."""
     star = _star(item, "VAR_POSITIONAL")
     left = [value for value in values if value.literal is not None and not value.is_loose]
     real = [value for value in left if not value.is_word]
@@ -126,7 +126,7 @@ def _in_star(plain: Binding, item: CallableSignature, values: Sequence[Value]) -
         return
     ways = [left, real] if len(real) < len(left) else [left]
     if not item.required and len(left) > 1:
-        # One alone: the rest may be meant for what is done with the result.
+        # Also one alone: the rest may be meant for what is done with the result.
         ways += [[value] for value in sorted(real, key=lambda value: value.kind is not Kind.COLLECTION)[:2]]
     for more in filter(None, ways):
         yield replace(
@@ -138,7 +138,7 @@ def _in_star(plain: Binding, item: CallableSignature, values: Sequence[Value]) -
 
 
 def _with_contents(plain: Binding) -> list[Binding]:
-    """The same with what files hold, where a text is asked for and not a file."""
+    """The binding with what files hold, where a text is asked for and not a file."""
     given, pairs, worth = list(plain.given), list(plain.pairs), 0.0
     for place, (parameter, code) in enumerate(given):
         value = next((one for one in plain.used if one.code == code), None)
@@ -154,8 +154,8 @@ def _with_contents(plain: Binding) -> list[Binding]:
 
 
 def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Binding]:
-    """Tuples whose members are just what is required: a box from (0, 0) to (2, 3)."""
-    # Of literals in a row each goes to a parameter anyhow.
+    """Bindings of tuples whose members are just what is required: a box from (0, 0) to (2, 3)."""
+    # Literals in a row are left out: each of them goes to a parameter anyhow.
     held = [one for one in values if one.literal is not None and one.type in ("tuple", "list") and not one.members]
     members = [member for value in held for member in ast.literal_eval(value.code)]
     pairs = list(zip(required, members, strict=False))
@@ -168,7 +168,7 @@ def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Bindi
 
 
 def packed(item: CallableSignature, values: Sequence[Value]) -> list[Binding]:
-    """Several literals of one type as a list for the first parameter: a line from (0, 0) to (3, 4)."""
+    """Bindings of several literals of one type as a list for the first parameter: a line from (0, 0) to (3, 4)."""
     literals = [value for value in values if value.literal is not None and not value.is_word]
     first = next((parameter for parameter in item.parameters if not parameter.kind.startswith("VAR_")), None)
     alone = all(parameter is first for parameter in item.required)

@@ -1,4 +1,4 @@
-"""The search for argument bindings: which value goes to which parameter of a callable."""
+"""The search for argument bindings: the assignment of values to the parameters of a callable."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from codenav.signatures.names import parts
 from codenav.signatures.types import DECLARED, UNTYPED, type_fit
 
 WAYS, WORSE, BEAM = 7, 2.5, 60
-"""Bindings that are tried, how much less than the best one's a score may be, and bindings that are followed up."""
+"""Maximum bindings that are tried, how far below the best one's a score may be, and bindings that are followed up."""
 GUESS = 0.6
-"""Taken off for a parameter that may be left out and that no word names."""
+"""Score taken off for a parameter that may be left out and that no word names."""
 APART = 0.8
-"""Taken off for a guess that takes one literal out of a row."""
+"""Score taken off for a guess that takes one literal out of a row."""
 NO_OBJECT = 0.8
-"""Taken off for a plain value where an object is asked for."""
+"""Score taken off for a plain value where an object is asked for."""
 MADE, UNKNOWN, PLAIN = 0.2, 0.8, 1.2
-"""Taken off for a parameter that has to be made: of a class that is known, of no type, of any other type."""
+"""Score taken off for a parameter that has to be made: of a class that is known, of no type, of any other type."""
 FIRST = 0.5
-"""Added for the first parameter of all, where it may be left out."""
+"""Score added for the first parameter of all, where it may be left out."""
 HALF = 0.5
-"""More than this of a parameter's name has to be said beside a literal for it to go there unasked."""
+"""Part of a parameter's name: a literal beside which more of it is said goes there unasked."""
 SWAPPED = 0.9
-"""Taken off for each literal that stands before another one in the signature and after it in the request."""
+"""Score taken off for each literal that stands before another one in the signature and after it in the request."""
 
 
 def bindings(item: CallableSignature, values: Sequence[Value], classes: Collection[str] = ()) -> list[Binding]:
-    """Ways to bind some of the values to what a callable takes, best first; `classes` are those that can be made.
+    """The ways to bind some of the values to a callable's parameters, best first; `classes` are those that can be made.
 
     A beam search: each value goes to a parameter that it fits, or nowhere.
     """
@@ -55,21 +55,21 @@ def bindings(item: CallableSignature, values: Sequence[Value], classes: Collecti
         kept.setdefault(tuple((parameter.name, code) for parameter, code in one.given), replace(one, signature=names))
     ranked = list(kept.values())
     ways = [one for one in ranked[:WAYS] if one.score >= ranked[0].score - WORSE]
-    # What is left may be needed for what is missing.
+    # Values that are left may be needed for what is missing.
     making = [] if any(one.missing for one in ways) else [one for one in ranked if one.missing]
-    # Of an object's maker: what goes in for sure, since the rest may be meant for what is done with the object.
+    # For an object's maker, what goes in for sure: the rest may be meant for what is done with the object.
     sure = [one for one in ranked if item.kind == "class" and one.used and not (one.guessed or one.missing)]
     return [*ways, *making[:1], *(one for one in sure[:1] if one not in ways)]
 
 
 @dataclass(frozen=True)
 class _State:
-    """Values bound so far."""
+    """The values bound so far."""
 
     pairs: tuple[tuple[Parameter, Value, Way], ...] = ()
     score: float = 0.0
     last: tuple[int, int] = (-1, -1)
-    """Place of the parameter that the last literal went to, and of the literal in the request."""
+    """The place of the parameter that the last literal went to, and of the literal in the request."""
     guessed: int = 0
 
     @property
@@ -80,7 +80,7 @@ class _State:
 def _placed(
     state: _State, value: Value, free: Sequence[Parameter], item: CallableSignature, values: Sequence[Value]
 ) -> Iterator[_State]:
-    """With one value more."""
+    """The states with one value more."""
     if any(value in (one, *one.members) or one in value.members for one in state.used):
         return
     for place, parameter in enumerate(free):
@@ -95,7 +95,7 @@ def _placed(
             said = bool(value.imports or coded(value, parameter))
             named = place == 0 and parameter.default == "None" and value.is_name
             if value.is_word and not (said or near or named or may_choose(value, parameter)):
-                # It may be no value at all.
+                # The word may be no value at all.
                 continue
             if value.is_word and any(beside(one, parameter) >= near > 0 for one in values if not one.is_word):
                 continue
@@ -105,7 +105,7 @@ def _placed(
             score -= APART * (guess and any(value in group.members for group in values))
         here = (place, value.literal.start) if value.literal is not None and near < 1.0 else state.last
         swapped = (here[0] < state.last[0]) != (here[1] < state.last[1])
-        # A little less for several as one list.
+        # Several as one list count a little less.
         use = USED * len(value.members) - GROUPED if value.members else USED * (not value.is_word)
         yield _State(
             (*state.pairs, (parameter, value, written)),
@@ -138,7 +138,7 @@ def _bound(state: _State, free: Sequence[Parameter], classes: Collection[str]) -
 
 
 def _as_used(value: Value, parameter: Parameter) -> Sequence[Value]:
-    """The values that have gone in: of a list its members, and the code that a word stands for."""
+    """The values that went in: the members of a list, and the code that a word stands for."""
     if code := coded(value, parameter):
         return (Value(repr(code), "str", words=value.words),)
     return value.members or (value,)
@@ -148,20 +148,20 @@ _CHOOSING = re.compile(r"unit|format|fmt|lang|locale|dialect|\bto\b|mode|style|b
 
 
 def may_choose(value: Value, parameter: Parameter) -> bool:
-    """Whether a word after `in` or `to` may be what a parameter chooses: `in days` for the unit."""
+    """True if a word after `in` or `to` may be what a parameter chooses: `in days` for the unit."""
     spoken = value.literal is not None and value.literal.before[:1] and value.kind is Kind.CODE
     return bool(spoken and _CHOOSING.search(parameter.name))
 
 
 def is_made(parameter: Parameter, classes: Collection[str]) -> bool:
-    """Whether a parameter takes an object of one of the classes, and nothing plain."""
+    """True if a parameter takes an object of one of the classes, and nothing plain."""
     told = re.findall(r"\w+", parameter.type.lower())
     plain = any(type_fit(kind, parameter) >= UNTYPED for kind in ("str", "int", "list", "dict", "path"))
     return any(word in classes for word in told) and not plain
 
 
 def _names(value: Value, item: CallableSignature) -> bool:
-    """Whether a word of code shape is what the callable is called, not what it takes: `JWT`, `base58`."""
+    """True if a word of code shape is what the callable is called, not what it takes: `JWT`, `base58`."""
     if not value.is_word or value.literal is None:
         return False
     plain = value.literal.text.lower()
@@ -169,14 +169,14 @@ def _names(value: Value, item: CallableSignature) -> bool:
 
 
 def _says(value: Value, item: CallableSignature) -> bool:
-    """Whether a plain word is what a parameter is called, not what it takes: `to the box (1, 2)`."""
+    """True if a plain word is what a parameter is called, not what it takes: `to the box (1, 2)`."""
     if not value.is_word or value.literal is None or value.literal.text != value.literal.text.lower():
         return False
     return any(value.literal.text == part for parameter in item.parameters for part in parts(parameter.name))
 
 
 def _last_resort(value: Value, parameter: Parameter, values: Sequence[Value], taken: Sequence[Value]) -> bool:
-    """Whether a word of the request, if it is one, may be a value here: no literal that is left fits as well."""
+    """True if a word of the request, if it is one, may be a value here: no literal that is left fits as well."""
     if not value.is_word or coded(value, parameter):
         return True
     left = (one for one in values if one.literal is not None and not one.is_word and one not in taken)

@@ -1,4 +1,4 @@
-"""Call search: makes calls for a clause, and first the values that they take."""
+"""The call search: makes calls for a clause, and first the values that they take."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from codenav.signatures.names import stem
 from codenav.signatures.types import type_words
 
 TRIES, EACH, MORE = 60, 14, 6
-"""Calls that are made for a clause in one go; for one callable of it, those for its parameters included; and then on
-what came out."""
+"""Maximum number of calls: for a clause in one go; for one callable of it, those for its parameters included; and then
+on what came out."""
 ALL = 200
-"""Calls for the whole request."""
+"""Maximum number of calls for the whole request."""
 ON = 4
-"""Ways to call a member of a result."""
+"""Maximum number of ways to call a member of a result."""
 SECONDS = 60.0
-"""For a request; a call that has begun is not ended for it."""
+"""Longest time for a request; a call that has begun is not ended for it."""
 Must = Mapping[str, Sequence[Value]]
 
 
 class CallSearch:
-    """Calls callables with what a clause gives."""
+    """The search for calls of callables with what a clause gives."""
 
     def __init__(self, caller: Caller, pool: Candidates) -> None:
         self._caller, self._pool = caller, pool
 
     def spent(self, goal: Goal) -> bool:
-        """Whether enough was tried: for the clause, or for the callable of it that is tried."""
+        """True if enough was tried: for the clause, or for the callable of it that is tried."""
         count = self._caller.count
         each = EACH + MORE * goal.extending
         enough = count >= ALL or count - goal.tries >= TRIES or count - goal.item_tries >= each
@@ -60,11 +60,11 @@ class CallSearch:
 
         told = bindings(item, [*values, *goal.constants], self._pool.classes)
         if item.kind in ("class", "method"):
-            # What would only be a guess may be meant for the other one of the two.
+            # A value that would only be a guess may be meant for the other one of the two.
             told.sort(key=lambda bound: bound.guessed > 0)
         for bound in told:
             if bound.missing and any(map(complete, found)):
-                # What takes all that was given needs nothing else.
+                # A call that takes all that was given needs nothing else.
                 continue
             if self.spent(goal):
                 return found
@@ -78,7 +78,7 @@ class CallSearch:
             found.append(done)
             if is_sure(done, goal):
                 return found
-        # What works with the values as they are needs no objects made of them.
+        # A callable that works with the values as they are needs no objects made of them.
         plain = any(complete(one) and not one.fit.guessed for one in found)
         for bound in [] if plain else failed:
             if self.spent(goal):
@@ -88,7 +88,7 @@ class CallSearch:
         return found
 
     def on(self, owner: Result, item: CallableSignature, goal: Goal, values: Sequence[Value]) -> Making:
-        """A member of a result."""
+        """Call a member of a result in some ways, and return the best result."""
         if item.kind == "value":
             call = Call(item, item.expression, (), replace(owner.fit, used=self._used(owner, goal)), owner.name)
             done, _ = yield from self._run(call, goal)
@@ -123,10 +123,10 @@ class CallSearch:
         *,
         lifts: bool = True,
     ) -> Making:
-        """One call; for each parameter that is missing a value is made first, at most `depth` deep.
+        """Make a call; for each parameter that is missing a value is made first, at most `depth` deep.
 
         `must`: values that have to go into the objects for some parameters, the first of each for sure; `hint`: an
-        attribute of such objects; `lifts`: whether objects are made of what was given, where the call asks for them.
+        attribute of such objects; `lifts`: True to make objects of what was given, where the call asks for them.
         """
         if spoils(item, bound.used, goal):
             return None
@@ -134,7 +134,7 @@ class CallSearch:
         if owner is not None:
             whole = replace(owner.fit, used=self._used(owner, goal)).with_(whole)
         for value in bound.used:
-            # What an earlier result needs comes before it.
+            # The lines that an earlier result needs come before it.
             needed = next((one.lines for one in goal.earlier if one.name == value.code), ())
             whole = whole.with_(Fit(lines=needed))
         given: dict[str, str] = {}
@@ -173,7 +173,7 @@ class CallSearch:
         return (yield from self._lifted(item, bound, goal, values, depth, owner, execution)) if lifts else None
 
     def _run(self, call: Call, goal: Goal) -> Run:
-        """A call, unless it changes a file that is there though nobody asked for that."""
+        """Run a call; its result is dropped where it changes a file that is there though nobody asked for that."""
         done, execution = yield from self._caller.run(call)
         return (None if done is not None and done.overwrote and not overwrites(goal) else done), execution
 
@@ -187,7 +187,7 @@ class CallSearch:
         owner: Result | None,
         execution: Execution,
     ) -> Making:
-        """The call with an object where it was given a text or a number."""
+        """Make the call with an object where it was given a text or a number."""
         if depth < 2 or not wants_object(execution):
             return None
         plain = {
@@ -198,7 +198,7 @@ class CallSearch:
             and value.literal is not None
             and parameter.type not in ("str", "int", "float", "bool")
         }
-        # All that may have to be objects, then each alone.
+        # First all that may have to be objects, then each alone.
         for names in [*([tuple(plain)] if len(plain) > 1 else []), *((name,) for name in plain)]:
             again = Binding(
                 tuple(pair for pair in bound.given if pair[0].name not in names),
@@ -225,7 +225,7 @@ class CallSearch:
         hint: str,
         before: Sequence[CallableSignature],
     ) -> Making:
-        """One that is made with the words that no call has used, of what the other call does not take."""
+        """Make a value with the words that no call has used, of what the other call does not take."""
         left = goal.meaning.left([target, *before])
         own = target.owner if parameter.name == "self" else ""
         values = [*must, *(member for value in must for member in value.members)] or values
@@ -265,7 +265,7 @@ class CallSearch:
         return empty
 
     def _as_part(self, result: Result, open_: Collection[Value], goal: Goal) -> tuple[float, ...]:
-        """How good it is as something that another call takes: by what went in, and whether that is in its place."""
+        """The rank of a result as something that another call takes: by what went in, and whether in its place."""
         taken, fit = len(frozenset(open_) & result.used), result.fit
         return taken, fit.named - fit.swapped - fit.guessed, score(result, goal)
 
@@ -280,7 +280,7 @@ class CallSearch:
         return self._pool.instance(parameter.type, {*goal.meaning.words, *said})
 
     def _plausible(self, result: Result, parameter: Parameter) -> bool:
-        """Whether a result can be the object that a method is called on."""
+        """True if a result can be the object that a method is called on."""
         if parameter.name != "self" or result.type == parameter.type:
             return True
         known = self._pool.class_(result.type)

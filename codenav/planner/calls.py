@@ -1,4 +1,4 @@
-"""One call a step, and questions to the interpreter between calls.
+"""Calls, one per step, and questions to the interpreter between them.
 
 Everything is a generator of actions that is sent their observations, so that it reads as the order in which it happens.
 """
@@ -19,13 +19,13 @@ from codenav.signatures.names import parts, words_in
 from codenav.signatures.types import BUILTIN, EXACT
 
 LISTED = 1_000
-"""Elements of an iterator that are taken."""
+"""Maximum number of elements of an iterator that are taken."""
 OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re.DOTALL)
 """A repr that says nothing of its object."""
 _BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
-"""An object that cannot even be shown was made of the wrong things."""
+"""The repr of an object that cannot even be shown: it was made of the wrong things."""
 LOST = "state lost"
-"""How the notice of a step begins, before which the sandbox was started again."""
+"""The beginning of the notice of a step before which the sandbox was started again."""
 _LISTS = words_in("""map filter zip range reversed enumerate dict_keys dict_values dict_items""")
 _CHANGING = words_in(
     """add append clear create delete discard drop extend insert new pop push put read remove rename replace
@@ -44,11 +44,11 @@ class Fit:
     """The calls that lead to a value, and how well what they were given fits."""
 
     calls: tuple[CallableSignature, ...] = ()
-    """In their order."""
+    """The calls in their order."""
     used: frozenset[Value] = frozenset()
     """Literals and results of earlier clauses that went in."""
     lines: tuple[str, ...] = ()
-    """Imports and calls as Python."""
+    """The imports and calls as Python."""
     named: int = 0
     """Literals in parameters that the word right beside them names."""
     guessed: int = 0
@@ -56,12 +56,12 @@ class Fit:
     swapped: int = 0
     """Literals that stand in another order than in the request."""
     worst: float = EXACT
-    """How well the literal goes with its parameter that goes least well, 0 to 1.3."""
+    """The fit of the literal that goes least well with its parameter, 0 to 1.3."""
     packed: bool = False
-    """Whether literals were put together into a list, or one was taken apart."""
+    """True if literals were put together into a list, or one was taken apart."""
 
     def with_(self, other: Fit) -> Fit:
-        """Both together."""
+        """The calls of both, and their fits together."""
         return Fit(
             (*self.calls, *other.calls),
             self.used | other.used,
@@ -88,40 +88,40 @@ class Result:
     printed: str = ""
     """The standard output of the last call."""
     changed: bool = False
-    """Whether it is what the last call was made on, and has changed."""
+    """True if it is what the last call was made on, and has changed."""
     same: bool = False
-    """Whether it shows just what the last call was made on."""
+    """True if it shows just what the last call was made on."""
     as_text: bool = False
-    """Whether `repr` is its text, because its repr says nothing."""
+    """True if `repr` is its text, because its repr says nothing."""
 
     @property
     def calls(self) -> tuple[CallableSignature, ...]:
-        """What was called for it, in order."""
+        """The callables that were called for it, in order."""
         return self.fit.calls
 
     @property
     def used(self) -> frozenset[Value]:
-        """Literals and results of earlier clauses that went in."""
+        """The literals and results of earlier clauses that went in."""
         return self.fit.used
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Imports and calls that lead to it."""
+        """The imports and calls that lead to it."""
         return self.fit.lines
 
     @property
     def nothing(self) -> bool:
-        """None, an empty container or an empty text, and nothing else was done."""
+        """True if it is None, an empty container or an empty text, and nothing else was done."""
         return not self.files and not self.changed and not self.printed and bool(_NOTHING.fullmatch(self.repr))
 
     @property
     def linked(self) -> bool:
-        """Whether a result of an earlier clause went in."""
+        """True if a result of an earlier clause went in."""
         return any(value.literal is None and not value.words for value in self.used)
 
     @property
     def echo(self) -> bool:
-        """Just what went in."""
+        """True if it is just what went in."""
         given = [value.code.strip("'\"") for value in self.used]
         held = [piece.strip("'\"") for piece in self.repr[1:-1].split(", ")]
         listed = self.type == "list" and sorted(held) == sorted(given)
@@ -129,29 +129,29 @@ class Result:
 
     @property
     def opaque(self) -> bool:
-        """An object that says nothing of itself."""
+        """True if it is an object that says nothing of itself."""
         return bool(OPAQUE.search(self.repr))
 
     @property
     def builtin(self) -> bool:
-        """Of a type that Python itself has."""
+        """True if it is of a type that Python itself has."""
         return self.type in BUILTIN
 
     def then(self, name: str, made: Variable, code: str, *imports: str) -> Result:
-        """The value of an expression on it."""
+        """The result of an expression on it."""
         lines = (*self.lines, *imports, f"{name} = {code}")
         return replace(self, name=name, type=short(made), repr=made.repr, fit=replace(self.fit, lines=lines))
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that is to be run."""
+    """A call to run."""
 
     item: CallableSignature
     code: str
     imports: tuple[str, ...]
     fit: Fit
-    """All that leads to its arguments, and how they fit."""
+    """All that leads to its arguments, and their fit."""
     receiver: str = ""
     """The name that it is called on."""
 
@@ -162,13 +162,13 @@ Run = Generator[Action, Observation, tuple[Result | None, Execution | None]]
 
 
 class Caller:
-    """Runs calls in the sandbox, each once."""
+    """A runner of calls in the sandbox, each once."""
 
     def __init__(self, guard: WriteGuard) -> None:
         self.count = 0
-        """Calls that were made."""
+        """The number of calls that were made."""
         self.undone = 0
-        """Calls whose changes to files were taken back."""
+        """The number of calls whose changes to files were taken back."""
         self._guard = guard
         self._asked = False
         self._numbers = 0
@@ -177,10 +177,10 @@ class Caller:
         self._shown: dict[str, str] = {}
         self._endless: set[str] = set()
         self._state: dict[str, tuple[str, ...]] = {}
-        """What led to the state in which an object is by now, where a call may have changed it."""
+        """The lines that led to the present state of an object, where a call may have changed it."""
 
     def ask(self, question: dict[str, Any], thought: str) -> Generator[Action, Observation, Answers]:
-        """The interpreter's answer; nothing where it cannot give one."""
+        """Ask the interpreter a question; the answer is empty where it cannot give one."""
         observed = yield Question(asking(question, first=not self._asked), thought=thought)
         if not isinstance(observed, CodeObservation):
             return Answers()
@@ -205,13 +205,13 @@ class Caller:
         return self._members[result.name]
 
     def run(self, call: Call) -> Run:
-        """One call in one step; the result gets a new name where it worked. The same call is made once."""
+        """Run a call in one step; the result gets a new name where it worked. The same call is made once."""
         if call.item.expression in self._endless:
             return None, None
         if call.code in self._made:
             before, execution = self._made[call.code]
             if before is not None:
-                # What it was asked for with may be another clause's.
+                # Another clause may ask for it with values of its own.
                 fit = replace(call.fit, calls=(*call.fit.calls, call.item), lines=before.lines)
                 before = replace(before, fit=fit)
             return before, execution
@@ -230,7 +230,7 @@ class Caller:
         overwrote = yield from self._guard.after(call.item.name, execution)
         self.undone += bool(overwrote)
         if execution is not None and execution.outcome is Outcome.TIMEOUT:
-            # Once is enough.
+            # One timeout is enough.
             self._endless.add(call.item.expression)
         if made is None or execution is None or _BROKEN.search(made.repr):
             return None, execution
@@ -281,29 +281,29 @@ def changes(name: str) -> frozenset[str]:
 
 
 def written(item: CallableSignature, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
-    """What is called (on what is named `own`, if anything is), what stands between its parentheses, and its imports."""
+    """The callable (on what is named `own`, if anything is), the text between its parentheses, and its imports."""
     if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
         # `float(it)`, as one would write it.
         return item.name.strip("_"), own, ()
     if own and item.name == "__iter__":
         return "list", f"islice({own}, {LISTED})", ("from itertools import islice",)
     if item.kind == "member":
-        # Of the one thing in a list, or an object that is called itself.
+        # A member of the one thing in a list, or an object that is called itself.
         return item.expression.removesuffix(".__call__"), arguments, ()
     return f"{own}.{item.name}" if own else item.expression, arguments, ()
 
 
 def short(variable: Variable) -> str:
-    """Its type's own name."""
+    """The last part of the name of a variable's type."""
     return variable.type.rpartition(".")[2]
 
 
 def changed_in(execution: Execution, name: str) -> Variable | None:
-    """The variable, where the step has bound or changed it."""
+    """The variable of a name, where the step has bound or changed it."""
     return next((variable for variable in execution.changed if variable.name == name), None)
 
 
 def reason(execution: Execution) -> str:
-    """Why a step did not work, in a line."""
+    """The reason why a step did not work, in a line."""
     error = execution.error
     return f"{error.type}: {error.message}"[:300] if error else execution.outcome.value

@@ -1,4 +1,4 @@
-"""Callables and constants that a clause may mean, as far as was asked for: of the index, and of the interpreter."""
+"""Candidates for a clause: callables and constants that were asked for, of the index and of the interpreter."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from codenav.signatures.names import parts, stem
 from codenav.signatures.types import BUILTIN
 
 ASKED = 14
-"""Callables of one search that the interpreter is asked about."""
+"""Maximum number of callables of one search that the interpreter is asked about."""
 MOST_INNER = 6
-"""Modules in a package that it is asked about, beside the package itself."""
+"""Maximum number of modules in a package that it is asked about, besides the package itself."""
 SEARCHES = 6
-"""Searches for one clause."""
+"""Maximum number of searches for one clause."""
 Asking = Generator[Action, Observation, None]
 
 
 class Candidates:
-    """Callables, constants and objects that requests may mean. It grows with each question."""
+    """The callables, constants and objects that requests may mean. They grow with each question."""
 
     def __init__(self, caller: Caller, packages: Collection[str] = ()) -> None:
         self.caller, self._packages = caller, packages
@@ -38,7 +38,7 @@ class Candidates:
         self._meanings: dict[tuple[tuple[str, ...], bool], Meaning] = {}
 
     def meaning(self, words: Sequence[str], *, whether: bool = False) -> Meaning:
-        """Compared with each callable once."""
+        """The meaning of some words, compared with each callable once."""
         key = (tuple(words), whether)
         if key not in self._meanings:
             self._meanings[key] = Meaning(words, counts=self._counts, whether=whether)
@@ -53,7 +53,7 @@ class Candidates:
         goal.searches += 1
         observed = yield Search("\n".join(told))
         if isinstance(observed, SearchObservation):
-            # What was shown in full is not shown again: it stays in mind.
+            # A block that was shown in full is not shown again: it stays in mind.
             self._seen.update((hit.id, hit.block) for result in observed.results for hit in result.hits)
         chosen = callable_blocks(self._seen.values(), meaning, limit=ASKED)
         items = [(block.import_line, block.qualname) for block in chosen]
@@ -68,7 +68,7 @@ class Candidates:
                 goal.fails(why)
 
     def glance(self) -> Asking:
-        """The modules that distributions install, which may be compiled."""
+        """Ask for the modules that distributions install, which may be compiled."""
         if self._packages:
             packages, self._packages = sorted(self._packages), ()
             found = yield from self.caller.ask({"distributions": packages}, "What can be imported?")
@@ -109,23 +109,23 @@ class Candidates:
             if key is None:
                 self.items[item.import_line, item.expression] = item
             elif item.kind != "object" and len(item.import_line) < len(self.items[key].import_line):
-                # From where its users import it. There it may be bound to something, and take less; what the whole
+                # The import line that its users write. There it may be bound to something and take less; what the whole
                 # docstring says of a parameter is kept.
                 told = {parameter.name: parameter for parameter in self.items[key].parameters}
                 taken = tuple(replace(told.get(one.name, one), kind=one.kind) for one in item.parameters)
                 self.items[key] = replace(self.items[key], import_line=item.import_line, parameters=taken)
 
     def class_(self, name: str) -> CallableSignature | None:
-        """A class of that name."""
+        """The class of that name; None where it is not known."""
         return next((item for item in self.items.values() if item.name == name and item.kind == "class"), None)
 
     @property
     def classes(self) -> frozenset[str]:
-        """Names of classes that can be made, in lower case."""
+        """The names of classes that can be made, in lower case."""
         return frozenset(item.name.lower() for item in self.items.values() if item.kind == "class")
 
     def constants(self, goal: Goal) -> Iterable[Value]:
-        """Members of enumerations, constants of classes and of modules, that a word of the clause names."""
+        """The members of enumerations and constants of classes and modules that a word of the clause names."""
         taken = {one.name.lower() for item in self.items.values() for one in item.parameters}
         literals = [value.literal for value in goal.values if value.is_word and value.literal is not None]
         for item in self.items.values():
@@ -158,7 +158,7 @@ class Candidates:
 
 
 def _is_constant(item: CallableSignature) -> bool:
-    """Whether it is a module's, in capitals or of a class that is not Python's own."""
+    """True if an object is a module's constant, in capitals or of a class that is not Python's own."""
     return item.returns not in BUILTIN or (item.name.isupper() and item.returns in ("int", "str", "float"))
 
 

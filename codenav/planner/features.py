@@ -1,4 +1,4 @@
-"""Features of a result: what speaks for and against it, as numbers; `scoring` weighs them."""
+"""Features of a result: the evidence for and against it, as numbers; `scoring` weighs them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from codenav.signatures.callables import CallableSignature
 from codenav.signatures.names import parts, words_in
 
 NEXT_TO = 0.6
-"""How well a literal that was used stands for the word right beside it: `10 vertices`, `rate 0.05`."""
+"""The quality with which a literal that was used stands for the word right beside it: `10 vertices`, `rate 0.05`."""
 RAW = 5
-"""Bytes that are no text, at the beginning of what was made of a file."""
+"""Number of bytes that are no text, at the beginning of what was made of a file, for it to be raw."""
 LONG = 300
-"""Characters of what a result shows that are looked at."""
+"""Maximum characters of what a result shows that are looked at."""
 UNNAMED = -0.25
-"""How well a number that no name says to be a count answers how many there are."""
+"""The worth of a number that no name says to be a count, as an answer to how many there are."""
 _IS_EXPORTED = re.compile(r"from \w+ import")
 _COUNTING = words_in("count size len length total num number n cardinality")
 """Words in the names of what counts whatever its object holds."""
@@ -30,7 +30,7 @@ _MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
 _DATED = re.compile(r"'\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?'")
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
 _DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
-"""In a name, of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
+"""The digits in a name of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
 _COUNTS_EACH = re.compile(r"[^{]*\{(?:'[^']*'|\"[^\"]*\"|\([^()]*\)|[^:'\",]+): \d+[,}]")
 """A mapping to whole numbers."""
 _CONTAINERS = words_in("list tuple dict set frozenset OrderedDict defaultdict Counter")
@@ -38,7 +38,7 @@ _PLAIN = ("int", "float", "complex", "str", "bool", "bool_")
 
 
 def features(result: Result, goal: Goal) -> dict[str, float]:
-    """By name; nearly all between 0 and 1."""
+    """The features of a result by name; nearly all between 0 and 1."""
     return {
         **_of_words(result, goal),
         **_of_literals(result, goal),
@@ -49,7 +49,7 @@ def features(result: Result, goal: Goal) -> dict[str, float]:
 
 
 def _of_words(result: Result, goal: Goal) -> dict[str, float]:
-    """How much of the clause the names and docstrings of the calls stand for, the last one's above all."""
+    """Features of the words: the part of the clause that calls explain by name and docstring, the last above all."""
     meaning, last = goal.meaning, result.calls[-1]
     met = met_beside(result)
     for kind in [] if result.builtin else parts(result.type):
@@ -70,13 +70,13 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
         "score": best,
         "unasked": min(unasked, 4),
         "digits": float(bool(digits)),
-        # What is found under a literal is what it stands for.
+        # A value found under a literal is what it stands for.
         "exact": float((is_found(result) and not result.nothing) or (not unasked and owned >= 0.8)),
     }
 
 
 def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
-    """Whether all that the clause gives went in, and each where it fits."""
+    """Features of the literals: whether all that the clause gives went in, and each where it fits."""
     left_out, fit = len(unused(result, goal)), result.fit
     # A word that is no name may be no value at all.
     doubtful = [one for one in result.used if one.is_word and not one.is_name]
@@ -96,7 +96,7 @@ def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
 
 
 def _of_calls(result: Result, goal: Goal) -> dict[str, float]:
-    """The calls: whether one is what the package is for, or something that nobody asks for."""
+    """Features of the calls: whether one is what the package is for, or something that nobody asks for."""
     last, making = result.calls[-1], language().making
     is_class = goal.last and last.kind == "class" and not making & set(goal.meaning.words[:1])
     keyed = last.expression.endswith("]") or is_found(result)
@@ -122,8 +122,8 @@ def _of_calls(result: Result, goal: Goal) -> dict[str, float]:
 
 
 def _of_value(result: Result, goal: Goal) -> dict[str, float]:
-    """The value: something new, of which kind."""
-    # What a text was read into may show it, where a clause goes on with it.
+    """Features of the value: whether it is something new, and of which kind."""
+    # The object that a text was read into may show it, where a clause goes on with it.
     final = goal.last or result.builtin
     texts = [value.code.strip("'\"") for value in result.used if value.literal is not None and value.type == "str"]
     files = [value.literal for value in result.used if value.literal is not None and value.kind is Kind.FILE]
@@ -145,7 +145,7 @@ def _of_value(result: Result, goal: Goal) -> dict[str, float]:
 
 
 def _of_question(result: Result, goal: Goal) -> dict[str, float]:
-    """Whether it is an answer of the kind that was asked for: yes or no, a number, a moment."""
+    """Features of the question: whether the answer is of the kind asked for: yes or no, a number, a moment."""
     clause = goal.clause
     whether, is_bool = clause.asks_whether, result.type in ("bool", "bool_")
     counts = language().asks(clause.bare) == "count"
@@ -163,7 +163,7 @@ def _of_question(result: Result, goal: Goal) -> dict[str, float]:
 
 
 def met_beside(result: Result) -> dict[str, float]:
-    """Words that what went into a result stands for."""
+    """The words that the values in a result stand for, with how well they do."""
     found: dict[str, float] = {}
     for value in result.used:
         if value.literal is not None:
@@ -172,7 +172,7 @@ def met_beside(result: Result) -> dict[str, float]:
 
 
 def unused(result: Result, goal: Goal) -> set[Value]:
-    """Literals that did not go in, and are not in the name of a call either: `xxh32` for 32 bits."""
+    """The literals that did not go in, and are not in the name of a call either: `xxh32` for 32 bits."""
     return {value for value in goal.wanted - result.used if not any(is_in_name(value, call) for call in result.calls)}
 
 
@@ -183,34 +183,34 @@ def makes_files(result: Result, goal: Goal) -> int:
 
 
 def is_found(result: Result) -> bool:
-    """Whether a literal was looked up in a dict that is none of the request."""
+    """True if a literal was looked up in a dict that is none of the request."""
     last = result.calls[-1]
     looks = last.name == "get" and last.kind == "member" and last.module == "builtins"
     return looks and all(value.type != "dict" for value in result.used)
 
 
 def is_main(item: CallableSignature) -> bool:
-    """Whether a package is named after a callable."""
+    """True if a package is named after a callable."""
     return item.name.lower() == item.module.partition(".")[0].lower()
 
 
 def is_moment(result: Result) -> bool:
-    """Whether it says when something is."""
+    """True if a result says when something is."""
     return bool(_MOMENT.fullmatch(result.type)) or bool(_DATED.fullmatch(result.repr))
 
 
 def is_number(result: Result) -> bool:
-    """Whether it is a number, with or without its unit."""
+    """True if a result is a number, with or without its unit."""
     return result.type not in ("str", "bytes", "bool") and bool(_NUMBER.match(result.repr))
 
 
 def is_tally(item: CallableSignature) -> bool:
-    """Whether it is named for counting: `num_edges`, `size`."""
+    """True if a callable is named for counting: `num_edges`, `size`."""
     return bool(_COUNTING & set(parts(item.name)))
 
 
 def _tells(result: Result) -> bool:
-    """Whether a value shows anything that did not go into it."""
+    """True if a result shows anything that did not go into it."""
     given = " ".join(value.code for value in result.used)
     plain = re.sub(r"[\W_]", "", given).lower()
     inside = re.sub(r"^[\w.]+\(", "", result.repr)
@@ -225,7 +225,7 @@ def meets_criterion(result: Result, goal: Goal) -> float:
     if wanted not in goal.meaning.words or wanted in met_beside(result):
         return 0
     if counts and (result.echo or _COUNTS_EACH.match(result.repr)):
-        # How many each one has is not how many there are.
+        # The number that each one has is not how many there are.
         return -1
     if all(goal.meaning.in_name(call)[wanted] < MET for call in result.calls):
         # `How many seconds long is it?` asks for a measure; names of calls need not say the unit.
@@ -248,7 +248,7 @@ def criterion(clause: Clause) -> str:
 
 
 def draws_nothing(result: Result, goal: Goal) -> bool:
-    """Whether a picture is asked for, and what came out is an object that nothing has drawn."""
+    """True if a picture is asked for, and what came out is an object that nothing has drawn."""
     verb = goal.meaning.words[0] if goal.meaning.words else ""
     if not verb or matches("picturing", verb) is None or result.files or not (result.opaque or result.as_text):
         return False

@@ -24,7 +24,7 @@ _SETTING = words_in("add set register unregister remove delete clear reset insta
 
 
 def spoils(item: CallableSignature, used: Collection[Value], goal: Goal) -> bool:
-    """Whether a call may spoil a file that is there or change the package itself, though nobody asked for that."""
+    """True if a call may spoil a file that is there or change the package itself, though nobody asked for that."""
     name = parts(item.name)
     if item.kind == "function" and name[:1] and name[0] in _SETTING:
         return not goal.meaning.nearest(name[0])
@@ -33,14 +33,16 @@ def spoils(item: CallableSignature, used: Collection[Value], goal: Goal) -> bool
 
 
 def overwrites(goal: Goal) -> bool:
-    """Whether a clause asks for a change of what is there: it says so in one of its own words, and names no new file
-    for that."""
+    """True if a clause asks for a change of what is there.
+
+    It says so in one of its own words, and names no new file for that.
+    """
     new = any(value.literal is not None and value.literal.is_new_file for value in goal.wanted)
     return not new and any(likeness(word, asked) == 1.0 for word in goal.meaning.words for asked in _IN_PLACE)
 
 
 def saved(goal: Goal) -> Making:
-    """A text or bytes from before, written to the file that is named; None where something else is asked for."""
+    """Write a text or bytes from before to the file that is named; None where something else is asked for."""
     before = goal.earlier[0] if goal.earlier else None
     target = goal.clause.saved_to
     if before is None or target is None or before.type not in ("str", "bytes"):

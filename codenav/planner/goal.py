@@ -1,4 +1,4 @@
-"""A clause that is being worked on, and how its results are compared."""
+"""A clause that is being worked on, and the comparison of its results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codenav.planner.values import Value
 from codenav.signatures.callables import CallableSignature
 
 MEANT = 0.1
-"""Where the likeliest callable is less likely meant, it only was tried because nothing else was there."""
+"""The likelihood of the likeliest callable below which it was only tried because nothing else was there."""
 _NUMBER = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
 
 
@@ -42,7 +42,7 @@ class Seen:
 
     @classmethod
     def of(cls, result: Result) -> Seen:
-        """Of a result; numbers and texts that show the same are one answer."""
+        """The parts of a result; numbers and texts that show the same are one answer."""
         text = shown(result).removeprefix("b").strip("'\"")
         with suppress(ValueError):
             text = repr(float(text))
@@ -51,7 +51,7 @@ class Seen:
         return cls(text, calls, frozenset(value.code for value in result.used))
 
     def is_rival(self, best: Seen) -> bool:
-        """Whether it is another answer, and no mere call of the same with less of what the clause gives."""
+        """True if it is another answer, and no mere call of the same with less of what the clause gives."""
         return self.shown != best.shown and not (self.calls == best.calls and self.used < best.used)
 
 
@@ -65,36 +65,36 @@ class Goal:
     wanted: frozenset[Value]
     """The literals that its result must come from."""
     earlier: tuple[Result, ...] = ()
-    """Results of the clauses before, the newest first."""
+    """The results of the clauses before, the newest first."""
     last: bool = True
-    """Whether its result is the answer."""
+    """True if its result is the answer."""
     constants: tuple[Value, ...] = ()
-    """Named by its words."""
+    """The constants that its words name."""
     top: float = 0.0
-    """How likely the likeliest callable is meant."""
+    """The likelihood that the likeliest callable is meant."""
     why: str = ""
     nearest: list[str] = field(default_factory=list)
-    """Callables that come near, where nothing is done."""
+    """The callables that come near, where nothing is done."""
     tries: int = 0
-    """Calls that had been made before it was begun."""
+    """The number of calls made before it was begun."""
     item_tries: int = 0
-    """The same before the callable that is tried."""
+    """The number of calls made before the callable that is tried."""
     extending: bool = False
-    """Whether what came out of that is called."""
+    """True while what came out of that is called."""
     began: float = field(default_factory=time.monotonic)
-    """When the request was begun, in seconds of the monotonic clock."""
+    """The time when the request was begun, in seconds of the monotonic clock."""
     searches: int = 0
     worths: dict[Seen, float] = field(default_factory=dict)
-    """Of each result that was scored."""
+    """The scores of results, by the parts they are compared by."""
     scored: dict[int, tuple[Result, float]] = field(default_factory=dict)
-    """How good each result is, by its id; the result itself keeps that its own."""
+    """Each result with its score, by its id, which stays its own as long as the result is kept."""
 
     def fails(self, why: str) -> None:
         """Keep what is told where nothing works: the first reason, which is that of the likeliest callable."""
         self.why = self.why or why
 
     def told(self) -> str:
-        """The clause, and why nothing was done."""
+        """The clause, and the reason why nothing was done."""
         why = self.why if self.top > MEANT or not self.nearest else ""
         return f"“{' '.join(self.clause.text.split())}”: {why or 'no callable that was found explains it'}"
 

@@ -1,4 +1,4 @@
-"""The words of a language, from a data file, and how alike two words are."""
+"""The words of a language, from a data file, and the likeness of two words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importlib import resources
 from codenav.signatures.names import parts, stem, words_in
 
 FAMILY, ABBREVIATED, ENDING, DERIVED = 0.8, 0.7, 0.7, 0.6
-"""How alike words are (1 is the same word) of one family (`load` and `read`), that begin alike (`dist` and `distance`),
+"""The likeness of words (1 is the same word) of one family (`load`, `read`), that begin alike (`dist`, `distance`),
 that end in another one, and that share most letters (`description` and `describe`)."""
 
 
@@ -21,7 +21,7 @@ class Language:
     """The word lists of one language; another language is another file."""
 
     joins: tuple[str, ...]
-    """What stands between two clauses, longest first."""
+    """The words that stand between two clauses, longest first."""
     stop: frozenset[str]
     verbs: frozenset[str]
     empty_verbs: frozenset[str]
@@ -32,12 +32,12 @@ class Language:
     weak: frozenset[str]
     """Words that nearly everything has to do with."""
     asked: Mapping[str, tuple[str, ...]]
-    """`count`, `most`, `least`: the words that ask it of a collection."""
+    """The words that ask `count`, `most` or `least` of a collection."""
     families: tuple[frozenset[str], ...]
     """Words of programs that mean nearly the same, as stems."""
     months: tuple[str, ...]
     codes: Mapping[re.Pattern[str], Mapping[str, str]]
-    """Of parameters whose names a pattern finds: the codes that words stand for, `fr` for French."""
+    """The codes that words stand for, `fr` for French, by the pattern for the names of parameters that take them."""
     patterns: Mapping[str, str]
     """Regular expressions, read without regard to case; each is named after what it finds."""
 
@@ -56,7 +56,7 @@ class Language:
 
     @cached_property
     def related(self) -> Mapping[str, frozenset[str]]:
-        """Stem → the stems of its families."""
+        """The stems of the families of each stem."""
         found: dict[str, frozenset[str]] = {}
         for family in self.families:
             for word in family:
@@ -64,12 +64,12 @@ class Language:
         return found
 
     def likeness(self, word: str, other: str) -> float:
-        """As `likeness`, and `FAMILY` for words that mean nearly the same."""
+        """The likeness of two words: as `likeness`, and `FAMILY` for words that mean nearly the same."""
         same = likeness(word, other)
         return max(same, FAMILY) if same < FAMILY and stem(other) in self.related.get(stem(word), ()) else same
 
     def within(self, word: str, part: str) -> float:
-        """As `likeness`, and `ENDING` for a part that ends or begins with the word: `tablefmt`, `fillchar`."""
+        """Their `likeness`, else `ENDING` for a part that ends or begins with the word: `tablefmt`, `fillchar`."""
         same = self.likeness(word, part)
         if same or len(word) < 3:
             return same
@@ -78,7 +78,7 @@ class Language:
         return ENDING if any(map(part.endswith, ends)) or any(map(part.startswith, begins)) else 0.0
 
     def weight(self, word: str) -> float:
-        """How much a word of a clause says of what is wanted, 0 to 1."""
+        """The weight of a word of a clause, by what it says of what is wanted, 0 to 1."""
         if word in self.empty_verbs or word in self.asking:
             return 0.2
         return 0.4 if word in self.weak else 1.0
@@ -106,7 +106,7 @@ _GLUE = words_in("to from get set is as un de of by in read load write parse mak
 
 @lru_cache(maxsize=50_000)
 def segmented(identifier: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """As `parts`, and what is written as one word is cut where it is one of `words`: `fromcsv` → from, csv."""
+    """The words in an identifier, with what is written as one cut where it is one of `words`: `fromcsv` → from, csv."""
     found: list[str] = []
     for part in parts(identifier):
         cut = next((cut for word in words if len(word) >= 3 and (cut := _cut(part, word, words))), None)
@@ -128,14 +128,14 @@ def _cut(part: str, word: str, words: Collection[str]) -> list[str] | None:
 
 
 def _is_piece(piece: str, stems: Collection[str], words: Collection[str]) -> bool:
-    """Whether names are made of it: `to`, a word of the clause or its beginning, one that programs use."""
+    """True if names are made of a piece: `to`, a word of the clause or its beginning, one that programs use."""
     known = piece in _GLUE or stem(piece) in stems or (len(stem(piece)) > 3 and stem(piece) in language().related)
     return known or (len(piece) in (1, 3, 4, 5) and any(word.startswith(piece) for word in words))
 
 
 @lru_cache(maxsize=100_000)
 def likeness(word: str, other: str) -> float:
-    """1 for the same word in another form, less for an abbreviation or a derived word, else 0."""
+    """The likeness of two words: 1 for the same in another form, less for an abbreviation or a derived word, else 0."""
     if stem(word) == stem(other):
         return 1.0
     short, long = sorted((word.lower(), other.lower()), key=len)
@@ -148,7 +148,7 @@ def likeness(word: str, other: str) -> float:
 
 
 def _is_skeleton(short: str, long: str) -> bool:
-    """Whether a word is another one without its vowels, or some of its consonants: `pmt`, `fmt`, `cnt`."""
+    """True if a word is another one without its vowels, or some of its consonants: `pmt`, `fmt`, `cnt`."""
     if short[0] != long[0] or len(long) < len(short) + 2 or any(letter in "aeiou" for letter in short):
         return False
     letters = iter(long)

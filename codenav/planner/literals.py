@@ -40,7 +40,7 @@ class Literal:
     code: str
     """The Python expression."""
     start: int
-    """Characters before it in the request."""
+    """The number of characters before it in the request."""
     before: tuple[str, ...] = ()
     """The words right before it, nearest first: `width 200`, `by 100`."""
     after: str = ""
@@ -48,16 +48,16 @@ class Literal:
     keyword: str = ""
     """The name that it is given to, as Python writes it: `width=200`."""
     there: bool = False
-    """Of a file: whether the work folder has it."""
+    """True if it is a file that the work folder has."""
 
     @property
     def ending(self) -> str:
-        """Of a file's name, in lower case."""
+        """The ending of a file's name, in lower case."""
         return self.text.rpartition(".")[2].lower()
 
     @property
     def is_new_file(self) -> bool:
-        """A file that is named and not there."""
+        """True if it is a file that is named and not there."""
         return self.kind is Kind.FILE and not self.there
 
 
@@ -66,12 +66,12 @@ TEXTS = words_in(
     java jinja js json jsonl kml less log lua md mjs mustache nt obj ofx opml patch pem pgn po properties pt
     py rb ris rs rss rst scss sgf sh sql srt svg tex toml ts tsv ttl txt vcf vtt xml xsd xyz yaml yml"""
 )
-"""Endings of files that hold text."""
+"""The endings of files that hold text."""
 _ENDINGS = TEXTS | words_in(
     """bin bmp bz2 dat db docx epub flac gif gz h5 hex jpeg jpg mid mp3 msgpack npy npz ogg parquet pdf pkl ply
     png pptx sqlite stl tar tiff wav webp xlsx zip"""
 )
-"""Endings of names that are files rather than texts with a dot in them."""
+"""The endings of names that are files rather than texts with a dot in them."""
 _QUOTES = ['""', "''", "``", "“”", "‘’", "«»"]
 _QUOTED = re.compile(
     "|".join(rf"(?<![\w]){re.escape(q[0])}(?:\\.|[^{re.escape(q[1])}\\])*{re.escape(q[1])}(?!\w)" for q in _QUOTES),
@@ -106,7 +106,7 @@ WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*", re.UNICODE)
 
 
 def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
-    """From left to right; none in another one."""
+    """The literals in a text, from left to right; none in another one."""
     at = 0
     while at < len(text):
         inside = at and text[at - 1].isalnum()
@@ -117,12 +117,12 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
             at += 1
             continue
         yield literal
-        # Of a file in quotes the quote after it belongs to it.
+        # The quote after a file in quotes belongs to the file.
         at = literal.start + len(literal.text) + (literal.start > at)
 
 
 def _container(text: str, at: int) -> Literal | None:
-    """A list, tuple, dict or set that Python reads; `(2, 3)` is one and `(see below)` is none."""
+    """The list, tuple, dict or set that begins here, as Python reads it; `(2, 3)` is one and `(see below)` is none."""
     if text[at] not in "([{":
         return None
     depth = 0
@@ -142,10 +142,10 @@ _SAVED = re.compile(r"\b(?:to|as|into|in|called|named|file)\s+$", re.IGNORECASE)
 
 
 def _quoted(text: str, at: int, files: Collection[str]) -> Literal | None:
-    """A text in quotes, perhaps the name of a file that is there or is to be made."""
+    """The text in quotes that begins here, perhaps the name of a file that is there or is to be made."""
     begin = _PREFIXED.match(text, at)
     start = begin.end() if begin else at
-    # Of a prefixed text the rest alone: the letter before the quote would make it an apostrophe.
+    # For a prefixed text only the rest is matched: the letter before the quote would make it an apostrophe.
     match = _QUOTED.match(text[start:]) if begin else _QUOTED.match(text, start)
     if match is None:
         return None
@@ -166,7 +166,7 @@ def _quoted(text: str, at: int, files: Collection[str]) -> Literal | None:
 
 @cache
 def _dates() -> re.Pattern[str]:
-    """`4 October 1957`, `October 4, 1957`; three letters of a month are enough."""
+    """The pattern for dates in words: `4 October 1957`, `October 4, 1957`; three letters of a month are enough."""
     month = "|".join(rf"{name[:3]}(?:{name[3:]})?" for name in language().months)
     day, year = r"(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th)?", r"(?P<year{0}>\d{{4}})(?![\w-])"
     return re.compile(
@@ -180,11 +180,11 @@ _HOUR = re.compile(
     r",? (?:at )?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>\d\d))?(?! ?[ap]\.?m\b)"
     r"(?P<zone> UTC| GMT|Z)?\b"
 )
-"""After a date."""
+"""The time after a date."""
 
 
 def _date(text: str, at: int) -> Literal | None:
-    """A date in words and a time after it, `1 January 2000 at 12:00`; it is written as ISO 8601 has it."""
+    """The date in words that begins here with a time after it, `1 January 2000 at 12:00`, written in ISO 8601."""
     match = _dates().match(text, at)
     if match is None:
         return None
@@ -235,10 +235,10 @@ _KEYWORD = re.compile(r"\b([^\W\d]\w*) ?= ?$")
 
 
 def with_neighbours(literals: list[Literal], text: str) -> Iterator[Literal]:
-    """Literals with the words around them."""
+    """The literals with the words around them."""
     ended = 0
     for literal in literals:
-        # What stands before another literal belongs to that.
+        # Words that stand before another literal belong to that.
         begin = max(ended, literal.start - 60)
         before = [match.group().lower() for match in WORD.finditer(text[begin : literal.start])]
         ended = literal.start + len(literal.text)

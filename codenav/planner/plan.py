@@ -41,30 +41,30 @@ from codenav.signatures.callables import CallableSignature
 from codenav.signatures.names import parts
 
 TARGETS, WIDE, DEEP = 10, 30, 10
-"""Callables that are tried for a clause, of how many that may be called as they are, and those for which others are
-called."""
+"""Maximum callables that are tried for a clause, and that are considered for it: to be called as they are, and to be
+given what others make."""
 FAR, PLAUSIBLE = 0.35, 0.6
-"""Beside a result that is so good, a callable is not tried that is so much less likely than the likeliest."""
+"""Distance below the likeliest callable at which one is not tried, and the score of a result from which that holds."""
 DEPTH = 3
-"""Of a parameter of a parameter."""
+"""Maximum number of levels of calls that make values for the parameters of other calls."""
 EXTENDED, MEMBERS, OFFERS, OFFERED = 2, 4, 12, 0.15
-"""Calls that are made on a result, one after another; its members that are tried, of how many that may be; how likely
-they have to be."""
+"""Maximum calls on a result, one after another; members of it that are tried, and that may be; the least likelihood of
+those."""
 TALLY, CHANGES, LITERALLY, KEYED = 0.15, 0.3, 0.15, 0.5
-"""Added for a member that counts where that is asked; taken off for one that changes its object unasked; added for one
-that is named by words just as they stand in the clause, and for the look-up of a literal in a dict."""
+"""Score added for a member that counts where that is asked; taken off for one that changes its object unasked; added
+for one named by words just as they stand in the clause, and for the look-up of a literal in a dict."""
 SHOWN = 10
-"""Places that are named of what was asked for by name."""
+"""Maximum number of places that are named of what was asked for by name."""
 HOLDING = ("dict", "list", "tuple")
-"""Types of Python's own that may hold what offers more."""
+"""Python's own types that may hold what offers more."""
 DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
 
 
 class Plan:
-    """One request; `steps` yields its actions."""
+    """The plan for a request; `steps` yields its actions."""
 
     def __init__(self, request: str, *, files: Collection[str] = (), packages: Collection[str] = ()) -> None:
-        """`files`: in the work folder; `packages`: distributions that the sources are."""
+        """`files`: names in the work folder; `packages`: distributions that the sources are."""
         self._request = request
         self.clauses = read(request, files=files)
         self._caller = Caller(WriteGuard(files))
@@ -75,7 +75,7 @@ class Plan:
         self._began = time.monotonic()
 
     def steps(self) -> Steps:
-        """The whole request: Python is run as it is, a question about the code is answered with what is found."""
+        """Do the whole request: Python is run as it is, a question about the code is answered with what is found."""
         if code := code_in(self._request):
             yield from self._as_it_is(code)
         elif name := asked_for(self._request):
@@ -124,11 +124,11 @@ class Plan:
         yield from ended(self._caller, self._request, self.clauses, self._results, failed, self._claims)
 
     def _follows(self, before: Goal, goal: Goal) -> bool:
-        """Whether nothing stands between two clauses."""
+        """True if no other clause stands between two clauses."""
         return not any(before.clause.start < one.start < goal.clause.start for one in self.clauses)
 
     def _joined(self, before: Goal, goal: Goal, kept: Result | None) -> Making:
-        """Two clauses as one, where the second could not be done alone; `kept` comes back where they cannot."""
+        """Work on two clauses as one, where the second could not be done alone; `kept` comes back where they cannot."""
         result = yield from self._clause(self._goal(goal.clause.with_(before.clause)))
         if result is None and kept is not None:
             self._results.append(kept)
@@ -149,7 +149,7 @@ class Plan:
         )
 
     def _clause(self, goal: Goal) -> Making:
-        """The best result for a clause; None where nothing fits well enough."""
+        """Find the best result for a clause; None where nothing fits well enough."""
         types = [part for result in goal.earlier if not result.builtin for part in parts(result.type)]
         yield from self._pool.look(goal.meaning, types[:2], goal)
         yield from self._pool.glance()
@@ -173,7 +173,7 @@ class Plan:
             return None
         chance = certainty(best, goal)
         if chance < ENOUGH:
-            # What the best one leaves out says more than what another call has raised.
+            # A value that the best one leaves out says more than an error that another call has raised.
             leaves = unused(best, goal) or draws_nothing(best, goal)
             goal.why = doubt(best, goal) if leaves else goal.why or doubt(best, goal)
             return None
@@ -188,7 +188,7 @@ class Plan:
     def _best(
         self, found: Sequence[tuple[float, CallableSignature]], goal: Goal, depth: int, best: Result | None
     ) -> Making:
-        """The best of the results of some callables, likeliest first, and of what was best before."""
+        """Find the best of the results of some callables, likeliest first, and of what was best before."""
         goal.tries, tried = self._caller.count, 0
         for likely, item in found:
             far = best is not None and score(best, goal) >= PLAUSIBLE and likely < found[0][0] - FAR
@@ -196,7 +196,7 @@ class Plan:
                 break
             goal.item_tries = self._caller.count
             made = yield from self._tried(item, goal, depth)
-            # What lacks something has cost nothing.
+            # A call that lacks something has cost nothing.
             tried += self._caller.count > goal.item_tries
             if made is None:
                 continue
@@ -207,8 +207,10 @@ class Plan:
         return best
 
     def _renewed(self, result: Result, *, calls: int) -> Generator[Action, Observation, Result]:
-        """The result, made anew where more `calls` were made than its own: they may have changed objects; or where what
-        a call has written was taken back."""
+        """Make a result anew where more `calls` than its own were made, or where what a call has written was undone.
+
+        Other calls may have changed objects.
+        """
         if calls <= len(result.calls) and not self._caller.undone:
             return result
         made = yield from self._again(result)
@@ -219,7 +221,7 @@ class Plan:
         return result if made is None else replace(result, repr=made.repr)
 
     def _again(self, result: Result) -> Generator[Action, Observation, Variable | None]:
-        """The value that comes out when all that leads to a result is run again."""
+        """Run again all that leads to a result, and return the value that comes out."""
         observed = yield Try("\n".join(result.lines))
         if not isinstance(observed, CodeObservation) or not observed.execution.ok:
             return None
@@ -236,15 +238,15 @@ class Plan:
             found = yield from self._search.ways(item, goal, goal.values, depth)
         if not found:
             return None
-        # What fits best may only show itself what it was given.
+        # The best fit may only show what it was given.
         first = found[0]
         found.sort(key=lambda one: -score(one, goal))
         if item.kind == "class" and not item.required and all(one.used for one in found):
-            # What it was given may be meant for one of its methods.
+            # The arguments may be meant for one of its methods.
             plain = yield from self._search.call(item, Binding((), (), (), 0.0), goal, (), 0)
             found += [plain] if plain is not None else []
         best = found[0]
-        # What something was guessed for may have its right place in a member of what comes out without it.
+        # A guessed value may have its right place in a member of what comes out without it.
         objects = [one for one in found[1:] if not one.builtin]
         certain = [one for one in objects if one.fit.guessed < best.fit.guessed] or [
             one for one in objects if one.used < best.used and all(value.literal is None for value in one.used)
@@ -260,13 +262,13 @@ class Plan:
         return best
 
     def _extended(self, result: Result, goal: Goal, depth: int) -> Generator[Action, Observation, Result]:
-        """The result, or what is better: what one of its members gives."""
+        """The result, or a better one that one of its members gives."""
         left = goal.meaning.unnamed(result.calls)
         if is_moment(result):
             left = [word for word in left if word != "when"]
         literals = [value for value in goal.wanted if value not in result.used]
         silent = result.opaque and goal.last
-        # Of a list only what the one thing in it offers.
+        # A list offers only what the one thing in it offers.
         closed = result.builtin and result.type not in HOLDING
         if not depth or closed or not (left or literals or silent) or is_sure(result, goal):
             return result
@@ -280,7 +282,7 @@ class Plan:
             begun = self._caller.count
             free = [one for one in goal.values if one not in result.used]
             called = yield from self._search.on(result, item, goal, free)
-            # What lacks something has cost nothing.
+            # A call that lacks something has cost nothing.
             tried += self._caller.count > begun
             if called is not None:
                 more = yield from self._extended(called, goal, depth - 1)
@@ -290,7 +292,7 @@ class Plan:
     def _offered(
         self, item: CallableSignature, result: Result, goal: Goal, left: Sequence[str], literals: Sequence[Value]
     ) -> float:
-        """How likely a member is meant by the words and literals that are left."""
+        """The likelihood that a member is meant by the words and literals that are left."""
         if item.kind == "class":
             return 0.0
         meaning = self._pool.meaning(left or goal.meaning.words)

@@ -12,51 +12,51 @@ from codenav.planner.language import language
 from codenav.planner.literals import WORD, Kind, Literal, literals_in, with_neighbours, word_parts
 
 LONGEST = 20_000
-"""Characters of a request that are read."""
+"""Maximum characters of a request that are read."""
 MOST_LITERALS, MOST_CLAUSES = 40, 8
 
 
 def matches(pattern: str, text: str) -> re.Match[str] | None:
-    """A pattern of the language, at the beginning of a text."""
+    """The match of a pattern of the language at the beginning of a text."""
     return re.match(language().patterns[pattern], text, re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One thing that is asked for."""
+    """A clause of a request: one thing that is asked for."""
 
     text: str
     words: tuple[str, ...]
     """Content words in lower case, as they come, without literals and the words of code."""
     literals: tuple[Literal, ...]
     start: int = 0
-    """Characters before it in the request."""
+    """The number of characters before it in the request."""
 
     @property
     def end(self) -> int:
-        """Characters before what comes after it."""
+        """The number of characters before what comes after it."""
         return self.start + len(self.text)
 
     def with_(self, other: Clause) -> Clause:
-        """This one after another one that could not be done alone."""
+        """This clause joined to an earlier one, where they could not be done apart."""
         words = tuple(dict.fromkeys((*self.words, *other.words)))
-        # What stood between them is left blank, so that all keeps its place.
+        # The text between them is left blank, so that all keeps its place.
         between = " " * max(1, self.start - other.end)
         return Clause(f"{other.text}{between}{self.text}", words, (*other.literals, *self.literals), other.start)
 
     @property
     def asks_whether(self) -> bool:
-        """Whether the answer is yes or no."""
+        """True if the answer is yes or no."""
         return bool(matches("whether", self.text))
 
     @property
     def refers_back(self) -> bool:
-        """Whether it speaks of what came before."""
+        """True if it speaks of what came before."""
         return bool(re.search(language().patterns["back"], self.bare, re.IGNORECASE))
 
     @property
     def spoken(self) -> tuple[Literal, ...]:
-        """Words that may be values: `from kilometer to mile`. They are no more than that."""
+        """The words that may be values: `from kilometer to mile`. They are no more than that."""
         known, found = language(), []
         pattern = known.patterns["spoken" if self.literals else "only_spoken"]
         for match in re.finditer(pattern, self.text, re.IGNORECASE):
@@ -70,7 +70,7 @@ class Clause:
 
     @property
     def loose(self) -> tuple[Literal, ...]:
-        """All other words: values where a parameter names them as its choices."""
+        """All other words, which are values where a parameter names them as its choices."""
         found = []
         for match in WORD.finditer(self.text):
             word, at = match.group(), match.start()
@@ -79,13 +79,13 @@ class Clause:
             if len(word) > 2 and word.lower() not in language().stop:
                 found.append(Literal(Kind.WORD, word, repr(word), at))
         near = [one for literal in found for one in with_neighbours([literal], self.text)]
-        # What a long text says again and again is one value.
+        # A word that a long text says again and again is one value.
         once = {(one.text, one.before, one.after): one for one in reversed(near)}
         return tuple(replace(one, start=one.start + self.start) for one in reversed(once.values()))
 
     @property
     def groups(self) -> tuple[tuple[Literal, ...], ...]:
-        """Literals of one kind in a row, which may be one list: `the words 'a', 'b' and 'c'`."""
+        """The literals of one kind in a row, which may be one list: `the words 'a', 'b' and 'c'`."""
         found: list[list[Literal]] = []
         for literal in self.literals:
             last = found[-1][-1] if found else None
@@ -99,12 +99,12 @@ class Clause:
         return tuple(tuple(group) for group in found if len(group) > 1 and group[0].kind in kinds)
 
     def _is_in_literal(self, at: int) -> bool:
-        """Whether what stands there in the clause is a literal's."""
+        """True if that place in the clause is within a literal."""
         return any(0 <= at + self.start - one.start < len(one.text) for one in self.literals)
 
     @property
     def saved_to(self) -> Literal | None:
-        """The file, where this only asks to keep there what came before: `and save the result to a.txt`."""
+        """The file, where the clause only asks to save there what came before: `and save the result to a.txt`."""
         if len(self.literals) != 1 or self.literals[0].kind is not Kind.FILE or not self.refers_back:
             return None
         file, known = self.literals[0], language()
@@ -116,7 +116,7 @@ class Clause:
 
     @cached_property
     def bare(self) -> str:
-        """Its text with blanks for the literals: what is in them says nothing of what is asked."""
+        """The text with blanks for the literals: what is in them says nothing of what is asked."""
         text = self.text
         for literal in self.literals:
             at = literal.start - self.start
@@ -126,7 +126,7 @@ class Clause:
 
 
 def read(request: str, *, files: Collection[str] = ()) -> list[Clause]:
-    """The clauses of a request. Any text can be read; `files` are names that exist in the work folder."""
+    """Read a request into clauses. Any text can be read; `files` are names that exist in the work folder."""
     text = request[:LONGEST]
     literals = list(literals_in(text, files))[:MOST_LITERALS]
     found = []
@@ -148,7 +148,7 @@ _DOES = (ast.Call, ast.Assign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Bi
 
 
 def code_in(request: str) -> str:
-    """The request, where it is Python and no words: `print(2 + 2)`, a fenced block; else an empty text."""
+    """The request, where it is Python and not words: `print(2 + 2)`, a fenced block; else an empty text."""
     fenced = re.fullmatch(r"\s*```(?:python|py)?\n(.*?)```\s*", request, re.DOTALL)
     text = (fenced[1] if fenced else request).strip()
     try:
@@ -173,7 +173,7 @@ def asked_for(request: str) -> str:
 
 
 def _cuts(text: str, literals: list[Literal]) -> list[tuple[int, int]]:
-    """Where clauses begin and end: at a sentence's end, and at a joining word before a verb; never in a literal."""
+    """The starts and ends of clauses: at a sentence's end, and at a joining word before a verb; never in a literal."""
     covered = [(literal.start, literal.start + len(literal.text)) for literal in literals]
     joins = "|".join(re.escape(join) for join in language().joins)
     pattern = re.compile(rf"[.;!?](?=\s)|\n\s*\n|(?:,\s*)?\b(?:{joins})\b|,\s+(?=[a-z])", re.IGNORECASE)
@@ -188,7 +188,7 @@ def _cuts(text: str, literals: list[Literal]) -> list[tuple[int, int]]:
         asks = bool(matches("question_after", text[at:])) and known
         verb = following is not None and _is_verb(following, text)
         if match.group().strip() == ",":
-            # That alone may stand within a question: `Which place, in degrees, does it name?`
+            # A comma alone may stand within a question: `Which place, in degrees, does it name?`
             asks, verb = False, verb and following is not None and following.group().lower() in language().verbs
         if match.group()[0] in ".;!?\n" or asks or verb:
             starts.append(match.end())
@@ -197,10 +197,10 @@ def _cuts(text: str, literals: list[Literal]) -> list[tuple[int, int]]:
 
 
 def _is_verb(match: re.Match[str], text: str) -> bool:
-    """A known verb, or a word before an article as only verbs stand there: `push the`, `close it`."""
+    """True for a known verb, or a word before an article, as only verbs stand there: `push the`, `close it`."""
     word, known = match.group().lower(), language()
     if re.match(r" ?= ?[^=\s]", text[match.end() :]):
-        # What a value is given to.
+        # The name that a value is given to.
         return False
     after = WORD.match(text[match.end() : match.end() + 20].lstrip())
     article = after is not None and after.group().lower() in known.determiners
@@ -208,7 +208,7 @@ def _is_verb(match: re.Match[str], text: str) -> bool:
 
 
 def _words(text: str, offset: int, literals: Sequence[Literal]) -> list[str]:
-    """Content words in the order in which they stand."""
+    """The content words in the order in which they stand."""
     spans = [(literal.start - offset, literal.start - offset + len(literal.text), literal) for literal in literals]
     found: list[tuple[int, str]] = []
     for match in WORD.finditer(text):
@@ -216,14 +216,14 @@ def _words(text: str, offset: int, literals: Sequence[Literal]) -> list[str]:
             continue
         named = any(literal.keyword == match.group() for literal in literals)
         if named or matches("result", text[match.start() :]):
-            # What a value is given to, and what came before.
+            # The name that a value is given to, or a word for what came before.
             continue
         word = match.group().lower().removesuffix("'s").removesuffix("’s")
         pieces = (piece for piece in word.split("-") if piece not in language().stop and len(piece) > 1)
         found += [(match.start(), piece) for piece in pieces]
     for begin, _, literal in spans:
         if literal.kind is Kind.FILE:
-            # What it holds: `people.csv`.
+            # The ending says what a file holds: `people.csv`.
             found.append((begin, literal.ending))
         if literal.kind is Kind.CODE and re.fullmatch(r"[\w-]+", literal.text):
             # `base58`, `snake_case`: perhaps a value, perhaps a name of what is wanted.

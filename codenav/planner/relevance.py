@@ -1,4 +1,4 @@
-"""How much of a clause a callable stands for, and the queries that find callables."""
+"""The relevance of callables to a clause, and the queries that find callables."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from codenav.signatures.callables import CallableSignature
 from codenav.signatures.names import parts, stem, words_in
 
 NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, PACKAGE, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.5, 0.3
-"""How well a callable stands for a word, 0 to 1, by the place where that is: its name, its class, its module, its
-parameters, their types, the first sentence of its docstring, its package, the rest of the docstring."""
+"""The quality with which a callable stands for a word, 0 to 1, by the word's place: its name, its class, its module,
+its parameters, their types, the first sentence of its docstring, its package, the rest of the docstring."""
 MET = 0.35
-"""From here on a word counts as stood for."""
+"""The quality from which a word counts as stood for."""
 NOWHERE = 0.3
 """The factor of a word that nothing in the package has to do with."""
 UNASKED = 0.12
-"""Taken off for each word of the name that the clause does not have."""
+"""Score taken off for each word of the name that the clause does not have."""
 PRIVATE, HIDDEN, DEEP = 0.5, 0.1, 0.02
-"""Taken off for a private name, for a private module, and for each module on the way to it."""
+"""Score taken off for a private name, for a private module, and for each module on the way to it."""
 MAIN, YES_OR_NO = 0.2, 0.3
-"""Added for a callable of the package's own name, and for one that answers yes or no where that is asked."""
+"""Score added for a callable of the package's own name, and for one that answers yes or no where that is asked."""
 LATER = 0.3
-"""Taken off the last word of a clause beside the first: `the diameter of the cycle graph` asks for a diameter."""
+"""Part of its weight that the last word of a clause loses: `the diameter of the cycle graph` asks for a diameter."""
 FEW, COMMON = 3, 0.25
-"""Names of a package that a word may be in and say all it can; how much less it says where it is in more."""
+"""Maximum names of a package for a word to be in and say all it can; how much less it says where it is in more."""
 OVERLOOKED, RARE = 0.2, 0.01
-"""Taken off where the first word is in the name of something that was not called, if it is in so few names."""
+"""Score taken off where the first word is in the name of something that was not called, if it is in so few names."""
 QUERY_WORDS = 8
 DOC_READ = 800
-"""Characters of a docstring that are compared with the clause."""
+"""Maximum characters of a docstring that are compared with the clause."""
 _ASIDE = re.compile(
     r"(?:^|[./])(?:tests?|testing|conftest|_vendor|vendor(?:ed)?|examples?|benchmarks?)(?:[./]|$)|(?:^|[./])test_|_tests?(?:\.|$)"
 )
 _KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
 _HELPERS = words_in("to from get is of by as the a for with in make calc do names list")
-"""Parts of names that nobody would say."""
+"""The parts of names that nobody would say."""
 
 
 def queries(words: Sequence[str]) -> list[str]:
-    """Searches, best first: all words, the words without their verbs, names, documentation."""
+    """The searches for some words, best first: all words, without their verbs, names, documentation."""
     known = language()
     chosen = list(dict.fromkeys(words))[:QUERY_WORDS]
     plain = [word for word in chosen if word not in known.verbs] or chosen
@@ -75,18 +75,18 @@ class Described:
     parameters: Sequence[str]
     doc: str
     types: Sequence[str] = ()
-    """Of the parameters and the result."""
+    """The types of the parameters and the result."""
 
     @classmethod
     def block(cls, block: CodeBlock) -> Described:
-        """A block of the index, before anybody looked at it."""
+        """The texts of a block of the index, before anybody looked at it."""
         names = re.findall(r"(\w+)\s*[:=,)]", block.signature.partition("(")[2])
         return cls(block.name, block.qualname.rpartition(".")[0], module_of(block), names, block.docstring)
 
     @classmethod
     def item(cls, item: CallableSignature) -> Described:
-        """A callable, as the interpreter sees it."""
-        # Of an object at hand nobody asks where its class is from, and of one that is called itself the name is none.
+        """The texts of a callable as the interpreter sees it."""
+        # Nobody asks where the class of an object at hand is from, and one that is called itself has no name.
         at_hand = item.kind in ("member", "value")
         owner = item.owner if item.kind in ("method", "property") else ""
         dotted = "" if at_hand else item.expression.rpartition(".")[0]
@@ -96,10 +96,10 @@ class Described:
 
 
 class Meaning:
-    """A clause's words, compared with callables."""
+    """The words of a clause, compared with callables."""
 
     def __init__(self, words: Sequence[str], *, counts: Mapping[str, int] | None = None, whether: bool = False) -> None:
-        """`counts`: in how many names of the package a stem is; those in many say little."""
+        """`counts`: the number of names of the package that each stem is in; those in many say little."""
         self.words = tuple(dict.fromkeys(words))
         self._counts = counts if counts is not None else {}
         self._whether = whether
@@ -108,14 +108,14 @@ class Meaning:
         self._seen: dict[int, dict[str, float]] = {}
         self._in_name: dict[int, dict[str, float]] = {}
         self._scores: dict[int, float] = {}
-        # Their ids stay their own.
+        # Keeps compared callables alive, so that their ids stay their own.
         self._kept: list[CallableSignature | Described] = []
         self._anywhere: set[str] = set()
         self._named: set[str] = set()
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """How much each word says of what is wanted: the first ones more than the last."""
+        """The weight of each word, by what it says of what is wanted: the first ones weigh more than the last."""
         if len(self._counts) != self._counted:
             self._counted = len(self._counts)
             self._weights = {
@@ -127,7 +127,7 @@ class Meaning:
         return self._weights
 
     def qualities(self, item: CallableSignature) -> dict[str, float]:
-        """How well it stands for each word, 0 to 1."""
+        """The quality with which a callable stands for each word, 0 to 1."""
         if id(item) not in self._seen:
             self._seen[id(item)] = found = self._of(Described.item(item))
             self._anywhere.update(word for word, quality in found.items() if quality >= DOC)
@@ -136,7 +136,7 @@ class Meaning:
         return self._seen[id(item)]
 
     def in_name(self, item: CallableSignature) -> dict[str, float]:
-        """How well its own name and its class stand for each word, 0 to 1."""
+        """The quality with which its own name and its class stand for each word, 0 to 1."""
         if id(item) not in self._in_name:
             described = Described.item(item)
             self._in_name[id(item)] = self._of(Described(described.name, described.owner, "", (), ""))
@@ -144,7 +144,7 @@ class Meaning:
         return self._in_name[id(item)]
 
     def nearest(self, part: str) -> str:
-        """The word that means nearly the same as a part of a name; empty where none does."""
+        """The word of the clause that means nearly the same as a part of a name; empty where none does."""
         near = {word: language().likeness(word, part) for word in self.words}
         return max((word for word in near if near[word] >= FAMILY), key=lambda word: near[word], default="")
 
@@ -182,7 +182,7 @@ class Meaning:
         return found
 
     def score(self, item: CallableSignature | Described) -> float:
-        """How likely the clause asks for it. What is asked for comes first."""
+        """The score of a callable: how likely the clause asks for it. What is asked for comes first."""
         if id(item) not in self._scores:
             described = item if isinstance(item, Described) else Described.item(item)
             found = self._of(item) if isinstance(item, Described) else self.qualities(item)
@@ -193,14 +193,14 @@ class Meaning:
         return self._scores[id(item)]
 
     def literally(self, item: CallableSignature) -> bool:
-        """Whether its name is just words of the clause, as they stand there: `records`, and not `record`."""
+        """True if its name is just words of the clause, as they stand there: `records`, and not `record`."""
         own = parts(item.name)
         return bool(own) and set(own) <= set(self.words)
 
     def prior(self, described: Described) -> float:
-        """How likely anything of that name, at that place, is asked for."""
+        """The score of its name and place alone: how likely anything like that is asked for."""
         places = f"{described.module}.{described.owner}".split(".")
-        # What a package is named after is what it is for.
+        # The callable that a package is named after is what it is for.
         main = not described.owner and described.name.lower() == places[0].lower()
         checks = re.match(r"(?:is|are|has|can)(?:_|[A-Z]|(?=[a-z]))|valid", described.name)
         return (
@@ -212,12 +212,12 @@ class Meaning:
         )
 
     def unasked(self, item: Described) -> int:
-        """Words of its name that the clause does not have."""
+        """The number of words of its name that the clause does not have."""
         own = [part for part in segmented(item.name, self.words) if part not in _HELPERS and part.isalpha()]
         return sum(not any(language().likeness(part, word) for word in self.words) for part in own)
 
     def share(self, items: Iterable[CallableSignature], met: Mapping[str, float] | None = None) -> float:
-        """How much of the clause some callables stand for together, 0 to 1; for the words `met` something else does."""
+        """The part of the clause that callables explain together, 0 to 1; something else explains the words `met`."""
         each = [*(self.qualities(item) for item in items), met or {}]
         weighed = {word: self.weights[word] * (1.0 if word in self._anywhere else NOWHERE) for word in self.words}
         total = sum(weighed.values())
@@ -230,18 +230,18 @@ class Meaning:
         return sum(weighed[word] * met_by[word] for word in self.words) / total - OVERLOOKED * overlooked
 
     def left(self, items: Iterable[CallableSignature]) -> list[str]:
-        """Words that none of them stands for."""
+        """The words that none of the callables stands for."""
         each = [self.qualities(item) for item in items]
         return [word for word in self.words if all(one[word] < MET for one in each)]
 
     def unnamed(self, items: Iterable[CallableSignature]) -> list[str]:
-        """Words that none of them is named for: a docstring may only say what else its object has."""
+        """The words that none of the callables is named for: a docstring may only say what else its object has."""
         each = [self.in_name(item) for item in items]
         return [word for word in self.words if all(one[word] < MET for one in each)]
 
 
 def callable_blocks(blocks: Iterable[CodeBlock], meaning: Meaning, *, limit: int) -> list[CodeBlock]:
-    """The blocks that can be called, those first that explain most; one for each name that is imported."""
+    """The blocks that can be called, those that explain most first; one for each name that is imported."""
     found: dict[tuple[str, str], tuple[float, CodeBlock]] = {}
     for block in blocks:
         is_object = block.kind is BlockKind.ASSIGNMENT and block.qualname.isidentifier()
@@ -260,13 +260,13 @@ def first_sentence(text: str) -> str:
 
 
 def module_of(block: CodeBlock) -> str:
-    """The module that it is imported from."""
+    """The module that a block is imported from."""
     match = re.match(r"from\s+([\w.]+)", block.import_line)
     return match[1] if match else ""
 
 
 def _runs(words: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Words side by side, the longest first."""
+    """The runs of words side by side, the longest first."""
     for length in range(min(len(words), 4), 0, -1):
         for at in range(len(words) - length + 1):
             yield words[at : at + length]

@@ -1,4 +1,4 @@
-"""Scoring: how likely a callable is meant, and how likely a result is right."""
+"""Scoring: the likelihood that a callable is meant, and that a result is right."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from codenav.planner.values import Value, fit, is_in_name
 from codenav.signatures.callables import CallableSignature
 
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
-"""How likely a result has to be right for nothing else to be tried, for nothing to be made for other calls, and, beside
-all others, to be claimed at all."""
+"""The likelihood of a result from which nothing else is tried, from which nothing is made for other calls, and from
+which, beside all others, it is claimed at all."""
 CRITERION = 4.0
 """Added to the log odds of a result that has to do with what is to be highest or lowest, and taken off one that has
 not, or not with what is to be counted: too rare in requests for a weight to be fitted."""
 MADE = 4.0
 """Added to the log odds of a result that made the file which was to be made, and taken off one that did not."""
 LEAST = 0.2
-"""How likely the best result has to be right by itself, however far it is ahead."""
+"""The least likelihood of the best result by itself, however far it is ahead."""
 EXPLAINED = 0.3
-"""The part of a clause that has to be explained."""
+"""The least part of a clause that has to be explained."""
 MANY = 20
-"""Results that are many."""
+"""The number of results that counts as many."""
 UNLIKELY = -0.3
-"""A callable that is less likely meant is not tried at all."""
+"""The score of a callable up to which it is not tried at all."""
 FORM, NUMBERED, EXPORTED, WANTED = 0.15, 0.3, 0.1, 0.4
-"""Added for what takes the form that a clause asks for, `as YAML`; for a number of the clause in the name, `xxh32`; for
+"""Score added for what takes the form that a clause asks for, `as YAML`; for its number in the name, `xxh32`; for
 what the package itself offers; for a name that says what is to be counted, highest or lowest."""
 ROOM, SAID, NO_ROOM = 0.15, 0.4, 0.2
-"""Added for a place for the literals and for a name that is the word before one, as in `at 3`; taken off where there is
-none."""
+"""Score added for a place for the literals and for a name that is the word before one, as in `at 3`; taken off where
+there is none."""
 
 
 def ranked(targets: Iterable[CallableSignature], goal: Goal) -> list[tuple[float, CallableSignature]]:
-    """Callables that a clause may ask for, likeliest first."""
+    """The callables that a clause may ask for with their scores, likeliest first."""
     told, wanted, targets = [], criterion(goal.clause), list(targets)
     classes = {item.name: item for item in targets if item.kind == "class"}
     for item in targets:
@@ -67,12 +67,12 @@ def ranked(targets: Iterable[CallableSignature], goal: Goal) -> list[tuple[float
 
 
 def chooses(item: CallableSignature, values: Iterable[Value]) -> bool:
-    """Whether a word after `as`, `in` or `to` may be what one of its parameters chooses: `as YAML`."""
+    """True if a word after `as`, `in` or `to` may be what one of its parameters chooses: `as YAML`."""
     return any(may_choose(value, one) for value in values if value.is_word for one in item.parameters)
 
 
 def room_for(item: CallableSignature, literals: Sequence[Value], owner: CallableSignature | None = None) -> float:
-    """Added where it, or its class, takes the literals, and where its name is the word before one: `at 3`."""
+    """The score added where it, or its class, takes the literals, and where its name is the word before one: `at 3`."""
     if literals and owner is not None:
         taken = sum(any(fit(value, one) for one in owner.parameters) for value in literals)
         return max(room_for(item, literals), ROOM * min(taken, len(owner.parameters)) / len(literals))
@@ -95,7 +95,7 @@ def _weights() -> Mapping[str, Mapping[str, float]]:
 
 
 def score(result: Result, goal: Goal) -> float:
-    """How likely a result is what the clause asks for, 0 to 1; each result once for a clause.
+    """The likelihood that a result is what the clause asks for, 0 to 1; each result is scored once for a clause.
 
     A logistic model over `features`; `benchmarks/planner_weights.py` fits its weights to requests whose answers are
     known.
@@ -112,12 +112,12 @@ def score(result: Result, goal: Goal) -> float:
 
 
 def is_sure(result: Result, goal: Goal) -> bool:
-    """Whether nothing else has to be tried; a result that leaves a literal out is never claimed."""
+    """True if nothing else has to be tried; a result that leaves a literal out is never claimed."""
     return score(result, goal) >= SURE and not unused(result, goal)
 
 
 def certainty(result: Result, goal: Goal) -> float:
-    """How likely the best result is right, 0 to 1, by how many others are as likely, and how many there are."""
+    """The chance that the best result is right, 0 to 1, by how many others are as likely, and how many there are."""
     worth = score(result, goal)
     if worth < LEAST or is_barred(result, goal):
         return 0.0
@@ -129,8 +129,10 @@ def certainty(result: Result, goal: Goal) -> float:
 
 
 def is_barred(result: Result, goal: Goal) -> bool:
-    """Whether a result is never claimed: with something left out, or next to nothing said by what was called, none of
-    the fitted requests was right."""
+    """True if a result is never claimed.
+
+    With something left out, or next to nothing said by what was called, none of the fitted requests was right.
+    """
     share = goal.meaning.share(result.calls, met_beside(result))
     return bool(
         unused(result, goal)
@@ -141,8 +143,10 @@ def is_barred(result: Result, goal: Goal) -> bool:
 
 
 def crowd(best: Seen, own: float, others: Iterable[tuple[Seen, float]]) -> float:
-    """How many different answers are as likely as the best, 0 for none: minus the logarithm of its share in a softmax
-    of the log odds, in which what shows the same is one."""
+    """The number of different answers that are as likely as the best, on a logarithmic scale; 0 for none.
+
+    It is minus the logarithm of the best one's share in a softmax of the log odds, in which what shows the same is one.
+    """
     odds = {best.shown: own}
     for seen, other in others:
         if seen.is_rival(best):
@@ -155,12 +159,12 @@ def _logistic(score: float) -> float:
 
 
 def log_odds(chance: float) -> float:
-    """The logarithm of the odds."""
+    """The logarithm of the odds of a chance."""
     return math.log(max(chance, 1e-9) / max(1 - chance, 1e-9))
 
 
 def doubt(result: Result, goal: Goal) -> str:
-    """Why the best result is not claimed."""
+    """The reason why the best result is not claimed."""
     call = shape(result.calls[-1]).partition("(")[0]
     left = ", ".join(goal.meaning.left(result.calls)) or "too much"
     if left_out := unused(result, goal):

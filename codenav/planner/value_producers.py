@@ -14,12 +14,12 @@ from codenav.signatures.names import parts
 from codenav.signatures.types import likely_gives
 
 MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
-"""Words in the names of what makes an object of a text."""
+"""Words in the names of callables that make an object of a text."""
 CHANGES = ("add", "append", "insert", "remove", "delete", "discard", "clear", "set", "update", "write")
 """First words in the names of methods that give nothing."""
 ITSELF, HAS, WHOLE = 2.5, 2.0, 4.0
-"""What it counts, where a declared result counts 1: that it is the class itself, that it takes what an object was asked
-for, and that its name is all that is left: `the karate club graph` is that one, and no empty graph."""
+"""The worth, where a declared result counts 1, of being the class itself, of taking what an object was asked
+for, and of a name that is all that is left: `the karate club graph` is that one, and no empty graph."""
 
 
 def producers(
@@ -30,9 +30,9 @@ def producers(
     values: Sequence[Value],
     hint: str = "",
 ) -> list[CallableSignature]:
-    """Callables that may make a value for a parameter of `target` with the words and values that are left.
+    """The callables that may make a value for a parameter of `target` with the words and values that are left.
 
-    `hint`: what such a value has.
+    `hint`: an attribute that such a value has.
     """
     owner = target.owner if parameter.name == "self" else ""
     literals = [value for value in values if value.literal is not None][:2]
@@ -57,13 +57,13 @@ def producers(
 
 
 def named_by(item: CallableSignature, values: Collection[Value]) -> set[Value]:
-    """Of words that may be values those that are in a callable's name: `karate_club_graph` needs no `karate`."""
+    """The words among some values that are in a callable's name: `karate_club_graph` needs no `karate`."""
     own = parts(item.name)
     return {value for value in values if value.is_word and value.literal and value.literal.text.lower() in own}
 
 
 def is_a(result: Result, parameter: Parameter) -> bool:
-    """Whether a result goes with a parameter."""
+    """True if a result goes with a parameter."""
     if re.search(rf"\b{re.escape(result.type)}\b", parameter.type):
         return True
     return not parameter.type and not result.builtin

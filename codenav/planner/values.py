@@ -1,4 +1,4 @@
-"""Values for parameters: how each is written, and how well it goes with one by type, name and the words beside it."""
+"""Values for parameters: the way to write each, and its fit to one by type, name and the words beside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from codenav.signatures.types import (
 )
 
 GOES_ON = 0.4
-"""Added for the result of an earlier clause."""
+"""Score added for the result of an earlier clause."""
 AS_TEXT = 0.6
 """The worth of a number as a text, and of a text as a number."""
 CODED = 0.8
@@ -37,58 +37,58 @@ WORD = 0.4
 AS_PATH = 0.2
 """The worth of a text that looks like no path as one."""
 BESIDE = 0.8
-"""Added where a word beside the value is the parameter's name."""
+"""Score added where a word beside the value is the parameter's name."""
 DATED = 0.8
-"""How well a parameter named after dates or times goes with a date."""
+"""The fit of a parameter named after dates or times to a date."""
 NEXT, TOLD, TOLD_WORDS = 0.9, 0.7, 6
-"""How well a word names a parameter that is the next one which says something, and one that is among so many first
-words of what the docstring says of it."""
+"""The quality with which a word names a parameter that is the next one which says something, and one that is among so
+many first words of what the docstring says of it."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """Something that a parameter can be given: a literal, or the result of an earlier call."""
+    """A value that a parameter can be given: a literal, or the result of an earlier call."""
 
     code: str
     type: str
-    """Name of its Python type; `date` and `path` for texts that look like one."""
+    """The name of its Python type; `date` and `path` for texts that look like one."""
     literal: Literal | None = None
     imports: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
-    """The words of the clause that name it: of a constant, of a literal that may as well be a word."""
+    """The words of the clause that name it, if it is a constant or a literal that may as well be a word."""
     members: tuple[Value, ...] = ()
-    """Of several literals as one list: these."""
+    """The values in a list of several literals."""
 
     @property
     def kind(self) -> Kind | None:
-        """Of its literal."""
+        """The kind of its literal; None where it has none."""
         return self.literal.kind if self.literal is not None else None
 
     @property
     def is_word(self) -> bool:
-        """Whether it may as well be a word of the request as a value: `ASCII`, `snake_case`."""
+        """True if it may as well be a word of the request as a value: `ASCII`, `snake_case`."""
         if self.literal is None or self.kind not in (Kind.CODE, Kind.WORD):
             return False
         return self.kind is not Kind.CODE or self.literal.text.replace("-", "_").rstrip("#").isidentifier()
 
     @property
     def is_plain_word(self) -> bool:
-        """Whether it looks like any word of the language."""
+        """True if it looks like any word of the language."""
         return self.is_word and self.literal is not None and bool(re.fullmatch(r"[a-z]+", self.literal.text))
 
     @property
     def is_name(self) -> bool:
-        """Whether a word that may be a value is a name: `of Mongolia`."""
+        """True if a word that may be a value is a name: `of Mongolia`."""
         return self.is_word and self.literal is not None and bool(re.fullmatch(r"[A-Z][a-z]+", self.literal.text))
 
     @property
     def is_loose(self) -> bool:
-        """Whether it is a value only where a parameter names it as a choice."""
+        """True if it is a value only where a parameter names it as a choice."""
         return self.kind is Kind.WORD
 
     @property
     def is_there(self) -> bool:
-        """Whether it is a file of the work folder."""
+        """True if it is a file of the work folder."""
         return self.literal is not None and self.literal.there
 
     @classmethod
@@ -119,7 +119,7 @@ class Way:
 
 @lru_cache(maxsize=10_000)
 def way(value: Value, parameter: Parameter) -> Way:
-    """How a value is best written for a parameter, and how well it goes with it; worth 0 where it cannot."""
+    """The best way to write a value for a parameter, with its fit there; worth 0 where it cannot go there."""
     wanted = parameter.type.strip("'\"")
     if value.literal is None or value.imports:
         return _object(value, parameter, wanted)
@@ -149,7 +149,7 @@ def way(value: Value, parameter: Parameter) -> Way:
 
 
 def _object(value: Value, parameter: Parameter, wanted: str) -> Way:
-    """The result of an earlier clause, or a constant: a constant goes where its class is asked for."""
+    """The way to write an earlier clause's result, or a constant: a constant goes where its class is asked for."""
     worth = EXACT if re.search(rf"\b{re.escape(value.type)}\b", wanted) else type_fit(value.type, parameter)
     named = _of_name(value, parameter) + BESIDE * (beside(value, parameter) == 1.0)
     if named and value.imports:
@@ -158,7 +158,7 @@ def _object(value: Value, parameter: Parameter, wanted: str) -> Way:
     if option or (value.words and worth < EXACT and not named):
         # A mere number or text is one of several options.
         worth = 0.0
-    # What came before is what a clause goes on with.
+    # A result from before is what a clause goes on with.
     return Way(value.code, worth + named + GOES_ON * (not value.words) if worth else 0.0, value.imports)
 
 
@@ -188,7 +188,7 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
 
 
 def fit(value: Value, parameter: Parameter) -> float:
-    """How well a value goes with a parameter; 0 where it cannot."""
+    """The fit of a value to a parameter; 0 where it cannot go there."""
     return way(value, parameter).worth
 
 
@@ -205,7 +205,7 @@ def coded(value: Value, parameter: Parameter) -> str:
 
 
 def as_date(literal: Literal, *, datetime: bool) -> Way:
-    """A date as an object."""
+    """The way to write a date as an object."""
     kind = "datetime" if datetime or len(literal.code) > len("'2024-07-04'") else "date"
     return Way(f"{kind}.fromisoformat({literal.code})", EXACT, (f"from datetime import {kind}",))
 
@@ -214,7 +214,7 @@ OPENING = ("from pathlib import Path",)
 
 
 def content(value: Value, parameter: Parameter) -> str:
-    """The content of a file, with `OPENING`; empty where the parameter takes the file itself, or there is none."""
+    """The code for a file's content, with `OPENING`; empty if the parameter takes the file itself, or there is none."""
     literal = value.literal
     if literal is None or not literal.there:
         return ""
@@ -223,7 +223,7 @@ def content(value: Value, parameter: Parameter) -> str:
 
 
 def opened(literal: Literal, parameter: Parameter) -> str:
-    """A file as an open file, with `OPENING`: `open` may be a function of the package by now."""
+    """The code for an open file, with `OPENING`: `open` may be a function of the package by now."""
     binary = re.search(r"bytes|binary", f"{parameter.type} {parameter.text}", re.IGNORECASE)
     plain = literal.ending in TEXTS and not binary
     mode = ("'w'" if plain else "'wb'") if is_target(literal) else "" if plain else "'rb'"
@@ -231,20 +231,20 @@ def opened(literal: Literal, parameter: Parameter) -> str:
 
 
 def is_target(literal: Literal) -> bool:
-    """Whether a file is not there, and is to be written."""
+    """True if a file is not there, and is to be written."""
     told = literal.before[0] if literal.before else ""
     return not literal.there and bool(re.fullmatch(language().patterns["target"], told))
 
 
 def _of_name(value: Value, parameter: Parameter) -> float:
-    """Whether the class of a result names the parameter: a `Basket` for `basket`."""
+    """The score added where the class of a result names the parameter: a `Basket` for `basket`."""
     pairs = [(one, other) for one in parts(value.type)[-1:] for other in parts(parameter.name)]
     alike = (1.0 if len(one) > 2 and other.startswith(one) else likeness(one, other) for one, other in pairs)
     return BESIDE * max(alike, default=0.0)
 
 
 def is_in_name(value: Value, item: CallableSignature) -> bool:
-    """Whether a number is in what a callable or its module is called."""
+    """True if a number is in the name of a callable or its module."""
     if value.literal is None or value.kind is not Kind.NUMBER:
         return False
     digits = re.sub(r"\W", "", value.literal.text)
@@ -255,7 +255,7 @@ _MOMENT = re.compile(r"date|time(?!out|zone|_?zone)|start|since|until|when|momen
 
 
 def beside(value: Value, parameter: Parameter) -> float:
-    """How well a word beside the literal names the parameter: `width 200`, `3 decimals`, `by='name'`."""
+    """The quality with which a word beside the literal names the parameter: `width 200`, `3 decimals`, `by='name'`."""
     literal, known = value.literal, language()
     if literal is None:
         return 0.0
@@ -274,7 +274,7 @@ def beside(value: Value, parameter: Parameter) -> float:
     near += [(word, NEXT) for word in telling[:1] if word not in known.verbs]
     own = parts(parameter.name)
     each = [max((worth * known.within(word, part) for word, worth in near), default=0.0) for part in own]
-    # Of `initial_count` a counter is the half.
+    # A counter names half of `initial_count`.
     named = max(each, default=0.0) * (sum(one >= 0.5 for one in each) / len(own)) ** 0.5 if own else 0.0
     if named >= TOLD or not parameter.text:
         return named

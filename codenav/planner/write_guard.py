@@ -1,4 +1,4 @@
-"""Files of the work folder stay as they are while calls are tried."""
+"""The guard of the files in the work folder, which stay as they are while calls are tried."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from codenav.execution import Execution
 from codenav.signatures.names import parts, words_in
 
 ROOM = 64 * 1024 * 1024
-"""Bytes of all that is kept; the largest files are left out."""
+"""Maximum bytes kept of all files; the largest files are left out."""
 SPOILING = words_in(
     """save write dump export store remove delete unlink truncate overwrite rename set unset create clear touch move"""
 )
-"""Words in the names of what may write to a file or remove it."""
+"""Words in the names of callables that may write to a file or remove it."""
 MARK = "codenav-files:"
 SCRIPT = f"""
 import contextlib, json, os
@@ -33,19 +33,19 @@ def put_back():
             file.write(held[name])
     print({MARK!r} + json.dumps(changed))
 """
-"""Runs in the sandbox, where the content is kept in memory: of `names`, as far as there is `room`."""
+"""Code for the sandbox, which keeps the content of files in memory: of `names`, as far as there is `room`."""
 
 
 class WriteGuard:
-    """Keeps the files of the work folder in the sandbox's memory, and puts back what a tried call has changed."""
+    """A guard that keeps the work folder's files in the sandbox's memory, and puts back what a tried call changed."""
 
     def __init__(self, names: Collection[str]) -> None:
-        """`names`: of the files; how much of them is kept: `ROOM`."""
+        """`names`: those of the files. At most `ROOM` bytes of them are kept."""
         self._names = frozenset(names)
         self._keeps = False
 
     def begin(self) -> Generator[Action, Observation, None]:
-        """Before the first call, and again where the sandbox has lost its state."""
+        """Keep the files, before the first call, and again where the sandbox has lost its state."""
         if self._names and not self._keeps:
             self._keeps = True
             kept = {"names": sorted(self._names), "room": ROOM}
@@ -53,11 +53,11 @@ class WriteGuard:
             yield Question(code, thought="Keep what the files of the work folder hold.")
 
     def lost(self) -> None:
-        """The sandbox was started again."""
+        """Note that the sandbox was started again."""
         self._keeps = False
 
     def after(self, name: str, execution: Execution | None) -> Generator[Action, Observation, tuple[str, ...]]:
-        """The files that a call has changed or removed, which are as before by now; `name`: what was called."""
+        """Put back the files that a call of `name` has changed or removed, and return their names."""
         if execution is None or not self._keeps:
             return ()
         if not (self._names.intersection(execution.files) or SPOILING.intersection(parts(name))):

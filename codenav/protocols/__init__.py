@@ -1,4 +1,4 @@
-"""The contracts between the parts. A part receives another one as an argument and never imports it."""
+"""The contracts between the parts. Each part receives the others as arguments and never imports them."""
 
 from codenav.protocols.agent import Agent, Checker, Environment, Listener, Model, Verifier
 from codenav.protocols.index import Index, Store, WritableIndex

@@ -15,34 +15,34 @@ from codenav.messages import Completion, Message
 
 
 class Checker(Protocol):
-    """Reads the code of each step beside its run: black, flake8, mypy."""
+    """A checker of each step's code while it runs: black, flake8, mypy."""
 
     def check(self, code: str) -> Sequence[CheckReport]:
-        """A report per tool that is switched on. Never raises: a tool that fails says so in its report."""
+        """Return a report for each tool that is switched on. Never raises: a failing tool says so in its report."""
         ...
 
     def remember(self, code: str, *, failed_at: int | None = None) -> None:
-        """A step ran: later steps may use what it bound.
+        """Note a step that ran, so that later steps may use what it bound.
 
-        `failed_at` is the line (1-based) at which it raised: what stands below did not happen.
+        `failed_at` is the 1-based line at which it raised. Lines below it did not run.
         """
         ...
 
     def close(self) -> None:
-        """End the tools' processes; safe to call twice."""
+        """End the processes of the tools. Safe to call twice."""
         ...
 
 
 class Model(Protocol):
-    """A language model, or something that plays one."""
+    """A language model, or a stand-in for one."""
 
     @property
     def name(self) -> str:
-        """For the record."""
+        """Name of the model for the record."""
         ...
 
     def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
-        """The next answer in a conversation. Retries inside; `timeout` in seconds bounds all of it.
+        """Return the next answer in a conversation. `timeout` in seconds includes all retries, which happen inside.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed, ContextOverflow.
@@ -50,64 +50,64 @@ class Model(Protocol):
         ...
 
     def close(self) -> None:
-        """Release connections; safe to call twice."""
+        """Release connections. Safe to call twice."""
         ...
 
 
 class Environment(Protocol):
-    """Answers one kind of action. Made anew for each episode, so it may remember what it showed."""
+    """A part that answers one kind of action. It is made for each episode, so it may remember what it showed."""
 
     @property
     def action(self) -> type[Action]:
-        """The class of the actions that it answers; its default `type` also names the prompt file."""
+        """The class of the actions that it answers. The default of its `type` also names the prompt file."""
         ...
 
     def facts(self) -> Mapping[str, str]:
-        """Values for the `${names}` in its prompt file."""
+        """Return values for the `${names}` in its prompt file."""
         ...
 
     def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
-        """Carry out one action. What the model can mend is in the observation, never an exception.
+        """Carry out one action. What the model can correct goes into the observation, never into an exception.
 
-        `timeout` is what the episode has left, in seconds; None is no limit. What takes long registers with
-        `cancelling.current_scope()` how it is woken when the episode is cancelled.
+        `timeout` is what the episode has left, in seconds; None is no limit. Long operations register with
+        `cancelling.current_scope()` how to wake them when the episode is cancelled.
         """
         ...
 
 
 class Agent(Protocol):
-    """Chooses the actions of an episode: an object that works on one request at a time.
+    """The part that chooses the actions of an episode. It works on one request at a time.
 
-    An episode calls `brief` once, then `act` again and again, all in one thread. The next `brief` begins the next
-    request, so one object serves a whole session; episodes that run at the same time need an agent each. What `act`
-    waits for (a `ChatModel`, or anything that registers with `cancelling.current_scope()`) ends when the episode is
-    cancelled; an agent that waits for something else is waited for.
+    An episode calls `brief` once, then `act` repeatedly, all in one thread. The next `brief` begins the next request,
+    so one object serves a whole session; episodes that run at the same time need an agent each. Cancelling the episode
+    ends whatever `act` waits for if that registers with `cancelling.current_scope()`, as a `ChatModel` does. Anything
+    else is waited for.
     """
 
     @property
     def name(self) -> str:
-        """For the record: the model's name."""
+        """Name of the model for the record."""
         ...
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
-        """Take up a request and forget the one before; returns the system prompt, for the record.
+        """Take up a request, forgetting the previous one, and return the system prompt for the record.
 
         `description` says what the code base is for. `environments` answer the actions: each has the class of its
         `action` and `facts` about itself.
 
         Raises:
-            UsageError: the agent cannot work with these environments; the episode does not begin.
+            UsageError: the agent cannot work with these environments. The episode does not begin.
         """
         ...
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
-        """The next action, given all steps of this request so far. `timeout` is what the episode has left, in seconds.
+        """Return the next action, given all steps of this request so far.
 
-        An answer that holds no valid action is a `Turn` with `invalid`, never an exception. A `Try` is carried out as
-        code and is no step: `steps` then ends with it, once.
+        `timeout` is what the episode has left, in seconds. An answer without a valid action is a `Turn` with `invalid`,
+        never an exception. A `Try` is run as code but is not a step: `steps` then ends with it, once.
 
         Raises:
-            ModelUnreachable, ModelRefused, ModelFailed: the episode ends as an error; `partial` of the exception is
+            ModelUnreachable, ModelRefused, ModelFailed: the episode ends as an error. `partial` of the exception is
                 what the call had cost and written.
             Cancelled: the episode was cancelled meanwhile.
         """
@@ -115,14 +115,14 @@ class Agent(Protocol):
 
 
 Listener = Callable[[Event], None]
-"""Reads the events of a run: a display, a recorder."""
+"""Callback for the events of a run, such as a display or a recorder."""
 
 
 class Verifier(Protocol):
-    """Replays a script in a fresh sandbox and says whether the result is the same."""
+    """A function that replays a script in a fresh sandbox and compares the result."""
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
-        """The verdict on a script. `timeout` is what the episode has left, in seconds; None is no limit.
+        """Return the verdict on a script. `timeout` is what the episode has left, in seconds; None is no limit.
 
         Raises:
             Cancelled: the episode was cancelled meanwhile.

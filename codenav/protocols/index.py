@@ -10,12 +10,12 @@ from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, 
 
 
 class Index(Protocol):
-    """Blocks of one or several sources, searchable."""
+    """Searchable blocks of one or several sources."""
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """Blocks that match a query, best first. Never refreshes the index.
+        """Return the blocks that match a query, best first. Never refreshes the index.
 
-        A query that is not well formed is repaired, never refused: see `SearchResult.repairs`.
+        A malformed query is repaired, never refused: see `SearchResult.repairs`.
 
         Raises:
             QueryTooLarge: the query has over 64 KB.
@@ -24,11 +24,11 @@ class Index(Protocol):
         ...
 
     def get(self, id: str) -> CodeBlock | None:
-        """The block with that id."""
+        """Return the block with that id, or None."""
         ...
 
     def blocks(self) -> Iterator[CodeBlock]:
-        """Every block, by path and first line; a stream that holds no more than a few hundred blocks at a time.
+        """Yield every block by path and first line, with at most a few hundred blocks in memory at a time.
 
         Raises:
             IndexUnavailable: the store cannot be read.
@@ -36,11 +36,11 @@ class Index(Protocol):
         ...
 
     def stats(self) -> IndexStats:
-        """What the index holds."""
+        """Return the statistics of the index."""
         ...
 
     def close(self) -> None:
-        """Release files and connections; safe to call twice."""
+        """Release files and connections. Safe to call twice."""
         ...
 
 
@@ -49,24 +49,24 @@ class WritableIndex(Index, Protocol):
 
     @property
     def exists(self) -> bool:
-        """Whether a state is there to be searched."""
+        """True if there is a state that can be searched."""
         ...
 
     @property
     def notice(self) -> str:
-        """What a user should know of this index, such as that it is built anew; empty where there is nothing."""
+        """A notice about this index for a user, such as that it is being rebuilt. May be empty."""
         ...
 
     @property
     def pack(self) -> Callable[[Sequence[CodeBlock]], Packed] | None:
-        """Makes the blocks of one file ready for `apply`: a function of a module, for the processes that parse.
+        """A module-level function that prepares the blocks of one file for `apply`, for use in parsing processes.
 
-        None where the index takes blocks as they are.
+        None if the index takes blocks as they are.
         """
         ...
 
     def files(self) -> Mapping[str, FileState]:
-        """What the index remembers of each file that it holds."""
+        """Return what the index remembers of each file that it contains."""
         ...
 
     def apply(
@@ -74,35 +74,35 @@ class WritableIndex(Index, Protocol):
     ) -> None:
         """Replace and remove blocks per file, atomically: readers see the old or the new state, never a mix.
 
-        `changes` is consumed as a stream; if it raises, or the process dies, the old state stays.
-        `started` is when the build began, by `time.monotonic()`; None: now. `IndexStats.seconds` counts from there.
+        `changes` is consumed as a stream. If it raises, or the process dies, the old state stays.
+        `started` is the time of `time.monotonic()` from which `IndexStats.seconds` counts. None means now.
 
         Raises:
-            StorageFull: the new state could not be written; the old one stays.
+            StorageFull: the new state could not be written. The old one stays.
         """
         ...
 
 
 class Store(Protocol):
-    """Keeps indexes by key: a folder of them, or a cluster."""
+    """A store of indexes by key, in a folder or a cluster."""
 
     @property
     def name(self) -> str:
-        """`embedded` or `elasticsearch`, as in `--store`."""
+        """The name of the store as in `--store`: `embedded` or `elasticsearch`."""
         ...
 
     def open(self, key: str, *, source: str) -> WritableIndex:
-        """The index with that key, which need not exist yet. It shows the state that was current when it was opened.
+        """Open the index with that key, which need not exist yet. It shows the state that is current now.
 
         Raises:
-            IndexUnavailable: the store cannot be read, or refuses us.
+            IndexUnavailable: the store cannot be read, or denies access.
         """
         ...
 
     def build_lock(self, key: str, *, wait: bool) -> AbstractContextManager[bool]:
-        """Hold the right to build an index; the context's value is whether it was got.
+        """Hold the right to build an index. The context's value is True if it was acquired.
 
-        Without `wait` it is not got where another process or thread has it. It frees itself when its owner dies.
+        Without `wait`, it is not acquired if another process or thread has it. It is released when its owner dies.
 
         Raises:
             StorageFull, IndexUnavailable: the lock cannot be made.
@@ -110,7 +110,7 @@ class Store(Protocol):
         ...
 
     def list(self) -> Sequence[StoredIndex]:
-        """Every index in the store, by source. Whatever else lies there is passed over.
+        """Return every index in the store, by source. Other things in it are ignored.
 
         Raises:
             IndexUnavailable: the store cannot be read.
@@ -121,11 +121,11 @@ class Store(Protocol):
         """Remove an index.
 
         Raises:
-            NotFound: there is none of that key.
+            NotFound: there is no index with that key.
             IndexUnavailable: another process is building it, or the store cannot be reached.
         """
         ...
 
     def close(self) -> None:
-        """Release connections; safe to call twice. Indexes that it opened are closed by their users."""
+        """Release connections. Safe to call twice. Indexes that it opened are closed by their users."""
         ...

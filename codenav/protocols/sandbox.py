@@ -1,4 +1,4 @@
-"""The contracts of sandboxes, of their files, and of who starts them or answers their calls."""
+"""The contracts of sandboxes, their files, their starters and the handlers of their calls."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from codenav.execution import (
 )
 
 CallHandler = Callable[[str, dict[str, Any]], Any]
-"""Answers a call that code in a sandbox makes: gets its name and arguments, returns JSON data.
+"""Handler of calls that code in a sandbox makes. Gets the name and arguments of a call and returns JSON data.
 
-What it raises is a `HostCallError` inside, with its message. It runs in a thread of its own, one call of a step at a
-time; whatever it does counts for the time of the step. Arguments are what the code says: check them.
+Its exceptions become a `HostCallError` inside, with their message. Each call runs in a thread of its own, one call of
+a step at a time, and its time counts for the step. Check the arguments: the code chooses them.
 """
 
 
 class SandboxFiles(Protocol):
-    """The files of a sandbox's work folder, as the code sees them. Names are relative to it, with `/` between folders.
+    """The files of a sandbox's work folder as the code sees them. Names are relative, with `/` between folders.
 
-    Each call raises SandboxUnavailable where the sandbox is closed, could not be started again, or could not answer.
+    Each call raises SandboxUnavailable if the sandbox is closed, could not be started again, or could not answer.
     """
 
     def list(self, folder: str = "", *, recursive: bool = False) -> Sequence[FileEntry]:
-        """What is in a folder, by name; `recursive` also what is below, without what lies in `__pycache__`.
+        """Return the entries of a folder, sorted by name.
+
+        `recursive` includes what is below it, without the content of `__pycache__`.
 
         Raises:
             NotFound: there is no such folder.
@@ -40,7 +42,7 @@ class SandboxFiles(Protocol):
         ...
 
     def stat(self, name: str) -> FileEntry:
-        """Kind, size, time and whether it is executable; a link is not followed.
+        """Return kind, size, time and executability of one entry. Links are not followed.
 
         Raises:
             NotFound: nothing has that name.
@@ -48,11 +50,11 @@ class SandboxFiles(Protocol):
         ...
 
     def exists(self, name: str) -> bool:
-        """Whether something has that name."""
+        """True if an entry of that name exists, of whatever kind."""
         ...
 
     def read(self, name: str) -> bytes:
-        """A file. `read_into` takes no memory.
+        """Return the content of a file. `read_into` does the same without holding it in memory.
 
         Raises:
             NotFound: no regular file has that name.
@@ -60,11 +62,13 @@ class SandboxFiles(Protocol):
         ...
 
     def read_into(self, name: str, file: IO[bytes]) -> None:
-        """A file, piece by piece. What was written before an error stays."""
+        """Copy a file into `file`, piece by piece. What was written before an error stays."""
         ...
 
     def write(self, name: str, data: bytes | str, *, executable: bool | None = None) -> None:
-        """Write a file, with the folders above it; text as UTF-8. `executable` None leaves that as it is.
+        """Write a file, and make the folders above it. Text is written as UTF-8.
+
+        With `executable` None an existing file keeps that property.
 
         Raises:
             UsageError: the name leads out of the work folder, or the file does not fit.
@@ -72,19 +76,19 @@ class SandboxFiles(Protocol):
         ...
 
     def write_from(self, name: str, file: IO[bytes], *, executable: bool | None = None) -> None:
-        """The same piece by piece, from where a file stands to its end; it can be sought."""
+        """Write a file from `file`, piece by piece, from its current position to its end. `file` must be seekable."""
         ...
 
     def make_folder(self, name: str) -> None:
-        """Make a folder, with those above it; one that is there stays.
+        """Make a folder and those above it. An existing one stays.
 
         Raises:
-            UsageError: something else has the name, or it leads out of the work folder.
+            UsageError: the name belongs to something else, or leads out of the work folder.
         """
         ...
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it. On the host's side nothing is removed.
+        """Remove a file, or a folder with everything in it. Nothing is removed on the host.
 
         Raises:
             NotFound: nothing has that name.
@@ -93,10 +97,10 @@ class SandboxFiles(Protocol):
         ...
 
     def upload(self, path: str | Path, name: str = "") -> Copied:
-        """Copy a file or folder of this side in, as `name`; into it where that is a folder, the work folder by default.
+        """Copy a local file or folder into the sandbox as `name`, or into `name` if that is a folder.
 
-        Links below a folder, repositories (`.git` and the like) and `__pycache__` stay out; who may execute a file
-        comes along.
+        The default is the work folder. Below a folder, links, repositories (`.git` and the like) and `__pycache__` are
+        left out. Files that their owner may execute stay executable.
 
         Raises:
             NotFound: there is no such file, or it cannot be read.
@@ -105,29 +109,29 @@ class SandboxFiles(Protocol):
         ...
 
     def download(self, name: str, path: str | Path) -> Copied:
-        """Copy a file or folder of the sandbox out, as `path`; into it where that is a folder.
+        """Copy a file or folder of the sandbox to a local path, or into that path if it is a folder.
 
-        Of the work folder itself (empty `name`) what is in it goes there. No link is followed, a file is replaced
-        when it has come whole, and `Copied.run_by` says what tools of yours run by themselves.
+        With an empty `name` the content of the work folder goes there. No link is followed, and a file is replaced only
+        when its copy is complete. `Copied.run_by` names files that your tools run on their own.
 
         Raises:
-            NotFound: nothing has that name, or it is no file or folder.
+            NotFound: nothing has that name, or it is neither a file nor a folder.
             UsageError: it cannot be written there.
             StorageFull: there is no room.
         """
         ...
 
     def shown_as(self, shown: Callable[[str], str]) -> SandboxFiles:
-        """The same, whose names that come out are changed: secrets in them are masked."""
+        """Return the same files with `shown` applied to the names that come out, to mask secrets in them."""
         ...
 
 
 class Sandbox(Protocol):
-    """Runs Python steps statefully and contains them."""
+    """A container for Python steps that share their state."""
 
     @property
     def info(self) -> SandboxInfo:
-        """What this sandbox is."""
+        """The description of this sandbox."""
         ...
 
     @property
@@ -138,69 +142,69 @@ class Sandbox(Protocol):
     def run(
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
-        """Run one step; it ends within `timeout` + 1 seconds whatever runs inside.
+        """Run one step. It ends within `timeout` + 1 seconds, whatever runs inside.
 
-        `timeout` in seconds, over 0; None takes `Resources.step_seconds`. Three things come on top: after the step
-        up to `Resources.copy_seconds` for copying changed files out; before it, where an earlier one ended the
-        sandbox, the new start (0.1 s as a rule, 31 s at most); and where the state needs earlier steps to run again
-        (`notice` says so: `state rebuilt`), twice the time that all steps have taken and 15 s at most. A step that
-        fails leaves the state from before it or, where it ended by an exception, the state that it had reached.
+        `timeout` is in seconds and above 0; None means `Resources.step_seconds`. Three things may come on top: after
+        the step up to `Resources.copy_seconds` for copying changed files out; before it the new start if an earlier
+        step ended the sandbox (usually 0.1 s, at most 31 s); and, if the state requires that earlier steps run again
+        (`notice` then says `state rebuilt`), twice the time of all steps and 15 s at most. A step that fails leaves the
+        state from before it or, if it ended with an exception, the state that it had reached.
 
-        `on_output` is called in this thread with what the step writes as it comes: of a long output the beginning, and
-        the rest, shortened, at the end. Its time is none of the step's.
+        `on_output` is called in this thread with what the step writes, as it arrives. Of a long output it gets the
+        beginning at once, and the rest, shortened, at the end. Its time does not count for the step.
 
         Raises:
-            UsageError: `timeout` is not a number over 0.
+            UsageError: `timeout` is not a number above 0.
             SandboxUnavailable: the sandbox is closed, or could not be started again.
-            BaseException: what `on_output` raises; the step was interrupted for it.
+            BaseException: raised by `on_output`. The step was interrupted for it.
         """
         ...
 
     def get(self, name: str) -> Any:
-        """The value of a name: of plain types, as a copy, at most 8 MiB as JSON and 100 deep.
+        """Return a copy of the value of a name, of plain types, at most 8 MiB as JSON and 100 levels deep.
 
-        Those are None, bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, Decimal, and datetime,
-        date, time, timedelta. It is what the process of the steps says that it is.
+        Plain types are None, bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, Decimal, and
+        datetime, date, time, timedelta. The value is what the process of the steps claims it to be.
 
         Raises:
             NotFound: nothing has that name.
-            UsageError: the value is of another type, too large, or nested too deep.
-            SandboxUnavailable: as `variables`.
+            UsageError: the value is of another type, too large, or nested too deeply.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def set(self, name: str, value: Any) -> None:
-        """Bind a name to a value of the types that `get` has; a step as any other.
+        """Bind a name to a value of the types that `get` returns. This is a step like any other.
 
         Raises:
-            UsageError: that is no name, or the value is of another type or too large.
-            SandboxUnavailable: as `variables`.
+            UsageError: the name is invalid, or the value is of another type or too large.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def shell(
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Run a command with `/bin/sh` in the work folder, contained as any step, which it is; it ends with the step.
+        """Run a command with `/bin/sh` in the work folder. It is contained like any step, and ends with its step.
 
         Raises:
-            As `run`.
+            The errors of `run`.
         """
         ...
 
     def install(
         self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Run `pip install` into a folder of the sandbox from which its code can import; it is gone with the sandbox.
+        """Run `pip install` into a folder from which the sandbox's code can import. It is gone with the sandbox.
 
         Raises:
-            SandboxUnavailable: as `run`; or the sandbox has no network.
-            UsageError: that is no name of a package.
+            SandboxUnavailable: for the reasons of `run`, or because the sandbox has no network.
+            UsageError: a package is not a valid requirement.
         """
         ...
 
     def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound and that still are, with bounded reprs; modules and `_names` left out.
+        """Return the names that steps have bound and that still exist, with bounded reprs, but no modules and `_names`.
 
         Raises:
             SandboxUnavailable: the sandbox is closed, could not be started again, or could not answer.
@@ -208,82 +212,82 @@ class Sandbox(Protocol):
         ...
 
     def digests(self, first: Sequence[str] = ()) -> Held:
-        """Digests of the data that steps have bound, of `_names` too, and what is in it; see `Held`.
+        """Return digests of the data that steps have bound, `_names` included, and part of its content. See `Held`.
 
-        At most 1,000 names: `first` if they are bound, then the newest. Not functions, classes, modules.
+        At most 1,000 names: `first` if they are bound, then the newest. No functions, classes and modules.
 
         Raises:
-            SandboxUnavailable: as `variables`.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def checkpoint(self) -> int:
-        """Keep the variables as they are now; the number that `restore` takes, counted from 1.
+        """Keep the current variables. Return the number for `restore`, counted from 1.
 
-        Each is a frozen process: of more than the sandbox may keep the oldest is dropped. Files are not part of it.
+        Each checkpoint is a frozen process. Beyond the sandbox's limit the oldest is dropped. Files are not part of it.
 
         Raises:
-            SandboxUnavailable: as `variables`.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def restore(self, number: int) -> str:
-        """Take up the variables of a checkpoint, which stays; returns the notice of what happened to the state.
+        """Return to the variables of a checkpoint, which stays. Return a notice of what happened to the state.
 
         Raises:
-            NotFound: there is no such checkpoint, or no more.
-            SandboxUnavailable: as `variables`.
+            NotFound: the checkpoint does not exist, or no longer.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def artifacts(self) -> Sequence[str]:
-        """The regular files of the work folder as the code sees it, relative paths in order.
+        """Return the regular files of the work folder as the code sees it, as sorted relative paths.
 
         Raises:
-            SandboxUnavailable: as `variables`.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def read_file(self, name: str) -> bytes:
-        """A file of the work folder.
+        """Return the content of a file of the work folder.
 
         Raises:
             NotFound: no regular file has that name there.
-            SandboxUnavailable: as `variables`.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Put a file into the work folder, with the folders above it.
+        """Write a file into the work folder, and make the folders above it.
 
         Raises:
             UsageError: the name leads out of the work folder, or the file does not fit.
-            SandboxUnavailable: as `variables`.
+            SandboxUnavailable: for the reasons of `variables`.
         """
         ...
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """As `read_file`, piece by piece: a large file takes no memory. What was written before an error stays."""
+        """Copy a file of the work folder into `file`, piece by piece. What was written before an error stays."""
         ...
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """As `write_file`, piece by piece, from where a file stands to its end; it can be sought."""
+        """Copy `file`, from its current position to its end, into the work folder. `file` must be seekable."""
         ...
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the running step; callable from another thread.
+        """Raise KeyboardInterrupt in the running step. Callable from another thread.
 
-        A second one ends a step that does not answer, as in a loop in C, 0.3 s after the first at the earliest: the
-        outcome is `crashed` with a KeyboardInterrupt, and the state that from before the step. Without a step that
-        runs nothing happens.
+        A second interrupt, at the earliest 0.3 s after the first, ends a step that does not respond, as in a loop in C:
+        its outcome is `crashed` with a KeyboardInterrupt, and the state is the one from before the step. If no step
+        runs, nothing happens.
         """
         ...
 
     def close(self, *, force: bool = False) -> None:
-        """End every process inside; safe to call twice, and from any thread.
+        """End every process inside. Safe to call twice, and from any thread.
 
-        A step that runs is interrupted and has a second to end; then all that is inside ends, and the step with it: its
-        outcome is `crashed`, its error's type `Closed`. With `force` it ends at once.
+        A running step is interrupted and has a second to end. Then everything inside ends, and the step with it: its
+        outcome is `crashed`, its error type `Closed`. With `force` it ends at once.
         """
         ...
 
@@ -293,4 +297,4 @@ class Sandbox(Protocol):
 
 
 StartSandbox = Callable[[Path | None], Sandbox]
-"""Starts a fresh sandbox like another one, on a work folder that is only read (None: an empty one)."""
+"""Starts a fresh sandbox like another one, on a work folder that is only read. None is an empty work folder."""

@@ -1,1 +1,1 @@
-"""One request from its first action to its answer: the loop, its sandboxes, and the replay of its summary."""
+"""The run of a request, from its first action to its answer: the loop, its sandboxes, the replay of its summary."""

@@ -1,4 +1,4 @@
-"""One request, from the first action to the answer: the loop that joins an agent and its environments."""
+"""The loop that joins an agent and its environments for one request, from the first action to the answer."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class EpisodeFacts:
 
     id: str = ""
     sources: Sequence[Mapping[str, Any]] = ()
-    """Per source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+    """Facts of each source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
     sandbox: Mapping[str, Any] = field(default_factory=dict)
-    """`SandboxInfo.to_dict()`."""
+    """The result of `SandboxInfo.to_dict()`."""
     work_dir: str = ""
-    """On the host."""
+    """Path of the work folder on the host."""
     folder: Path | None = None
-    """The folder of the record; None: nothing is recorded. Not in the record itself."""
+    """Folder of the record, not part of the record itself. None if nothing is recorded."""
 
 
 def checked_request(request: str) -> str:
-    """The same request.
+    """Return a request after checking that it is not empty.
 
     Raises:
         UsageError: it is empty.
@@ -68,7 +68,7 @@ def checked_request(request: str) -> str:
 
 
 class Episode:
-    """An agent and environments joined for one request.
+    """One request, with the agent and environments that work on it.
 
     Every ending (done, a limit, a failure, Ctrl-C) takes one path: a `RunEnded` event to every listener.
     """
@@ -86,11 +86,11 @@ class Episode:
         earlier: Sequence[Step] = (),
         facts: EpisodeFacts | None = None,
     ) -> None:
-        """Join the parts; nothing runs yet.
+        """Join the parts. Nothing runs yet.
 
-        `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that
-        ran before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. What a
-        listener raises ends the episode as an error; the first listeners are told first.
+        `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that ran
+        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. Listeners are
+        called in order, and an error that one raises ends the episode.
 
         Raises:
             UsageError: the request is empty, or two environments answer the same action.
@@ -136,8 +136,8 @@ class Episode:
     def stream(self) -> Generator[Event]:
         """Run to the end, yielding each event as it happens.
 
-        A caller that stops reading ends the episode as interrupted, and so does `cancel`. Errors of codenav's own are
-        in the last event, not raised; Ctrl-C is raised again once the last event is out.
+        A caller that stops reading ends the episode as interrupted, and so does `cancel`. Codenav's own errors are not
+        raised but contained in the last event. Ctrl-C is raised again after the last event.
         """
         try:
             with self._one_ending():
@@ -150,13 +150,13 @@ class Episode:
                 yield self._ended
 
     def step(self) -> Step:
-        """Take one step, with the tries that lead to it; for those who drive the loop themselves.
+        """Take one step, with the tries that lead to it, for callers that drive the loop themselves.
 
         Raises:
-            LimitReached: a limit has been reached; the episode is then over.
-            Cancelled: another thread called `cancel`; the episode is then over.
+            LimitReached: a limit has been reached. The episode is then over.
+            Cancelled: another thread called `cancel`. The episode is then over.
             UsageError: the episode is over.
-            ModelUnreachable, ModelRefused, ModelFailed: as the agent raises them; the episode is then over.
+            ModelUnreachable, ModelRefused, ModelFailed: the agent raised it. The episode is then over.
         """
         if self.ended:
             raise UsageError("the episode is over", hint="start a new one")
@@ -170,42 +170,42 @@ class Episode:
         return self.steps[-1]
 
     def notice(self, text: str) -> None:
-        """Put something into the record that a person should know, and into the stream before the next step."""
+        """Add a notice for a person to the record, and to the stream before the next step."""
         if self._started and not self.ended:
             self._noticed.append(self._emit(Noticed(text)))
 
     def cancel(self) -> None:
-        """End the episode as interrupted, from any thread; returns at once. Safe to call twice, and after the end.
+        """End the episode as interrupted, from any thread. Returns at once; safe to call twice, and after the end.
 
-        What is under way is ended in the thread that runs the episode: a request to a model is given up (what it had
-        written is kept), a step of code is interrupted (the variables of the sandbox stay), a replay is closed. The
-        record then ends as with any ending, and `run` and `stream` return as usual. An episode that nobody runs ends
-        with its next step, or with `close`. A function of your own (`ask`, a `FunctionModel`, a listener) is not
-        interrupted: the episode ends when it returns.
+        The thread that runs the episode ends what is under way: it gives up a request to a model (what the model had
+        written is kept), interrupts a step of code (the variables of the sandbox stay), closes a replay. The record
+        then ends like any other, and `run` and `stream` return as usual. An episode that nobody runs ends with its
+        next step, or with `close`. Your own functions (`ask`, a `FunctionModel`, a listener) are not interrupted: the
+        episode ends when they return.
         """
         self._scope.cancel()
 
     def close(self) -> None:
-        """End an episode that has not ended, as interrupted; safe to call twice."""
+        """End an episode that has not ended, as interrupted. Safe to call twice."""
         if self._ended is None:
             if not self._started:
                 self._start()
             self._end(RunEnded(Status.INTERRUPTED, reason="it was left before its end", exit_code=130))
 
     def run(self) -> EpisodeResult:
-        """Run to the end."""
+        """Run to the end, and return the result."""
         for _ in self.stream():
             pass
         return self.result
 
     @property
     def ended(self) -> bool:
-        """Whether the answer, or the reason why there is none, is out."""
+        """True once there is an answer, or a reason why there is none."""
         return self._ended is not None
 
     @property
     def result(self) -> EpisodeResult:
-        """How the episode stands now; final once `ended`."""
+        """The current state of the episode, final once `ended`."""
         result = replace(
             EpisodeResult.told_by(self._head, folder=self._folder),
             steps=tuple(self.steps),
@@ -217,7 +217,7 @@ class Episode:
         return result.ended_by(self._ended) if self._ended else result
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per step: thought, action, outcome, what was shown, seconds, tokens."""
+        """Return a table with one row per step: thought, action, outcome, what was shown, seconds, tokens."""
         return self.result.to_frame()
 
     def to_notebook(self, path: str | Path) -> Path:
@@ -230,7 +230,7 @@ class Episode:
 
     @contextmanager
     def _one_ending(self) -> Iterator[None]:
-        """Whatever is raised inside ends the episode, and goes on."""
+        """End the episode on any exception, and raise it again."""
         try:
             yield
         except Cancelled:
@@ -248,7 +248,7 @@ class Episode:
             raise
 
     def _interrupted(self, reason: str) -> None:
-        # An answer that is out is not lost when its replay is interrupted.
+        # An answer that was already given survives an interruption of its replay.
         answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
         self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason=reason, exit_code=130))
 
@@ -266,7 +266,7 @@ class Episode:
                 turn = self._agent.act(seen, timeout=self._seconds_left())
         except CodeNavError as error:
             yield from self._cut_off(error.partial)
-            # A model that was cut off because the time is up, or by `cancel`, has not failed.
+            # A model that was cut off by the time limit, or by `cancel`, has not failed.
             self._scope.check()
             self._check_limits()
             raise
@@ -297,7 +297,7 @@ class Episode:
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
 
     def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
-        """Count and keep what a model call that failed has cost and written."""
+        """Count and keep what a failed model call has cost and written."""
         if partial is None:
             return
         self.usage += partial.usage
@@ -333,7 +333,7 @@ class Episode:
         return RunEnded(Status.DONE, answer=answer, guess=done.guess, summary=self._summary(answer))
 
     def _summary(self, answer: str) -> Summary:
-        """The agent's last code summary, else the steps that ended ok, replayed; and whether it holds the answer."""
+        """Return the agent's last code summary, else the successful steps, replayed and compared with the answer."""
         observations = (step.observation for step in reversed(self.steps))
         sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
         code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
@@ -350,7 +350,7 @@ class Episode:
         return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
 
     def _known(self) -> list[str]:
-        """Names and versions of the sources, which an answer may speak of."""
+        """Return the names and versions of the sources, which an answer may mention."""
         sources = self._head.sources
         versions = [f"{name} {version}" for source in sources for name, version in source["versions"].items()]
         return [*(str(source["source"]) for source in sources), *versions]
@@ -379,7 +379,7 @@ class Episode:
 
     def _end(self, ending: RunEnded) -> RunEnded:
         if self._ended is None:
-            # What ran is kept also where nothing is claimed of it.
+            # Keep the code that ran, even without a claim about it.
             kept = last_summary(self.steps) or Summary(self._script(), False, ending.reason)
             summary = ending.summary if ending.summary.code else kept
             self._ended = replace(ending, usage=self.usage, seconds=time.monotonic() - self._began, summary=summary)
@@ -387,7 +387,7 @@ class Episode:
                 try:
                     listener(self._ended)
                 except StorageFull as error:
-                    # The run is over, and its answer must still come out.
+                    # The run is over, and its answer must still be returned.
                     self._ended = replace(self._ended, reason=self._ended.reason or str(error))
         return self._ended
 

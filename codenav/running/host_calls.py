@@ -1,4 +1,4 @@
-"""Handlers of calls from sandboxes, with what a session adds to them: secrets masked, answers kept for replays."""
+"""Session handlers of calls from sandboxes: one masks secrets, one keeps answers for replays."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from codenav.protocols import CallHandler
 from codenav.secrets.masking import masker
 
 KEPT_BYTES = 64 << 20
-"""Of answers that are kept for replays; a replay is refused those beyond."""
+"""Most bytes of answers kept for replays. A replay is refused those beyond."""
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
-"""Names of environment variables whose values an error message must not carry into a sandbox."""
+"""Names of environment variables whose values must not reach a sandbox in an error message."""
 
 
 class MaskedCalls:
-    """A handler whose errors carry no secret: neither `secrets` nor values of this process's environment that look
-    like one by their name. Libraries write keys into the messages of their errors."""
+    """A handler whose errors contain no secrets.
+
+    It masks `secrets`, and values of this process's environment whose names suggest a secret: libraries write keys into
+    the messages of their errors.
+    """
 
     def __init__(self, handler: CallHandler, secrets: Mapping[str, str]) -> None:
         self._handler, self._secrets = handler, secrets
@@ -35,7 +38,7 @@ class MaskedCalls:
 
 
 class RecordedCalls:
-    """A handler that keeps its answers. `again` gives them to a replay, so that nothing is done for the second time."""
+    """A handler that keeps its answers. `again` gives them to a replay, so that no call is carried out twice."""
 
     def __init__(self, handler: CallHandler) -> None:
         self._handler = handler
@@ -61,7 +64,7 @@ class RecordedCalls:
                 self._kept.setdefault(key, []).append(answer)
 
     def again(self) -> CallHandler:
-        """A handler that gives equal calls the answers from before, in their order, and refuses all others."""
+        """Return a handler that gives equal calls the earlier answers, in their order, and refuses all others."""
         with self._lock:
             left = {key: list(reversed(answers)) for key, answers in self._kept.items()}
 
@@ -78,7 +81,7 @@ class RecordedCalls:
 
 
 def recorded(handler: CallHandler) -> RecordedCalls:
-    """The same handler where it keeps its answers; else one that has none, so that a replay is refused all calls."""
+    """Return the handler, or one that keeps its answers from now on. A new one has none: replays get no answer."""
     return handler if isinstance(handler, RecordedCalls) else RecordedCalls(handler)
 
 

@@ -1,4 +1,4 @@
-"""Replays of a session's summaries: from what was there when it began, never on live data."""
+"""Replays of a session's summaries, on copies of the files it began with and never on live data."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import SandboxFactory, copy_inputs
 
 MOST_FILES = 20_000
-"""Of a mount that is kept to replay from."""
+"""Most files of a mount that is kept for replays."""
 
 
 class _TooLarge(Exception):
-    """A mount that is not kept, and why."""
+    """The mount is too large to be kept. The message says why."""
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What was there before the first step: the inputs of the work folder, and each folder that may be written to."""
+    """The state before the first step: the inputs of the work folder, and a copy of each writable mount."""
 
     folder: Path
-    """Beside the record."""
+    """The folder of the copies, beside the record."""
     inputs: Path | None = None
     mounts: tuple[tuple[Mount, Path], ...] = ()
     trouble: str = ""
-    """Why nothing can be replayed; empty where it can."""
+    """The reason why nothing can be replayed, or empty."""
 
     @classmethod
     def keep(cls, work_dir: Path | None, folder: Path, factory: SandboxFactory, objects: Objects) -> Self:
-        """Copy what a session could change.
+        """Copy everything that a session could change.
 
         Raises:
-            UsageError, StorageFull: as `copy_inputs`, of the work folder.
+            UsageError, StorageFull: raised by `copy_inputs` for the work folder.
         """
         inputs = copy_inputs(work_dir, folder / "inputs", factory.template.resources, objects) if work_dir else None
         kept: list[tuple[Mount, Path]] = []
@@ -61,7 +61,7 @@ class Beginning:
 
     @contextmanager
     def fresh(self, factory: SandboxFactory) -> Iterator[tuple[SandboxFactory, list[Mounted]]]:
-        """The factory of sandboxes on copies of its own, which are gone afterwards."""
+        """Yield a factory for sandboxes on temporary copies of their own."""
         with tempfile.TemporaryDirectory(prefix="replay-", dir=self.folder, ignore_cleanup_errors=True) as place:
             os.chmod(place, 0o755)
             mounted, replaced = [], {}
@@ -74,16 +74,16 @@ class Beginning:
             yield factory.changed(mounts=mounts), mounted
 
     def forget(self) -> None:
-        """Remove the copies of mounts, which only replays need; the inputs stay with the record."""
+        """Remove the copies of mounts, which only replays need. The inputs stay with the record."""
         shutil.rmtree(self.folder / "mounts", ignore_errors=True)
 
     def live(self) -> list[Mounted]:
-        """The folders as they are now."""
+        """Return the mounted folders in their current state."""
         return [Mounted(mount.path, before, mount.path) for mount, before in self.mounts]
 
 
 def _copied(source: Path, target: Path, resources: Resources) -> str:
-    """Copy a folder; why that is not done, or empty."""
+    """Copy a folder. Return an empty string, or why it was not copied."""
     try:
         _copy(source, target, resources)
     except _TooLarge as error:
@@ -96,7 +96,7 @@ def _copied(source: Path, target: Path, resources: Resources) -> str:
 
 
 def _copy(source: Path, target: Path, resources: Resources) -> None:
-    """Copy folders, regular files and links, with mode and owner. Raises OSError, _TooLarge."""
+    """Copy folders, regular files and links with mode and owner. Raises OSError, _TooLarge."""
     if target.is_relative_to(source):
         raise _TooLarge("it holds codenav's own files")
     files = size = 0
@@ -131,9 +131,9 @@ def _like(info: os.stat_result, copy: Path) -> None:
 
 
 class Replay:
-    """Replays a script as a session would have run it from its beginning. Satisfies `protocols.Verifier`.
+    """A replay of scripts as the session would have run them from its beginning. Satisfies `protocols.Verifier`.
 
-    `ran` grows with the session; `tries` says that what it holds comes from calls that were tried and dropped.
+    `ran` grows with the session. `tries` is set if the results come from calls that were tried and dropped.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Replay:
         self._ran, self._request, self._tries = ran, request, tries
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
-        """See `protocols.Verifier`."""
+        """Replay a script and return the verdict. See `protocols.Verifier`."""
         begun = self._beginning
         if begun.trouble:
             return Verdict(False, f"it cannot be replayed: {begun.trouble}")
@@ -160,11 +160,11 @@ class Replay:
         except SandboxUnavailable as error:
             return Verdict(False, f"there is nothing to compare with: {error}")
         left = Left(held, files, tuple(self._ran), self._request, self._tries)
-        # The script does at once what took that many steps.
+        # The script does in one step what took that many.
         seconds = self._factory.template.resources.step_seconds * max(len(self._ran), 1)
         try:
             with begun.fresh(self._factory) as (factory, mounted):
-                # What was done on the host is not done again.
+                # Calls to the host are not carried out again.
                 calls = recorded(factory.calls).again() if factory.calls is not None else None
                 factory = replace(factory, calls=calls)
                 return verify(

@@ -1,4 +1,4 @@
-"""Where code runs: starts a sandbox, and fresh ones like it for replays."""
+"""The start of a session's sandboxes: the choice of a backend, the specification, and the sources inside."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ os.waitpid(pid, 0)
 """
 
 Confirm = Callable[[str], bool]
-"""Asks a person a yes-or-no question."""
+"""Callback that asks a person a yes-or-no question."""
 
 
 @dataclass(frozen=True)
 class SandboxFactory:
-    """Starts the sandboxes of one session: each of the same backend, and like the others."""
+    """A factory for the sandboxes of one session, all of the same backend and specification."""
 
     backend: str
     """`docker`, `bubblewrap` or `process`."""
     template: SandboxSpec
-    """The specification of each but for its work folder. Values of `env` are masked in all that comes out."""
+    """The specification of each sandbox except its work folder. Values of `env` are masked in all output."""
     calls: CallHandler | None = None
-    """Answers the calls of steps to the host; None refuses them."""
+    """Handler of calls from steps to the host. None refuses them."""
 
     @classmethod
     def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
-        """A factory with the code bases of `on` importable, which need not be indexed.
+        """Return a factory whose sandboxes can import the code bases `on`, which need not be indexed.
 
         Raises:
-            SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
+            SandboxUnavailable, NotFound, UsageError: for the reasons of `codenav.sandbox`.
         """
         options = load_config().sandbox_options(options)
         sources = sources_of(on, find_interpreter(options.python))
@@ -75,12 +75,12 @@ class SandboxFactory:
     def prepared(
         cls, options: SandboxOptions, *, sources: Callable[[], Sequence[Source]], confirm: Confirm | None = None
     ) -> Self:
-        """A factory that imports nothing yet: the one place where options become a backend and a specification.
+        """Turn options into a backend and a specification, without anything to import yet. No other place does this.
 
-        `options` are those of `Config.sandbox_options`; `sources` and `confirm` as in `choose_backend`.
+        `options` come from `Config.sandbox_options`; `sources` and `confirm` are those of `choose_backend`.
 
         Raises:
-            SandboxUnavailable, NotFound, UsageError: as `codenav.sandbox`.
+            SandboxUnavailable, NotFound, UsageError: for the reasons of `codenav.sandbox`.
         """
         config = load_config()
         chosen = choose_backend(
@@ -105,19 +105,19 @@ class SandboxFactory:
         return cls(chosen.backend, spec, options.calls)
 
     def changed(self, **changes: Any) -> Self:
-        """The same with other fields of the specification."""
+        """Return the same factory with other fields of the specification."""
         return replace(self, template=replace(self.template, **changes))
 
     def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
-        """What a sandbox is started with."""
+        """Return the specification of one sandbox."""
         return replace(self.template, work_dir=work_dir, copy_out=copy_out)
 
     def start(self, work_dir: Path | None, *, copy_out: bool = True, warm: int = 0) -> Sandbox:
-        """Start a fresh sandbox; with `warm`, take it out of a pool of so many, see `codenav.sandboxes.pool`.
+        """Start a fresh sandbox, or with `warm` take one from a pool of that size. See `codenav.sandboxes.pool`.
 
         Raises:
             SandboxUnavailable: the backend does not work here.
-            UsageError: the work folder is larger than a sandbox may hold, or `network` does not fit the backend.
+            UsageError: the work folder exceeds the size limit, or `network` does not fit the backend.
         """
         spec = self.spec(work_dir, copy_out=copy_out)
         calls = MaskedCalls(self.calls, spec.env) if self.calls is not None else None
@@ -131,12 +131,12 @@ class SandboxFactory:
 
 
 def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Objects) -> Path | None:
-    """Keep what a sandbox takes of a work folder, so that a replay can begin with it; None where there is nothing.
+    """Copy the files that a sandbox takes from a work folder, for replays. Return None if there are none.
 
-    Its files are read-only, and links to what `objects` has: a replay copies them in.
+    The copies are read-only, and links to files of `objects`. A replay copies them in.
 
     Raises:
-        UsageError: a file cannot be read, the folder is too large, or it holds codenav's own files.
+        UsageError: a file cannot be read, the folder is too large, or it contains codenav's own files.
         StorageFull: there is no room for the copy.
     """
     if target.is_relative_to(work_dir):
@@ -159,16 +159,16 @@ def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Obj
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend and, of `docker`, the image."""
+    """A backend and, for `docker`, its image."""
 
     backend: str
     image: str = ""
 
 
 def packages_inside(sandbox: Sandbox) -> list[tuple[str, str]]:
-    """Name and version of the packages that a sandbox which has an interpreter of its own finds.
+    """Return name and version of the packages in a sandbox with an interpreter of its own.
 
-    A child of a fresh sandbox looks, so that nothing stays of it.
+    A child process of the fresh sandbox lists them, so that it leaves no trace.
     """
     try:
         listed = json.loads(sandbox.run(f"exec({_LIST!r}, {{}})", timeout=20.0).stdout)
@@ -186,14 +186,14 @@ def choose_backend(
     usual_image: str = "",
     network: str = "",
 ) -> Choice:
-    """The backend that was named or, for `auto`, the one that isolates here; `confirm` may accept `process`.
+    """Return the named backend or, for `auto`, the one that isolates here. `confirm` may accept `process`.
 
-    `auto` takes Docker where an engine answers and has an image built for these sources, else bubblewrap.
-    `sources` is asked only where there may be an engine; `usual_image` stands in where none was built.
+    `auto` takes Docker if an engine answers and has an image built for these sources, else bubblewrap.
+    `sources` is called only if there may be an engine. `usual_image` is used by `docker` if no image was built.
 
     Raises:
-        UsageError: an image for something else than Docker.
-        SandboxUnavailable: `docker` has no image to take, or `auto` finds no isolation and nobody confirmed to go
+        UsageError: an image for a backend other than Docker.
+        SandboxUnavailable: `docker` has no image to take, or `auto` finds no isolation and nobody confirmed to do
             without.
         Unavailable: `docker` was named, and no engine answers.
     """
@@ -229,10 +229,10 @@ def choose_backend(
 
 
 def sources_of(named: Sequence[On], python: Interpreter) -> list[Source]:
-    """What is named, and of open indexes their source; nothing is indexed.
+    """Resolve sources without indexing them. Open indexes contribute theirs.
 
     Raises:
-        NotFound, Unavailable: as `resolve`.
+        NotFound, Unavailable: raised by `resolve`.
     """
     return [
         item.source if isinstance(item, SourceIndex) else resolve(str(item), python, max_age=LOOK_AGAIN)
@@ -246,7 +246,7 @@ def _build(sources: Sequence[Source]) -> str:
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:
-    """What an image that holds these sources says of it: absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`."""
+    """Return the label of an image for these sources: absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`."""
     found: list[str] = []
     for source in sources:
         if source.parts:
@@ -261,7 +261,7 @@ def labels_of(sources: Sequence[Source]) -> list[str]:
 
 
 def mounts_of(values: Sequence[str | Path | Mount]) -> list[Mount]:
-    """Folders to mount: a path is read-only, `DIR:rw` is not."""
+    """Parse folders to mount: `DIR:rw` is writable, a plain path is read-only."""
     found = []
     for value in values:
         if isinstance(value, Mount):
@@ -275,7 +275,7 @@ def mounts_of(values: Sequence[str | Path | Mount]) -> list[Mount]:
 
 
 def values_of(env: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """Names with their values; names alone take the values of this process.
+    """Return variables with their values. Names alone get the values of this process.
 
     Raises:
         UsageError: a name is not set.
@@ -289,10 +289,10 @@ def values_of(env: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
 
 
 def checked_work_dir(path: str | Path | None) -> Path | None:
-    """The work folder, made if it is not there; None stays None.
+    """Return the work folder as an absolute path, and make it if it is missing. None stays None.
 
     Raises:
-        UsageError: it is no folder, or cannot be written.
+        UsageError: it is not a folder, or cannot be written.
     """
     if path is None:
         return None

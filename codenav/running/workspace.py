@@ -1,4 +1,4 @@
-"""The running sandbox of a session, with all that belongs to it."""
+"""The running sandbox of a session, and everything that belongs to it."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Workspace:
     ) -> None:
         """Start the sandbox and the checkers.
 
-        `folder` is that of the first record; the work folder is the one `given`, else a fresh one in it. `tools` are
-        the switches of `StepChecks`.
+        `folder` is that of the first record. The work folder is `given`, or else a new one in `folder`. `tools` are the
+        switches of `StepChecks`.
 
         Raises:
             SandboxUnavailable: the backend does not work here.
-            UsageError, StorageFull: as `copy_inputs`, of the work folder.
+            UsageError, StorageFull: raised by `copy_inputs` for the work folder.
         """
         self.work_dir = given or folder / "work"
         self.ran: list[Ran] = []
         """Every step that ran, in order."""
         self.checker: Checker | None = None
         self.checker_notice = ""
-        """What a person should know of the checkers; mostly empty."""
+        """A notice about the checkers for a person, usually empty."""
         self.distributions = factory.template.python.distributions
-        """Name and version of what the code can import beside the sources."""
+        """Name and version of the packages that the code can import beside the sources."""
         self._factory = factory
         with ExitStack() as opening:
             self.work_dir.mkdir(parents=True, exist_ok=True)
@@ -54,11 +54,11 @@ class Workspace:
             self._closing = opening.pop_all()
 
     def replay(self, request: str, *, tries: bool) -> Replay:
-        """Replays scripts as the session would have run them from its beginning; see `Replay`."""
+        """Return a replay of scripts from the session's beginning. See `Replay`."""
         return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, tries=tries)
 
     def close(self) -> None:
-        """End the sandbox and the checkers; safe to call twice."""
+        """End the sandbox and the checkers. Safe to call twice."""
         self._closing.close()
 
     def _checks(self, tools: Mapping[str, bool]) -> Checker:

@@ -1,4 +1,4 @@
-"""Sandboxes: stateful Python that is contained. `start` opens one, `diagnose` says whether a backend works here."""
+"""Sandboxes for stateful Python. `start` opens one, `diagnose` checks whether a backend works on this machine."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ __all__ = ["BACKENDS", "Diagnosis", "diagnose", "image_for", "start"]
 BACKENDS = ("docker", "bubblewrap", "process")
 
 LEAST_MEMORY = 32 << 20
-"""Bytes: three interpreters hold 20 MiB together before any step."""
+"""Lowest memory limit in bytes: three interpreters hold 20 MiB together before any step."""
 LEAST_CPUS = 0.1
-"""A start takes a second with so little, and ten with a tenth of it."""
+"""Lowest limit on processors. A start takes one second with this, and ten with a tenth of it."""
 MOST_OUTPUT = 1 << 20
-"""Bytes kept of a stream of one step: more would not fit into a frame of the protocol."""
+"""Highest limit in bytes on what is kept of each stream of a step: more would not fit into a protocol frame."""
 
 
 NETWORKS = {"docker": ("none", "bridge"), "bubblewrap": ("none", "host"), "process": ("host",)}
-"""What each can give; the first one holds where a specification leaves it open."""
+"""The networks of each backend. The first is the default."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether a backend works on this machine."""
+    """The result of checking whether a backend works on this machine."""
 
     ok: bool
     detail: str
     hint: str = ""
-    """What to do, where it does not work."""
+    """The remedy if it does not work."""
 
 
 def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) -> GuestSandbox:
-    """A running sandbox; close it, or use it as a context manager.
+    """Start a sandbox. Close it, or use it as a context manager.
 
-    `calls` answers what steps call the host for; without it each call is refused.
+    `calls` answers the calls that steps make to the host. Without it every call is refused.
 
     Raises:
-        UsageError: no such backend or network, no network in `process`, which cannot cut it off, a work folder that
-            is missing or too large, limits out of range.
-        SandboxUnavailable: it cannot run here; the message says why.
+        UsageError: the backend or network does not exist, `process` was asked for no network, which it cannot
+            enforce, the work folder is missing or too large, or a limit is out of range.
+        SandboxUnavailable: the backend cannot run here. The message says why.
     """
     _known(backend)
     network = spec.network or NETWORKS[backend][0]
@@ -80,7 +80,7 @@ def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) 
 
 
 def image_for(sources: Sequence[str]) -> str | None:
-    """The newest image on the engine that says that it was built for exactly these sources; None where none does.
+    """Return the newest image on the engine whose label names exactly these sources, or None if there is none.
 
     `sources` are absolute paths, `pkg:NAME==VERSION` and `git:URL@COMMIT`.
 
@@ -112,10 +112,10 @@ def _check(resources: Resources) -> None:
 
 
 def diagnose(backend: str) -> Diagnosis:
-    """Whether a backend works here: bubblewrap by starting something in it (20 ms), Docker by asking its engine.
+    """Check whether a backend works here: bubblewrap by starting a program in it (20 ms), Docker by asking its engine.
 
     Raises:
-        UsageError: no such backend.
+        UsageError: the backend does not exist.
     """
     _known(backend)
     if backend == "process":

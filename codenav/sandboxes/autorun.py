@@ -1,6 +1,6 @@
-"""Files that tools run by themselves when somebody enters, opens, tests or pushes a folder: what is copied out is told.
+"""Files that tools run on their own when a folder is entered, opened, tested or pushed. Copying one out is reported.
 
-Not in the list is what runs only where a person names it: a script, a notebook, a container file.
+Files that run only when a person names them are not listed: scripts, notebooks, container files.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 RUNNERS = (
-    # A shell that enters the folder
+    # Shells that enter the folder
     (".envrc", "direnv"),
     (".env", "direnv, editors, docker compose"),
     (".autoenv*", "autoenv"),
     (".tool-versions mise.toml .mise.toml .mise/ .rtx.toml", "mise, asdf"),
     ("flake.nix shell.nix devbox.json devenv.nix", "nix"),
     ("Makefile GNUmakefile", "make, and the shell's completion for it"),
-    # Shells and programs that are started in it, or whose home folder it is
+    # Shells and programs that start in the folder, or have it as their home folder
     (".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout "
      ".kshrc .cshrc .tcshrc .inputrc .xprofile .xinitrc .xsession fish/*.fish conf.d/*.fish", "the shell"),
     (".gitconfig git/config", "git"),
@@ -49,7 +49,7 @@ RUNNERS = (
      "git hooks"),
     (".github/ .gitlab-ci.yml .circleci/ .buildkite/ .drone.yml .travis.yml azure-pipelines.yml jenkinsfile "
      "bitbucket-pipelines.yml", "the build server, when it is pushed"),
-    # Other languages: what package managers, editors and completions load
+    # Other languages: files that package managers, editors and completions load
     ("package.json .npmrc .yarnrc .yarnrc.yml .yarn/ .pnp.* .pnpmfile.cjs bunfig.toml deno.json", "npm, yarn"),
     ("node_modules/", "editors, npx"),
     (".eslintrc* .prettierrc* .babelrc* .stylelintrc* tsconfig.json", "tools of JavaScript"),
@@ -62,14 +62,17 @@ RUNNERS = (
      "cmakelists.txt cmakepresets.json", "builds that editors start"),
     ("autorun.inf desktop.ini", "the desktop"),
 )  # fmt: skip
-"""Patterns, and what runs them. One that ends in / is a folder with all below it; one with a / inside names the last
-components. Capital letters do not count."""
+"""File name patterns, and the tool that runs them.
+
+A pattern that ends in / matches a folder and everything below it. A pattern with a / inside matches the last
+components of a path. Case is ignored.
+"""
 
 _PATTERNS = [(pattern.casefold(), tool) for patterns, tool in RUNNERS for pattern in patterns.split()]
 
 
 def runner_of(parts: Sequence[str]) -> str:
-    """What runs the file with this relative name without being asked for it; empty where nothing is known to."""
+    """Return the tool that runs the file with this relative name on its own, or an empty string if none is known."""
     folded = [part.casefold() for part in parts]
     for pattern, tool in _PATTERNS:
         if pattern.endswith("/"):
@@ -81,7 +84,7 @@ def runner_of(parts: Sequence[str]) -> str:
 
 
 def _hides_a_module(parts: Sequence[str]) -> bool:
-    """Python looks into the current folder first."""
+    """True if a file takes the place of a standard library module: Python searches the current folder first."""
     if len(parts) == 2 and parts[1] == "__init__.py":
         return parts[0] in sys.stdlib_module_names
     name, _, ending = parts[0].partition(".")

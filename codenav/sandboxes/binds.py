@@ -1,4 +1,4 @@
-"""What of the host is bound into a sandbox: the interpreter, its packages, the code base; live folders."""
+"""The parts of the host bound into a sandbox: the interpreter, its packages, code bases and mounted folders."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from codenav.sandboxes.places import why_not, within
 
 NOBODY = 65534
 STAGE = "/sys/kernel"
-"""Where, in a private mount namespace, a tmpfs holds what the dropped user could not reach. Every Linux has it, and
-nothing in it is ever bound."""
+"""Mount point, in a private mount namespace, of a tmpfs for files that the unprivileged user could not reach.
+
+Every Linux has this folder, and nothing in it is ever bound.
+"""
 
 MOST_ENTRIES = 200
-"""Of a closed folder; a bind mount takes a millisecond."""
+"""Most entries of a closed folder to bind one by one. Each bind mount takes a millisecond."""
 
 
 @functools.cache
 def as_nobody() -> bool:
-    """Whether bubblewrap is started as nobody: by root, unless root is only called so.
+    """True if bubblewrap is started as nobody, which is the case for real root.
 
-    In a user namespace of a single user there is nobody else to become, and its root is an ordinary user outside.
+    A user namespace with a single user has no nobody to switch to, and its root is an ordinary user outside.
     """
     if os.geteuid() != 0:
         return False
@@ -43,7 +45,7 @@ def as_nobody() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Something of the host that appears inside."""
+    """A path of the host and the place where it appears in the sandbox."""
 
     source: str
     target: str
@@ -52,24 +54,24 @@ class Bind:
 
 @dataclass(frozen=True)
 class Binds:
-    """What of the host appears inside at its own place."""
+    """The host paths to bind, the symbolic links to create, and the copies behind them."""
 
     shown: tuple[Bind, ...]
-    """The interpreter, code bases, mounted folders; an outer one before what lies in it."""
+    """The interpreter, code bases and mounted folders. Outer folders come before the folders inside them."""
     links: tuple[tuple[str, str], ...] = ()
-    """Place and target."""
+    """Symbolic links to create, as pairs of place and target."""
     notice: str = ""
-    """What is not as it was asked for."""
+    """Differences from what was requested."""
     copies: tuple[CodeCopy, ...] = field(default=(), repr=False)
-    """Have to be held for as long as they are bound."""
+    """Code copies. They have to be held for as long as they are bound."""
 
     @classmethod
     def of(cls, spec: SandboxSpec) -> Binds:
-        """What a specification needs in bubblewrap.
+        """Return the binds that a specification needs in bubblewrap.
 
         Raises:
-            UsageError: a code base or a mount is refused, or nobody could write to it; no safe part of the interpreter
-                is enough for it.
+            UsageError: a code base or a mount is refused, the user nobody could not write to a writable mount, or the
+                parts of the interpreter that are safe to bind do not include its standard library.
         """
         python = InterpreterBinds.of(spec.python)
         left_out = [f"{path} is on the path of {spec.python.executable}, and is not bound" for path in python.left_out]
@@ -82,7 +84,7 @@ class Binds:
                     f"as root the sandbox runs as nobody, who cannot write to {mount.path}",
                     hint=f"chown nobody {shlex.quote(str(mount.path))}, or mount it read-only",
                 )
-        # A link above or below something bound would be in its way.
+        # A link above or below a bound path would collide with it.
         links = [link for link in python.links if not made.touches(link[0])]
         return replace(made, links=tuple(links), notice="; ".join([*left_out, *filter(None, [made.notice])]))
 
@@ -91,13 +93,13 @@ class Binds:
         cls, asked: Sequence[Path], mounts: Sequence[Mount], *, beside: Sequence[str] = (), live: Sequence[str] = (),
         seen: Sequence[str] = (), ignore: bool = False,
     ) -> Binds:  # fmt: skip
-        """Code bases as copies, and mounts; `live` are paths of the host that are shown as they are, `seen` others.
+        """Return binds for copies of code bases, for the live paths `live`, and for mounts.
 
-        Code `beside` what was asked for is left out, and told, where it is too large; with `ignore` so is what a
-        `.dockerignore` names, as it is of an image.
+        Code bases that lie within `live` or `seen` are not bound again. Code in `beside` that is too large is left
+        out with a notice. `ignore` leaves out what a `.dockerignore` names, as an image does.
 
         Raises:
-            UsageError: one is refused, or too large.
+            UsageError: a code base or mount is refused, or a requested one is too large.
         """
         code = [*asked, *map(Path, beside)]
         for path in code:
@@ -131,12 +133,12 @@ class Binds:
         return cls(tuple(found), notice="; ".join(told), copies=tuple(copies.values()))
 
     def touches(self, folder: str) -> bool:
-        """Whether something is bound at, in or above a folder."""
+        """True if something is bound at, in or above a folder."""
         return any(within(bind.target, folder) or within(folder, bind.target) for bind in self.shown)
 
 
 def _outer(paths: Sequence[str], live: Sequence[str]) -> list[str]:
-    """Those that no other one's copy shows, and nothing live."""
+    """Return the paths that neither the copy of another path nor a live path already shows."""
     found: list[str] = []
     for path in sorted(dict.fromkeys(paths), key=len):
         copied_with = any(within(path, outer) and not is_left_out(path, outer) for outer in found)
@@ -153,11 +155,11 @@ def _ignored(root: str) -> Ignored | None:
 
 
 def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
-    """The same from sources that the user who starts bubblewrap can reach, and the shell lines that make them so.
+    """Return binds whose sources the user who starts bubblewrap can reach, and the shell lines that prepare them.
 
-    As root that user is nobody: what lies under a folder that nobody may not enter is bound into a tmpfs,
-    in a mount namespace of its own, which ends with its last process. A folder that is itself closed to others
-    (as `mktemp -d` makes it) is bound entry by entry, if it is to be read only.
+    When codenav runs as root that user is nobody. A path below a folder that nobody may not enter is bound into a
+    tmpfs, in a private mount namespace that ends with its last process. A folder that is itself closed to others
+    (as `mktemp -d` makes it) is bound entry by entry if it is read-only.
 
     Raises:
         SandboxUnavailable: such a folder has too many entries.
@@ -181,7 +183,7 @@ def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
 
 @dataclass
 class _Staged:
-    """What is bound into the tmpfs, by as few programs as there can be: each takes milliseconds of a start."""
+    """Sources to bind into the tmpfs, with as few commands as possible: each takes milliseconds of a start."""
 
     folders: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -194,7 +196,7 @@ class _Staged:
             self.table.append(f"{_in_table(os.path.realpath(source))} {_in_table(place)} none bind")
 
     def lines(self) -> list[str]:
-        """Of the shell."""
+        """Return the shell lines that create the tmpfs and its binds."""
         if not self.folders and not self.files:
             return []
         table = f"{STAGE}/table"
@@ -208,7 +210,7 @@ class _Staged:
 
 
 def _in_table(path: str) -> str:
-    """As fstab(5) writes what would end a field or a line, or begin a comment."""
+    """Escape the characters that would end a field or a line of an fstab(5), or begin a comment."""
     return re.sub(r"[\s\\#]", lambda match: f"\\{ord(match.group()):03o}", path, flags=re.ASCII)
 
 
@@ -223,12 +225,12 @@ def _entries(source: str) -> list[str]:
 
 
 def _reachable(path: str) -> bool:
-    """Whether others may enter every folder on the way, links followed."""
+    """True if others may enter every parent folder, with links followed."""
     return all(os.stat(folder).st_mode & stat.S_IXOTH for folder in Path(os.path.realpath(path)).parents)
 
 
 def _open_to_all(path: str) -> bool:
-    """Whether others may read a file, or read and enter a folder."""
+    """True if others may read a file, or read and enter a folder."""
     wanted = stat.S_IROTH | (stat.S_IXOTH if os.path.isdir(path) else 0)
     return os.stat(path).st_mode & wanted == wanted
 

@@ -1,6 +1,6 @@
-"""The `bubblewrap` backend: user, mount, pid, network, ipc and uts namespaces of its own, made without root.
+"""The `bubblewrap` backend: private user, mount, pid, network, ipc and uts namespaces, made without root.
 
-As real root the user id is dropped first: started as uid 0, bubblewrap leaves /proc/sys writable inside.
+Real root drops its user id first: bubblewrap started as uid 0 leaves /proc/sys writable inside.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from codenav.sandboxes.owned_resources import OwnedFolder
 from codenav.sandboxes.seccomp import programs, supported
 
 OLDEST = (0, 8)
-"""The first version with --disable-userns."""
+"""The first version with `--disable-userns`."""
 INSIDE_GUEST = "/run/codenav"
 INSIDE_KILLED = "/run/codenav-killed"
-"""What the kernel has killed for want of memory; see `Cgroup.killed`."""
+"""Path inside of the file that counts processes killed for lack of memory. See `Cgroup.killed`."""
 INSIDE_UID = 1000
 WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
-"""The first one that no bound folder lies in or under."""
+"""Candidates for the work folder inside. The first that does not collide with a bound folder is used."""
 
 _PASSWD = f"root:x:0:0:root:/:/bin/sh\nuser:x:{INSIDE_UID}:{INSIDE_UID}:user:/tmp:/bin/sh\n"
 _GROUP = f"root:x:0:\nuser:x:{INSIDE_UID}:\n"
@@ -44,14 +44,14 @@ _ETC_NETWORK = ("resolv.conf", "hosts", "gai.conf", "ca-certificates", "pki")
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why bubblewrap does not work here, and what to do."""
+    """A reason why bubblewrap does not work here, and its remedy."""
 
     detail: str
     hint: str
 
 
 def version() -> str:
-    """`0.8.0`; empty where it is not installed or does not say."""
+    """Return the version, such as `0.8.0`, or an empty string if bubblewrap is not installed or does not report one."""
     found = shutil.which("bwrap")
     if found is None:
         return ""
@@ -65,7 +65,7 @@ def version() -> str:
 
 @functools.cache
 def trouble() -> Trouble | None:
-    """What stands in the way of bubblewrap, found out by starting `true` in it; None where nothing does."""
+    """Return what keeps bubblewrap from working, or None. Checked by starting `true` in it."""
     install = "apt-get install bubblewrap"
     if shutil.which("bwrap") is None:
         return Trouble("bubblewrap (bwrap) is not installed", install)
@@ -90,7 +90,7 @@ def trouble() -> Trouble | None:
 
 
 def _way_out() -> str:
-    """What to do where unprivileged user namespaces are off."""
+    """Return the remedy for a system that refuses user namespaces."""
     ways = (
         (
             "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
@@ -107,7 +107,7 @@ def _way_out() -> str:
         except OSError:
             continue
     if _in_container():
-        # Of Docker: system calls, what is covered of /proc, and a root without its capabilities stand in the way.
+        # Docker blocks them with its seccomp filter, its masked parts of /proc, and a root without capabilities.
         return (
             "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined --user 1000 …, "
             "or use --sandbox process"
@@ -127,7 +127,10 @@ def _bwrap() -> str:
 
 
 def dropped(command: Sequence[str], prelude: Sequence[str]) -> list[str]:
-    """The command as it is started, after shell lines; as root these run in a private mount namespace, it as nobody."""
+    """Return the full command line: the shell lines `prelude`, then `command`.
+
+    As root, `prelude` runs in a private mount namespace and `command` as nobody.
+    """
     if not as_nobody():
         if not prelude:
             return list(command)
@@ -141,7 +144,7 @@ def dropped(command: Sequence[str], prelude: Sequence[str]) -> list[str]:
 
 
 def _isolation(network: str) -> list[str]:
-    """The flags that contain."""
+    """Return the bwrap flags that isolate the sandbox."""
     return [
         "--unshare-all", "--unshare-user", *(["--share-net"] if network == "host" else []), "--disable-userns",
         "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--hostname", "sandbox",
@@ -150,7 +153,7 @@ def _isolation(network: str) -> list[str]:
 
 
 def _system_links() -> list[str]:
-    """/bin, /lib and so on: links into /usr on a merged system, else folders of their own."""
+    """Return flags for /bin, /lib and so on: links into /usr on a merged system, folders elsewhere."""
     flags: list[str] = []
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
@@ -165,8 +168,8 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
     """Start the guest in bubblewrap.
 
     Raises:
-        SandboxUnavailable: bubblewrap does not work here; the hint says what to do.
-        UsageError: a folder that is to be bound or mounted would open the host.
+        SandboxUnavailable: bubblewrap does not work here. The hint names the remedy.
+        UsageError: a folder to be bound or mounted would expose the host.
     """
     problem = trouble()
     if problem is not None:
@@ -225,7 +228,7 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
 
 
 def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgroup | None]:
-    """Control groups with the limits, and what removes them; nothing where none can be made."""
+    """Make control groups with the limits, and the folder that removes them, or return None for both."""
     place = usable()
     if place is None:
         return None, None
@@ -241,13 +244,15 @@ def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgro
 def _file_system(
     spec: SandboxSpec, work: str, staged: Sequence[Bind], links: Sequence[tuple[str, str]], *, counted: bool
 ) -> list[str]:
-    """A read-only system, private /tmp and work folder, then what is bound; later flags cover earlier ones.
+    """Return flags for a read-only system, a private /tmp and work folder, and the binds.
 
-    Where no control group has `counted` it, memory of /dev/zero that is shared and no longer mapped is nobody's:
-    /dev/full, which cannot be mapped, reads the same.
+    Later flags cover earlier ones.
+
+    Without control groups (`counted` is false), shared memory of /dev/zero that is no longer mapped is charged to no
+    process, so /dev/full takes its place: it reads the same and cannot be mapped.
     """
     flags = ["--ro-bind", "/usr", "/usr", *_system_links(), "--proc", "/proc", "--dev", "/dev"]
-    # bwrap covers it by itself, but not where the settings of an own namespace may be written.
+    # bwrap covers /proc/sys itself, but not where the settings of the new namespace may be written.
     flags += ["--ro-bind", "/proc/sys", "/proc/sys", *([] if counted else ["--dev-bind", "/dev/full", "/dev/zero"])]
     for name in (*_ETC, *(_ETC_NETWORK if spec.network == "host" else ())):
         flags += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
@@ -262,7 +267,7 @@ def _file_system(
 
 
 def _files(spec: SandboxSpec) -> list[tuple[int, str]]:
-    """Small files made for the sandbox: descriptor and path inside."""
+    """Make the small files of the sandbox. Return pairs of descriptor and path inside."""
     made = {"/etc/passwd": _PASSWD, "/etc/group": _GROUP}
     if spec.network != "host":
         made["/etc/hosts"] = _HOSTS

@@ -1,4 +1,4 @@
-"""Calls from inside a step to the host: a handler answers them, one at a time, while the step waits."""
+"""Calls from a running step to the host. A handler answers them one at a time while the step waits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.shared import frames, schema
 
 _threads = threading.local()
-"""Of a thread that runs a handler: the sandbox whose step waits for it."""
+"""Thread-local `sandbox`: in a thread that runs a handler, the sandbox whose step waits for it."""
 
 
 class Calls:
-    """The calls of one step. Each is answered in a thread of its own: a handler that hangs holds up no time limit."""
+    """The calls of one step. Each is answered in its own thread, so that a stuck handler does not delay a timeout."""
 
     def __init__(self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int) -> None:
         self._handler, self._sandbox, self._channel, self._step = handler, sandbox, channel, step
@@ -25,10 +25,10 @@ class Calls:
         self._lock = threading.Lock()
 
     def hear(self, frame: Mapping[str, Any], blob: bytes, deadline: float) -> None:
-        """A frame `call` from inside. The supervisor has checked it: one that is wrong is not the supervisor's.
+        """Answer a `call` frame from inside. The supervisor forwards only valid ones.
 
         Raises:
-            Malformed: no handler was given; it is out of its turn, too large, or one call too many.
+            Malformed: there is no handler, or the call is out of turn, too large or one too many.
         """
         if self._handler is None:
             raise Malformed("a call to the host that nobody answers")
@@ -46,7 +46,7 @@ class Calls:
             self._send(self._count, "the host has no thread left to answer in", b"", deadline)
 
     def close(self) -> None:
-        """The step is over: what a handler returns from now on is dropped."""
+        """Mark the step as over. Results that handlers return from now on are dropped."""
         with self._lock:
             self._over = True
 
@@ -59,22 +59,22 @@ class Calls:
         with self._lock:
             if self._over:
                 return
-            # Before it is sent: the next call may come at once.
+            # Cleared before the answer is sent: the next call may come at once.
             self._open = False
             try:
                 self._channel.send(answer, result, deadline=deadline)
             except (Closed, TooLate):
-                # The thread that waits for the step finds the same.
+                # The thread that waits for the step gets the same error.
                 return
 
 
 def is_answering(sandbox: object) -> bool:
-    """Whether this thread runs a handler for a step of that sandbox."""
+    """True if this thread runs a handler for a step of that sandbox."""
     return getattr(_threads, "sandbox", None) is sandbox
 
 
 def _made(handler: CallHandler, name: str, blob: bytes) -> tuple[str | None, bytes]:
-    """The error, or the result as JSON."""
+    """Call the handler. Return an error message, or None and the result as JSON."""
     try:
         arguments = frames.message_of(blob)
     except Malformed as problem:

@@ -1,8 +1,9 @@
-"""Control groups for a sandbox, version 1 or 2, where this user can make them: memory, processors, processes.
+"""Control groups of a sandbox, version 1 or 2, if this user can make them. They limit memory, processors, processes.
 
-Version 2 needs a group above ours that hands the memory controller down and that this user may write (systemd's
-user@.service does, for what was started in it; root may nearly everywhere). A group above ours that has a limit of its
-own is never left. Kernel documentation: admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst, scheduler/sched-bwc.rst.
+Version 2 needs a parent group that delegates the memory controller and that this user may write to. systemd's
+user@.service provides one for what was started in it; root can write nearly everywhere. A parent group that has a
+limit of its own is never left.
+Kernel documentation: admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst, scheduler/sched-bwc.rst.
 """
 
 from __future__ import annotations
@@ -23,29 +24,31 @@ from pathlib import Path
 from codenav.execution import Resources
 
 BESIDE_BYTES = 64 << 20
-"""On top of the limit of the code, for the launcher, the supervisor and the kernel's own: the supervisor, which looks
-every 50 ms, shall mostly come first, since it can say what was held."""
+"""Bytes on top of the memory limit of the code, for the launcher, the supervisor and the kernel.
+
+The supervisor checks every 50 ms. It should usually act before the kernel, since it can report what was held.
+"""
 BESIDE_PROCESSES = 16
-"""On top of the limit of the code: the launcher, the supervisor, snapshots."""
+"""Processes on top of the limit of the code: the launcher, the supervisor, snapshots."""
 PERIOD_MICROSECONDS = 100_000
-"""Of the quota of processor time: the kernel's default."""
+"""Period of the processor quota. This is the kernel's default."""
 PREFIX = "codenav-"
 _EMPTY_SECONDS = 60.0
 _REMOVE_SECONDS = 2.0
-"""The last process of a group may still be on its way out."""
+"""Time to retry a removal: the last process of a group may still be exiting."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where groups can be made."""
+    """The parent groups in which this process can make groups."""
 
     unified: Path | None
-    """The group above, version 2."""
+    """The parent group in version 2."""
     split: Mapping[str, Path]
-    """By controller, version 1."""
+    """The parent group of each controller in version 1."""
 
     def groups(self, name: str) -> dict[str, Path]:
-        """By controller, the folders of a sandbox; with version 2 they are one."""
+        """Return the folder of a sandbox's group for each controller. In version 2 it is the same for all."""
         if self.unified is not None:
             given = _words(self.unified / "cgroup.subtree_control")
             return {one: self.unified / (PREFIX + name) for one in ("memory", "cpu", "pids") if one in given}
@@ -54,31 +57,31 @@ class Place:
 
 @dataclass(frozen=True)
 class Cgroup:
-    """The groups of one sandbox."""
+    """The control groups of one sandbox."""
 
     groups: Mapping[str, Path]
-    """By controller."""
+    """The folder of the group for each controller."""
     killed: Path
-    """File whose line `oom_kill N` counts what the kernel had to kill inside."""
+    """File whose line `oom_kill N` counts the processes that the kernel killed for lack of memory."""
 
     @property
     def folders(self) -> list[Path]:
-        """To enter, and to remove at the end."""
+        """The distinct folders of the groups, to enter and finally to remove."""
         return list(dict.fromkeys(self.groups.values()))
 
     @property
     def limits_processors(self) -> bool:
-        """Whether there is a quota of processor time."""
+        """True if there is a quota of processor time."""
         return "cpu" in self.groups
 
     def entering(self) -> list[str]:
-        """Shell lines that take the shell in, with all that it starts."""
+        """Return shell lines that move the shell, and with it everything it starts, into the groups."""
         return [f"echo $$ > {shlex.quote(str(folder))}/cgroup.procs" for folder in self.folders]
 
 
 @functools.cache
 def usable() -> Place | None:
-    """Where this process can make groups, found out by starting a process in one; None where it cannot."""
+    """Find where this process can make groups, and check it by starting a process in one. None if it cannot."""
     place = find()
     tried = None if place is None else make_groups(place, f"try-{uuid.uuid4().hex[:12]}", Resources(), processors=0)
     if tried is None:
@@ -95,9 +98,9 @@ def usable() -> Place | None:
 
 @functools.cache
 def find(root: str = "/") -> Place | None:
-    """Where this process can make groups with a memory limit; None where it cannot.
+    """Find where this process can make groups with a memory limit. None if it cannot.
 
-    `root` is where `proc` and the mount points are looked up.
+    `root` is prefixed to `/proc` and to the mount points.
     """
     own = _own_groups(root)
     mounted = _mounted(root)
@@ -113,7 +116,10 @@ def find(root: str = "/") -> Place | None:
 
 
 def make_groups(place: Place, name: str, resources: Resources, *, processors: int) -> Cgroup | None:
-    """Groups with their limits, a quota of processor time only below `processors`; None where the kernel refuses."""
+    """Make groups with these limits. Return None if the kernel refuses.
+
+    Processor time is limited only if the limit is below `processors`.
+    """
     groups = place.groups(name)
     if "memory" not in groups:
         return None
@@ -138,7 +144,7 @@ def make_groups(place: Place, name: str, resources: Resources, *, processors: in
                 (folder / file).write_text(value)
         for file, value in extra.items():
             with contextlib.suppress(OSError):
-                # Missing where the kernel does not account for swap.
+                # The file is missing if the kernel does not account for swap.
                 _write_existing(groups["memory"] / file, value)
     except OSError:
         remove_groups(made.folders)
@@ -147,7 +153,7 @@ def make_groups(place: Place, name: str, resources: Resources, *, processors: in
 
 
 def empty_groups(place: Place) -> list[Path]:
-    """Groups of sandboxes in which nothing has run for a while: a sandbox enters its own within milliseconds."""
+    """Return sandbox groups that have been empty for a minute. A sandbox enters its own within milliseconds."""
     found = []
     for above in dict.fromkeys([place.unified] if place.unified is not None else place.split.values()):
         with contextlib.suppress(OSError):
@@ -156,7 +162,7 @@ def empty_groups(place: Place) -> list[Path]:
                 if not name.startswith(PREFIX) or _words(group / "cgroup.procs"):
                     continue
                 if any(os.path.isdir(group / inner) for inner in os.listdir(group)):
-                    # Not one of ours: they hold no others, and could not be removed.
+                    # Not a group of ours: ours contain no others. It could not be removed anyway.
                     continue
                 if time.time() - group.stat().st_mtime > _EMPTY_SECONDS:
                     found.append(group)
@@ -164,7 +170,7 @@ def empty_groups(place: Place) -> list[Path]:
 
 
 def remove_groups(folders: Iterable[Path]) -> bool:
-    """Kill what is in groups and remove them; whether they are gone. Touches only what `make_groups` makes."""
+    """Kill the processes in groups and remove them, but only those of `make_groups`. Return True if all are gone."""
     gone = True
     for folder in folders:
         if folder.name.startswith(PREFIX) and (folder / "cgroup.procs").exists():
@@ -210,7 +216,7 @@ def _write_existing(path: Path, value: str) -> None:
 
 
 def _own_groups(root: str) -> dict[str, str]:
-    """By controller, the group of this process; version 2 under the empty name."""
+    """Return the group of this process for each controller. Version 2 has the empty name."""
     found = {}
     with contextlib.suppress(OSError):
         for line in Path(root, "proc/self/cgroup").read_text().splitlines():
@@ -220,7 +226,7 @@ def _own_groups(root: str) -> dict[str, str]:
 
 
 def _mounted(root: str) -> dict[str, tuple[str, str]]:
-    """By controller, its mount point and the group that is the top there; version 2 under the empty name."""
+    """Return the mount point and its root group for each controller. Version 2 has the empty name."""
     found: dict[str, tuple[str, str]] = {}
     with contextlib.suppress(OSError):
         for line in Path(root, "proc/self/mountinfo").read_text().splitlines():
@@ -236,7 +242,10 @@ def _mounted(root: str) -> dict[str, tuple[str, str]]:
 
 
 def _within_mount(root: str, mounted: tuple[str, str] | None, own: str) -> Path | None:
-    """The folder of a group; in a container the mount shows only a part, and perhaps not the one that we are in."""
+    """Return the folder of a group, or None if it is not mounted.
+
+    In a container the mount shows only a part of the hierarchy, possibly without the group of this process.
+    """
     if mounted is None:
         return None
     point, top = mounted
@@ -246,7 +255,7 @@ def _within_mount(root: str, mounted: tuple[str, str] | None, own: str) -> Path 
 
 
 def _handed_down(own: Path, top: Path) -> Place | None:
-    """The nearest group from ours upwards that hands memory down and may be written."""
+    """Return the nearest group, upwards from this process's own, that delegates memory and is writable."""
     for above in (own, *own.parents):
         if "memory" in _words(above / "cgroup.subtree_control") and os.access(above / "cgroup.procs", os.W_OK):
             return Place(above, {}) if os.access(above, os.W_OK) else None

@@ -1,4 +1,4 @@
-"""Frames between the host and the supervisor, with deadlines. Each that comes is checked here, once."""
+"""Frames between the host and the supervisor, with deadlines. Each incoming frame is validated here, and only here."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from codenav.sandboxes.shared import frames, schema
 from codenav.sandboxes.streaming import Streaming
 
 OnCall = Callable[[Mapping[str, Any], bytes, float], None]
-"""Takes a call to the host, and the deadline for its answer; raises Malformed where it is none."""
+"""Callback for a call to the host, with the deadline of its answer. Raises Malformed if the call is invalid."""
 
 
 class Closed(Exception):
-    """The other end is gone."""
+    """The other end is closed."""
 
 
 class TooLate(Exception):
-    """The deadline passed before a whole frame had come or gone."""
+    """The deadline passed before a whole frame was sent or received."""
 
 
 class Channel:
-    """A pair of descriptors to a supervisor. One reader; any thread may send.
+    """A pair of descriptors connected to a supervisor. One thread reads, any thread may send.
 
-    `unwrap` takes off what an engine puts around the bytes of the supervisor.
+    `unwrap` removes the framing that an engine adds to the supervisor's bytes.
     """
 
     def __init__(self, sink: int, source: int, unwrap: Callable[[bytes], bytes] | None = None) -> None:
@@ -39,13 +39,13 @@ class Channel:
         self._lock = threading.Lock()
         self._owed = 0
         self.patience = 0.0
-        """Seconds by which the other end may move a deadline, in all, by saying that earlier steps run again."""
+        """Total seconds by which the other end may extend deadlines by reporting that it reruns earlier steps."""
 
     def send(self, message: Mapping[str, Any], blob: bytes = b"", *, deadline: float) -> None:
-        """Send one frame; `deadline` on the clock of `time.monotonic`.
+        """Send one frame. `deadline` is a time of `time.monotonic`.
 
         Raises:
-            Closed, TooLate: part of the frame may have gone; the channel is of no more use.
+            Closed, TooLate: part of the frame may have been sent, and the channel is unusable.
         """
         if message.get("op") not in ("interrupt", "answer"):
             self._owed += 1
@@ -56,12 +56,12 @@ class Channel:
     def receive(
         self, *, deadline: float, streaming: Streaming | None = None, on_call: OnCall | None = None
     ) -> tuple[Mapping[str, Any], bytes]:
-        """The next answer; what a step writes before it goes to `streaming`, its calls to the host to `on_call`.
+        """Return the next answer. Output of the step goes to `streaming`, its calls to the host to `on_call`.
 
-        While earlier steps run again for it, which a frame of its own says, the deadline moves.
+        The deadline moves while the supervisor reruns earlier steps, which it announces in a frame.
 
         Raises:
-            Malformed: it is over a limit, or not of its shape in `guest/guest_schema.py`.
+            Malformed: the frame exceeds a limit or does not match its schema in `guest/guest_schema.py`.
             Closed, TooLate
         """
         while True:
@@ -87,11 +87,11 @@ class Channel:
                     self._owed -= 1
                     return frame
             if time.monotonic() > deadline:
-                # With frames that come without an end nothing else would look at the time.
+                # An endless sequence of frames would otherwise never reach a check of the time.
                 raise TooLate
 
     def settle(self, *, deadline: float) -> None:
-        """Read and drop the answers that nobody waited for. Raises as `receive`."""
+        """Read and drop the answers that nobody waited for. Raises the errors of `receive`."""
         while self._owed > 0:
             self.receive(deadline=deadline)
 
@@ -104,7 +104,7 @@ class Channel:
 
 
 def write_all(descriptor: int, data: bytes, deadline: float) -> None:
-    """Write everything to a descriptor that does not block. Raises Closed, TooLate."""
+    """Write all data to a non-blocking descriptor. Raises Closed, TooLate."""
     view = memoryview(data)
     while view:
         try:
@@ -116,7 +116,7 @@ def write_all(descriptor: int, data: bytes, deadline: float) -> None:
 
 
 def read(descriptor: int, deadline: float) -> bytes:
-    """What there is to read, at least one byte, from a descriptor that does not block. Raises Closed, TooLate."""
+    """Read the available data, at least one byte, from a non-blocking descriptor. Raises Closed, TooLate."""
     while True:
         try:
             data = os.read(descriptor, 1 << 20)

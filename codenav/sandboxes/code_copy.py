@@ -1,4 +1,4 @@
-"""Copies a code base without its secrets, caches and virtual environments."""
+"""Copying of a code base without its secrets, caches and virtual environments."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from codenav.execution import GIB
 from codenav.secrets.files import is_secret
 
 MOST_BYTES = GIB
-"""Of one code base."""
+"""Size limit of one code base."""
 CACHES = {
     "node_modules", ".ipynb_checkpoints", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis",
     "__pypackages__",
 }  # fmt: skip
-"""Left out, as it is no code of the project. Not `__pycache__`: with it the code is imported faster."""
+"""Folders left out because they hold no code of the project. `__pycache__` stays: it speeds up imports."""
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
-"""A folder that holds one of these is a virtual environment."""
+"""Names that mark the folder they lie in as a virtual environment."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = _READ | os.O_DIRECTORY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 Ignored = Callable[[str], bool]
-"""Whether a path below the root is left out."""
+"""Predicate: True if a path relative to the root is left out."""
 
 
 def passed_over(entry: os.DirEntry[str], folder: int, parent: str) -> bool:
-    """Whether an entry of a folder is a secret, a cache or a virtual environment."""
+    """True if an entry of a folder is a secret, a cache or a virtual environment."""
     if entry.name in CACHES or is_secret(entry.name, dir_fd=folder, parent=parent):
         return True
     return entry.is_dir(follow_symlinks=False) and is_environment(entry.name, dir_fd=folder)
 
 
 def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
-    """Whether a folder is a virtual environment."""
+    """True if a folder is a virtual environment."""
     for mark in _ENVIRONMENTS:
         with contextlib.suppress(OSError):
             os.stat(f"{path}/{mark}", dir_fd=dir_fd, follow_symlinks=False)
@@ -47,29 +47,29 @@ def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
 
 
 class Walk:
-    """One pass over a code base, by descriptors that no link leads astray; with a target it copies."""
+    """One pass over a code base, through descriptors so that links cannot redirect it. With a target it copies."""
 
     def __init__(
         self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "", earlier: str = ""
     ) -> None:
         self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
         self.earlier = earlier
-        """A copy of before: what has not changed since is linked to, not copied."""
+        """An earlier copy. Files that have not changed since are hard links into it."""
         self.own: set[str] = set()
-        """Codenav's own folders, relative: keys and records."""
+        """Codenav's own folders, relative to the root. They hold keys and records."""
         for kind in ("cache", "data", "config"):
             with contextlib.suppress(Unavailable):
                 self.own.add(os.path.relpath(home(kind), root))
         self.bytes = 0
         self.sizes: dict[str, int] = {}
-        """By what lies at the top."""
+        """Bytes of each top-level entry."""
         self.secrets: set[tuple[int, int]] = set()
         self.linked: list[tuple[tuple[int, int], str]] = []
-        """Copies of files that have several names, one of which may be a secret's."""
+        """Copies of files with several names, any of which may be a secret's."""
         self.digest = hashlib.sha256()
 
     def stamp(self) -> str:
-        """Of names, times and sizes: where it is the same, so is what the files hold."""
+        """Walk the code base. Return a digest of names, times and sizes, which changes with the content of any file."""
         try:
             found = os.stat(self.root)
             if stat.S_ISREG(found.st_mode):
@@ -93,7 +93,7 @@ class Walk:
         if self.target:
             made = os.path.join(self.target, below) if below else self.target
             os.mkdir(made)
-            # The one that was named is open to whoever the code runs as; what is closed in it stays so.
+            # The user who runs the code has to enter the root folder. Folders below keep their mode.
             os.chmod(made, stat.S_IMODE(os.fstat(folder).st_mode) | 0o700 if below else 0o755)
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
@@ -108,7 +108,7 @@ class Walk:
                 elif self.ignored is None or not self.ignored(path):
                     self._entry(entry, folder, path)
             except (FileNotFoundError, PermissionError, NotADirectoryError):
-                # Removed meanwhile, or not to be read by this user: so the code could not have read it either.
+                # It was removed meanwhile, or this user may not read it, so neither could the code.
                 continue
 
     def _entry(self, entry: os.DirEntry[str], folder: int, path: str) -> None:
@@ -126,7 +126,7 @@ class Walk:
             to = os.readlink(entry.name, dir_fd=folder)
             self.digest.update(f"{path}\0{to}\n".encode("utf-8", "surrogateescape"))
             if self.target:
-                # What it leads to is there if it is shown, and not if it is a secret.
+                # The target is visible only if it is bound itself. A secret is not.
                 os.symlink(to, os.path.join(self.target, path))
 
     def _file(self, name: str, folder: int | None, path: str, found: os.stat_result) -> None:
@@ -160,14 +160,14 @@ class Walk:
                 place = os.path.join(place, name)
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(place)
-                    # Whatever the umask is: who enters it may be somebody else.
+                    # Independent of the umask: another user may have to enter it.
                     os.chmod(place, 0o755)
             if not os.path.isdir(real):
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(os.path.join(place, last), _NEW, 0o644))
 
     def _unlink_secrets(self) -> None:
-        """A file that has another name, which is a secret's, here or in the home folder, is one too."""
+        """Remove copies of files that also have the name of a secret, here or in the home folder."""
         if not self.linked:
             return
         secrets = self.secrets | set(of_home())
@@ -177,7 +177,10 @@ class Walk:
 
 
 def inodes(path: str, *, dir_fd: int | None = None) -> Iterator[tuple[int, int]]:
-    """Of a secret file, or of the files at the top of a folder; they may have other names, which say nothing."""
+    """Return device and inode of a secret file, or of a folder of secrets and its direct entries.
+
+    Other names of the same files would not reveal that they are secrets.
+    """
     with contextlib.suppress(OSError):
         descriptor = os.open(path, _READ, dir_fd=dir_fd)
         try:
@@ -192,7 +195,7 @@ def inodes(path: str, *, dir_fd: int | None = None) -> Iterator[tuple[int, int]]
 
 
 def of_home() -> Iterator[tuple[int, int]]:
-    """Of the secrets at the top of this user's home folder, and at the top of its folders of secrets."""
+    """Return the inodes of secrets at the top of the user's home folder and of its folders of secrets."""
     folder = os.path.expanduser("~")
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
@@ -201,7 +204,10 @@ def of_home() -> Iterator[tuple[int, int]]:
 
 
 def _linked(earlier: str, place: str, found: os.stat_result) -> bool:
-    """Whether a copy of before was taken for a file: it is as the file is, and newer than any change of that."""
+    """Reuse an earlier copy of a file by a hard link. True if done.
+
+    The copy must have the size and time of the file, and be newer than its last change.
+    """
     with contextlib.suppress(OSError):
         copy = os.lstat(earlier)
         same = (copy.st_size, copy.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
@@ -212,10 +218,10 @@ def _linked(earlier: str, place: str, found: os.stat_result) -> bool:
 
 
 def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> None:
-    """With its mode, and its times, by which byte code is known."""
+    """Copy a file with its mode and its modification time, which byte code is validated by."""
     source = os.open(name, _READ, dir_fd=folder)
     try:
-        # What is there now, which may be larger than what was counted.
+        # The current size, which may be larger than the one that was counted.
         left = os.fstat(source).st_size
         target = os.open(place, _NEW, 0o600)
         try:
@@ -230,7 +236,7 @@ def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> N
 
 
 def is_left_out(path: str, root: str) -> bool:
-    """Whether the copy of `root` lacks a path below it: a secret's, a cache's, a virtual environment's part."""
+    """True if the copy of `root` lacks a path below it, because of a secret, a cache or a virtual environment."""
     at = root
     for part in os.path.relpath(path, root).split("/"):
         at = os.path.join(at, part)

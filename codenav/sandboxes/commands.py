@@ -1,4 +1,4 @@
-"""Code that is run in a sandbox for its owner: to set a variable, to run a shell command, to install packages."""
+"""Operations done by running generated code in a sandbox: set a variable, run a shell command, install packages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from codenav.execution import Execution, Output, SandboxInfo, ShellResult
 from codenav.sandboxes.values import checked_name, encoded
 
 TOLD = "_codenav_told"
-"""A name in the sandbox: what it is bound to is the value of the step, and is not shown."""
+"""A name in the sandbox. Its value becomes the value of the step, and is not displayed."""
 PIECE_CHARACTERS = 1 << 20
-"""Of a value in one step, which can be of 2 MiB."""
+"""Most characters of a value sent in one step, which is limited to 2 MiB."""
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-\[\],]*\s*([<>=!~][^;]*)?|[\w./-]+\.whl")
 
 _LOAD = """\
@@ -76,7 +76,7 @@ del _codenav_importlib, _codenav_os, _codenav_sys, _codenav_target
 
 
 class Commands(ABC):
-    """What every kind of sandbox does by running code of ours in it."""
+    """Base class with the operations that every kind of sandbox performs by running generated code."""
 
     @property
     @abstractmethod
@@ -90,7 +90,7 @@ class Commands(ABC):
         """See `codenav.protocols.Sandbox.run`."""
 
     def set(self, name: str, value: Any) -> None:
-        """Bind a name to a value; see `codenav.protocols.Sandbox.set`."""
+        """Bind a name to a value. See `codenav.protocols.Sandbox.set`."""
         code = _LOAD.format(name=checked_name(name))
         text = encoded(value)
         for start in range(0, len(text), PIECE_CHARACTERS):
@@ -101,14 +101,14 @@ class Commands(ABC):
     def shell(
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Run a shell command in the work folder; see `codenav.protocols.Sandbox.shell`."""
+        """Run a shell command in the work folder. See `codenav.protocols.Sandbox.shell`."""
         code = _SHELL.format(command=repr(command), told=TOLD)
         return _shell_result(self.run(code, timeout=timeout, on_output=on_output))
 
     def install(
         self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Install packages with pip; see `codenav.protocols.Sandbox.install`."""
+        """Install packages with pip. See `codenav.protocols.Sandbox.install`."""
         return _shell_result(self.run(_installing(packages, self.info), timeout=timeout, on_output=on_output))
 
     def _do(self, code: str) -> None:
@@ -119,11 +119,11 @@ class Commands(ABC):
 
 
 def _installing(packages: Sequence[str], info: SandboxInfo) -> str:
-    """Code that runs pip, into a folder of the sandbox from which code can import.
+    """Return code that runs pip into a folder from which the sandbox can import.
 
     Raises:
-        UsageError: that is no requirement.
-        SandboxUnavailable: there is no network, or the sandbox is not apart from the host.
+        UsageError: a package is not a valid requirement.
+        SandboxUnavailable: the sandbox has no network.
     """
     if not packages:
         raise UsageError("no package is named", hint='such as box.install("rich")')
@@ -138,13 +138,13 @@ def _installing(packages: Sequence[str], info: SandboxInfo) -> str:
         )
     target = "/tmp/codenav-packages" if info.isolated else str(Path(info.work_dir).with_name("packages"))
     pip = '[_codenav_sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet",'
-    # Without --upgrade pip leaves what is in a target as it is, and ends with 0.
+    # Without --upgrade pip skips packages that are already in the target and still exits with 0.
     more = '"--no-cache-dir", "--root-user-action=ignore", "--upgrade", "--target", _codenav_target,'
     command = f"{pip} {more} *{list(packages)!r}]"
     return _INSTALL.format(target=target, command=command, told=TOLD)
 
 
 def _shell_result(done: Execution) -> ShellResult:
-    """What became of a shell command."""
+    """Return the result of a step that ran a shell command."""
     told = done.value.data if done.ok and done.value is not None else None
     return ShellResult(told if isinstance(told, int) else None, done.stdout, done.stderr, done)

@@ -1,7 +1,7 @@
-"""A code base as a sandbox sees it: a copy without its secrets, since a live view shows what is saved into it later.
+"""Cached copies of code bases for sandboxes, without secrets. A live view would show secrets saved there later.
 
-Copies are kept in codenav's cache and used again, by other processes too, while nothing in the code base has changed.
-Who uses one holds a lock on the file beside it, which goes with the process; what nobody uses is removed in time.
+Copies live in codenav's cache and are shared between processes until the code base changes. Each user of a copy
+holds a lock on the file beside it, which is released when its process ends. Unused copies are removed in time.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from codenav.sandboxes.code_copy import Ignored, Walk
 from codenav.sandboxes.owned_resources import OwnedFolder
 
 KEPT_SECONDS = 7 * 86400.0
-"""That a copy is kept which nobody uses."""
+"""Seconds for which an unused copy is kept."""
 MOST_KEPT = 20
 _LOCK = ".lock"
 
 
 @dataclass(eq=False)
 class CodeCopy:
-    """A copy that is there for as long as this object is held."""
+    """A copy that exists for as long as this object is held."""
 
     path: str
-    """Of the file or folder."""
+    """Path of the copied file or folder."""
 
 
 def copied(root: str, *, holes: Collection[str] = (), ignored: Ignored | None = None) -> CodeCopy:
-    """The copy of a file or folder, made where there is none of how it is now.
+    """Return a copy of the current state of a file or folder, made if there is none yet.
 
-    `holes` are absolute paths below it where something else is going to be bound: folders, or files, that are empty.
+    `holes` are absolute paths below `root` where other things will be bound: empty folders or files in the copy.
 
     Raises:
-        UsageError: it is larger than a copy should be, or cannot be read.
+        UsageError: it is too large, or cannot be read.
     """
     inner = frozenset(os.path.relpath(hole, root) for hole in holes)
     key = hashlib.sha256(repr((root, sorted(inner), ignored is not None)).encode()).hexdigest()[:20]
@@ -62,7 +62,7 @@ def _fresh(key: str) -> str:
 
 
 def _earlier(place: Path, key: str) -> str:
-    """The newest copy of the same code base; it may go meanwhile."""
+    """Return the newest copy of the same code base, or an empty string. It may disappear at any time."""
     locks = sorted(place.glob(f"{key}-*{_LOCK}"), key=_used)
     whole = [str(lock).removesuffix(_LOCK) for lock in locks if "-part-" not in lock.name]
     return whole[-1] if whole else ""
@@ -74,7 +74,7 @@ def _kept(place: Path, key: str, stamp: str) -> CodeCopy | None:
         return None
     lock = _locked(path, fcntl.LOCK_SH)
     if not path.exists():
-        # It was removed before the lock was held.
+        # It was removed before the lock was acquired.
         os.close(lock)
         return None
     return _held(path, lock)
@@ -105,7 +105,7 @@ def _held(path: Path, lock: int) -> CodeCopy:
 
 
 def _locked(path: Path, how: int) -> int:
-    """A descriptor with a lock on the file beside a copy, and not on one that was removed meanwhile."""
+    """Return a descriptor that locks the file beside a copy, retrying if that file was removed meanwhile."""
     name = f"{path}{_LOCK}"
     while True:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -120,7 +120,7 @@ def _locked(path: Path, how: int) -> int:
 
 
 def _prune(place: Path, key: str) -> None:
-    """Remove what nobody uses: earlier copies of a code base, old ones, and what was broken off."""
+    """Remove unused copies: earlier ones of this code base, old ones, and incomplete ones."""
     locks = sorted(place.glob(f"*{_LOCK}"), key=_used, reverse=True)
     for number, lock in enumerate(locks):
         path = Path(str(lock).removesuffix(_LOCK))
@@ -143,7 +143,7 @@ def _used(lock: Path) -> float:
 
 
 def _remove(path: Path) -> None:
-    """To be called with its lock held."""
+    """Remove a copy. The caller must hold its lock."""
     for folder, _, _ in os.walk(path):
         with contextlib.suppress(OSError):
             os.chmod(folder, 0o700)
@@ -155,7 +155,7 @@ def _remove(path: Path) -> None:
 
 
 def _temporary(root: str, inner: frozenset[str], ignored: Ignored | None) -> CodeCopy:
-    """A copy for one sandbox, where the cache cannot be written to."""
+    """Make a copy for a single sandbox. Used if the cache is not writable."""
     owned = OwnedFolder.make()
     try:
         walk = Walk(root, inner, ignored, str(owned.path / "code"))

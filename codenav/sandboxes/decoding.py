@@ -1,4 +1,4 @@
-"""What the host makes of frames from inside. Their shape was checked when they came: see `guest/guest_schema.py`."""
+"""Decoding of frames from inside into results. The channel has validated their shape: see `guest/guest_schema.py`."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from codenav.sandboxes.shared import frames
 from codenav.system.terminal_text import neutral
 
 VALUE_CHARACTERS = 100_000
-"""Of the value of a last expression as JSON: 10,000 bytes, each escaped."""
+"""Most characters of the JSON of a last expression's value: 10,000 bytes, each escaped."""
 
 _MAGIC = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
-"""What the data of a picture begins with."""
+"""The first bytes of the supported picture formats."""
 _TEXTS = frozenset({"image/svg+xml", "text/html", "text/markdown", "text/latex", "application/json"})
 
 Malformed = frames.Violation
-"""A frame that does not have the promised shape."""
+"""The error for a frame that breaks the protocol."""
 
 
 def variables_of(rows: Sequence[Sequence[str]]) -> list[Variable]:
-    """From rows of name, type, repr."""
+    """Build variables from rows of name, type and repr."""
     return [Variable(*map(neutral, row)) for row in rows]
 
 
 def held_of(frame: Mapping[str, Any]) -> Held:
-    """The answer to `digests`."""
+    """Decode the answer to `digests`."""
     items = [Digest(*_neutral(row)) for row in frame["items"]]
     numbers, many = (tuple(map(float, frame[key])) for key in ("numbers", "many"))
     return Held({item.name: item for item in items}, numbers, many, tuple(map(neutral, frame["texts"])))
 
 
 def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_bytes: int) -> Execution:
-    """The result of a step.
+    """Decode the result of a step.
 
     Raises:
-        Malformed: the frame is not the result of step `number`, or its displays are not in the blob.
+        Malformed: the frame is not the result of step `number`, its value is too large, or its displays do not match
+            the blob.
     """
     if frame["op"] != "result" or frame["number"] != number:
         raise Malformed("not the result of this step")
@@ -57,7 +58,7 @@ def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_
 
 
 def _neutral(data: Any) -> Any:
-    """JSON data with all its texts made harmless."""
+    """Return JSON data with all its texts made harmless."""
     if isinstance(data, str):
         return neutral(data)
     if isinstance(data, list):
@@ -68,7 +69,7 @@ def _neutral(data: Any) -> Any:
 
 
 def _displays_of(frame: Mapping[str, Any], blob: bytes, limit: int) -> list[Display]:
-    """Those whose data is what the type says; sizes that do not add up are malformed."""
+    """Return the displays whose data matches their type. Raises Malformed if the sizes do not add up."""
     found, start = [], 0
     for mime, size in frame["displays"]:
         data = blob[start : start + size]

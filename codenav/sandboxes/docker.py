@@ -1,7 +1,7 @@
-"""The `docker` backend: a container of any image with Python, on the engine at `DOCKER_HOST` (Podman's too).
+"""The `docker` backend: a container of any image with Python, on the engine at `DOCKER_HOST`, Podman included.
 
-Nothing of this machine need be visible to the engine: the guest, the environment and the work folder travel over
-the attached stream. When that ends, however it ends, the supervisor ends, and the engine removes the container.
+The engine need not see any file of this machine: the guest, the environment and the work folder travel over the
+attached stream. When the stream ends for any reason, the supervisor ends and the engine removes the container.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from codenav.system import docker_engine
 from codenav.system.terminal_text import neutral
 
 START_SECONDS = 30.0
-"""From the start of the container to the first word from inside; 0.1 s as a rule."""
+"""Seconds from the start of the container to the first message from inside. It usually takes 0.1 s."""
 PYTHONS = ("python3", "python")
-"""The first that the image has."""
+"""Names of the interpreter. The first one that the image has is used."""
 EVENT_SECONDS = 0.3
-"""That the engine may need to hear of a kill from the kernel."""
+"""Seconds that the engine may need to learn that the kernel killed a process."""
 NOTICE_CHARACTERS = 500
-"""Of what an engine says that it cannot do."""
+"""Most characters of the engine's warnings in a notice."""
 
 _without_sysctls: set[tuple[str, str]] = set()
-"""Engine and runtime that refuse them: those without root before Linux 6.9, some far away."""
+"""Pairs of engine and runtime that refuse sysctls: rootless ones before Linux 6.9, some remote ones."""
 
 
 @dataclass
 class LaunchedContainer:
-    """A sandbox behind the attached stream of a container."""
+    """A sandbox behind the attached stream of a container. Implements `Launched`."""
 
     client: Any
     id: str
@@ -58,42 +58,42 @@ class LaunchedContainer:
     image: str
     notice: str
     copies: Sequence[CodeCopy] = ()
-    """Held for as long as they are bound."""
+    """Copies of code bases, held for as long as they are bound."""
 
     @property
     def sink(self) -> int:
-        """Its standard input."""
+        """The descriptor of its standard input."""
         return self.stream.sink
 
     @property
     def source(self) -> int:
-        """Its standard output, in the engine's frames."""
+        """The descriptor of its standard output, in the engine's frames."""
         return self.stream.source
 
     @property
     def unwrap(self) -> Callable[[bytes], bytes] | None:
-        """Takes the engine's frames apart."""
+        """The decoder of the engine's frames."""
         return self.stream.unwrap
 
     def watch_memory(self) -> Callable[[], bool]:
-        """Tells whether the engine has an event of it since now, counted back by the engine's own clock."""
+        """Return a check for out-of-memory kills since now, from the engine's events and by the engine's clock."""
         began = time.monotonic()
         return lambda: _starved(self.client, self.id, time.monotonic() - began)
 
     def reason(self) -> str:
-        """The last lines of standard error."""
+        """Return the last lines of standard error."""
         return self.stream.unwrap.errors
 
     def cut(self) -> None:
-        """By the end of the stream, which ends the supervisor."""
+        """End everything inside by closing the stream, which ends the supervisor."""
         self.stream.cut()
 
     def abandon(self) -> None:
-        """The stream; the client's other connections keep nothing alive."""
+        """Close the stream in a forked process. Other connections of the client keep nothing alive."""
         self.stream.abandon()
 
     def end(self, *, patience: float) -> None:
-        """End it and wait until the engine has removed it."""
+        """End the container and wait until the engine has removed it."""
         self.stream.close()
         try:
             remove(self.client, self.id, patience=patience)
@@ -105,8 +105,8 @@ def launch_docker(spec: SandboxSpec) -> LaunchedContainer:
     """Start the guest in a container.
 
     Raises:
-        SandboxUnavailable: no engine, no such image, no fit Python in it, or the engine refuses.
-        UsageError: a mount that would open the host or the engine.
+        SandboxUnavailable: there is no engine, no such image or no suitable Python in it, or the engine refuses.
+        UsageError: a mount would expose the host or the engine.
     """
     with _unavailable():
         client = docker_engine.connect().api
@@ -114,7 +114,7 @@ def launch_docker(spec: SandboxSpec) -> LaunchedContainer:
         try:
             return _launched(client, spec)
         finally:
-            # Afterwards: by then an engine has made what it was making for an owner that was killed meanwhile.
+            # Last: by now the engine has finished containers that it was making for owners killed in the meantime.
             sweep_engine(client)
     except BaseException:
         client.close()
@@ -159,7 +159,7 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
 
 
 class _Lacking(Exception):
-    """The engine or the image lacks something that there is another way for."""
+    """The engine or the image lacks something for which there is an alternative."""
 
     def __init__(self, what: str, error: Any) -> None:
         super().__init__(what)
@@ -167,7 +167,7 @@ class _Lacking(Exception):
 
 
 def _lacking(error: Any, *, started: bool) -> _Lacking | None:
-    """What an engine has refused, where it may be had another way."""
+    """Return what an engine has refused if there is an alternative, else None."""
     said = str(error)
     if "sysctl" in said or "/proc/sys/kernel/shm" in said or "kernel.shm" in said:
         return _Lacking("sysctls", error)
@@ -185,7 +185,10 @@ def _engine(spec: SandboxSpec) -> tuple[str, str]:
 def _any_started(
     client: Any, spec: SandboxSpec, image: Mapping[str, Any], who: str, shown: Sequence[Bind]
 ) -> tuple[str, AttachedStream, str, str]:
-    """A started container, its stream, its work folder and a notice; with what the engine and the image have."""
+    """Start a container, falling back to what the engine and the image support.
+
+    Returns its id, its stream, its work folder and a notice.
+    """
     pythons, plain, engine = list(PYTHONS), False, _engine(spec)
     while True:
         work = work_folder("" if plain else who, shown)
@@ -220,7 +223,7 @@ def _any_started(
 
 
 def _started(client: Any, body: Mapping[str, Any], spec: SandboxSpec) -> tuple[str, AttachedStream, str]:
-    """Make, attach and start a container; the third is what the engine says that it passes over."""
+    """Create, attach and start a container. Return its id, its stream and a notice of the engine's warnings."""
     from docker.errors import APIError
 
     name = spec.image
@@ -248,13 +251,13 @@ def _started(client: Any, body: Mapping[str, Any], spec: SandboxSpec) -> tuple[s
 
 
 def _notice(warnings: Sequence[object]) -> str:
-    """What an engine warns of at a container's making: limits that it cannot set, as without root."""
+    """Return a notice of the engine's warnings at creation, such as limits that it cannot set without root."""
     told = dict.fromkeys(neutral(" ".join(str(one).split())).removeprefix("WARNING: ") for one in warnings)
     return f"the engine says: {' '.join(told)}"[:NOTICE_CHARACTERS] if told else ""
 
 
 def _check_given(client: Any, id: str, spec: SandboxSpec) -> None:
-    """What was asked for and an engine may pass over in silence, as Podman does."""
+    """Check that the engine applied the runtime and GPUs that were requested. Podman may silently ignore them."""
     if not spec.runtime and not spec.gpus:
         return
     made = client.inspect_container(id)
@@ -266,7 +269,7 @@ def _check_given(client: Any, id: str, spec: SandboxSpec) -> None:
 
 
 def _refused(error: Any, name: str) -> SandboxUnavailable:
-    """What the engine does not do, in one line."""
+    """Return the error for what the engine refused, in one line."""
     said = " ".join(docker_engine.said(error).split())[:500]
     if "runtime" in said and "unknown" in said:
         return SandboxUnavailable(f"the engine does not have this runtime: {said}", hint="docker info")
@@ -281,7 +284,7 @@ def _refused(error: Any, name: str) -> SandboxUnavailable:
 
 
 def _send_guest(stream: AttachedStream, image: str) -> Hello:
-    """Hear which Python is inside, and send it the guest."""
+    """Receive the hello of the Python inside, and send it the guest."""
     deadline = time.monotonic() + START_SECONDS
     os.set_blocking(stream.sink, False)
     os.set_blocking(stream.source, False)
@@ -296,7 +299,7 @@ def _send_guest(stream: AttachedStream, image: str) -> Hello:
 
 
 def _environment(spec: SandboxSpec, entries: Sequence[str], imported: Sequence[Path]) -> dict[str, str]:
-    """What the code finds in `os.environ`: what the image sets, a few neutral values, those of the specification."""
+    """Return `os.environ` for the code: the image's, then a few neutral values, then the specification's."""
     own = dict(entry.partition("=")[::2] for entry in entries)
     paths = [*import_folders(imported), *filter(None, own.get("PYTHONPATH", "").split(os.pathsep))]
     base = {
@@ -313,7 +316,10 @@ def _environment(spec: SandboxSpec, entries: Sequence[str], imported: Sequence[P
 
 
 def _starved(client: Any, id: str, seconds: float) -> bool:
-    """Whether the kernel has killed in a container for want of memory in the last seconds; it may be gone by now."""
+    """True if the kernel killed a process of a container for lack of memory in the last seconds.
+
+    The container may be gone by now.
+    """
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
 
@@ -321,14 +327,14 @@ def _starved(client: Any, id: str, seconds: float) -> bool:
         now = datetime.fromisoformat(client.info()["SystemTime"])
         asked = {"type": "container", "container": id, "event": "oom"}
         since, until = now - timedelta(seconds=seconds), now + timedelta(seconds=EVENT_SECONDS)
-        # Cut to whole seconds by some engines: what ends at the next one has the last kill in it.
+        # Some engines cut times to whole seconds. Rounding up includes the last kill.
         times = (math.floor(since.timestamp()), math.ceil(until.timestamp()))
         return any(True for _ in client.events(*times, filters=asked, decode=True))
     return False
 
 
 def remove(client: Any, id: str, *, patience: float) -> None:
-    """Wait until the engine has removed a container that ends by itself; after `patience` seconds by force."""
+    """Wait for the engine to remove a container that ends by itself. Remove it by force after `patience` seconds."""
     from docker.errors import APIError, DockerException, NotFound
     from requests.exceptions import RequestException
 
@@ -344,7 +350,7 @@ def remove(client: Any, id: str, *, patience: float) -> None:
 
 @contextlib.contextmanager
 def _unavailable() -> Iterator[None]:
-    """Errors of the connection as a sandbox that is not to be had."""
+    """Turn connection errors into SandboxUnavailable."""
     try:
         with docker_engine.engine_says():
             yield
@@ -355,10 +361,10 @@ def _unavailable() -> Iterator[None]:
 
 
 def diagnosed() -> str:
-    """What the engine is, where one answers.
+    """Return name, version and address of the engine.
 
     Raises:
-        Unavailable: none does, or it does not let us in.
+        Unavailable: no engine answers, or it denies access.
     """
     client = docker_engine.connect(timeout=10.0)
     try:

@@ -1,4 +1,4 @@
-"""What a container may: the request that makes one, out of a specification."""
+"""The request that creates a container, made from a specification. It sets everything the container may do."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ from codenav.sandboxes.launch import GUEST_ENVIRONMENT
 from codenav.sandboxes.places import within
 
 UID = 1000
-"""Of the code, where the image names no user of its own."""
+"""User id of the code if the image names no user of its own."""
 INODES = 100_000
-"""Files in the work folder, and in /tmp."""
+"""Most files in the work folder, and in /tmp."""
 WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
-"""The first one that no bound folder lies in or under."""
+"""Candidates for the work folder inside. The first that does not collide with a bound folder is used."""
 CPU_PERIOD = 100_000
-"""Microseconds; the engine's own. A quota is not held against the number of processors, which may be smaller."""
+"""Microseconds, the engine's own default.
+
+A quota is not checked against the number of processors, which may be lower than the limit.
+"""
 
 
 def work_folder(who: str, shown: Sequence[Bind]) -> str:
-    """Where the work folder lies inside, away from what is bound.
+    """Return the path of the work folder inside, away from bound paths.
 
-    The engine gives a private folder the mode of one that the image has at that place, and no owner to a user that it
-    knows by name only: for such a user it must be a place that no image has.
+    The engine gives a private folder the mode of the folder at that place in the image, and it cannot assign it to a
+    user that it knows only by name. For such a user the path must be one that no image has.
     """
     taken = [bind.target for bind in shown]
     for folder in WORK_FOLDERS if who.partition(":")[0].isdigit() else ():
@@ -54,11 +57,11 @@ def container_config(
     plain: bool = False,
     sysctls: bool = True,
 ) -> dict[str, Any]:
-    """The body of the engine's `POST /containers/create`.
+    """Return the body of the engine's `POST /containers/create`.
 
-    `image` is what the engine tells of it, `who` its `user`, `shown` what of the host is bound;
-    `plain` leaves out the options of private folders that Podman does not have, without `sysctls` nothing is set that
-    an engine without root may not set.
+    `image` is the engine's description of the image, `who` the result of `user`, `shown` the binds of host paths.
+    `plain` leaves out options of private folders that Podman lacks. Without `sysctls` nothing is set that a rootless
+    engine may not set.
     """
     resources = spec.resources
     mounts = [_bound(bind) for bind in shown]
@@ -84,7 +87,7 @@ def container_config(
         "IpcMode": "private",
     }
     if sysctls:
-        # Shared memory of System V outlives every process; the kernel would kill all of them in vain.
+        # System V shared memory outlives every process: to kill them all would free none of it.
         host["Sysctls"] = {"kernel.shmall": str(scratch // mmap.PAGESIZE), "kernel.shm_rmid_forced": "1"}
     if spec.runtime:
         host["Runtime"] = spec.runtime
@@ -112,10 +115,10 @@ def container_config(
 
 
 def user(image: Mapping[str, Any], shown: Sequence[Bind]) -> str:
-    """Who runs the code, never root: the user here where folders of theirs are bound, else the image's.
+    """Return the user who runs the code, never root: this user if any of their folders are bound, else the image's.
 
     Raises:
-        SandboxUnavailable: as root, something that nobody else may read is to be bound.
+        SandboxUnavailable: this process is root, and a path to be bound is closed to other users.
     """
     own = os.geteuid()
     if own and shown:
@@ -131,13 +134,16 @@ def user(image: Mapping[str, Any], shown: Sequence[Bind]) -> str:
 
 
 def _closed(path: Path) -> bool:
-    """Whether only root may read it; who is not root runs the code as himself."""
+    """True if this process is root and only root may read the path. Other users run the code as themselves."""
     wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
     return os.geteuid() == 0 and path.exists() and path.stat().st_mode & wanted != wanted
 
 
 def _tmpfs(size: int, owner: str, plain: bool) -> str:
-    """Options of a private folder. Where the image has a folder there, its mode holds; the owner given here always."""
+    """Return the mount options of a private folder.
+
+    If the image has a folder there its mode applies, but the owner given here always does.
+    """
     uid, _, gid = owner.partition(":")
     owned = f",uid={uid},gid={gid if gid.isdigit() else uid}" if uid.isdigit() else ""
     return f"rw,exec,nosuid,nodev,mode=1777,size={size}" + ("" if plain else f",nr_inodes={INODES}{owned}")
@@ -159,5 +165,5 @@ def _gpus(wanted: str) -> dict[str, Any]:
 
 
 def container_name() -> str:
-    """A name that no other container has."""
+    """Return a name that no other container has."""
     return f"codenav-{secrets.token_hex(6)}"

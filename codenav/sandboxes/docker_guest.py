@@ -1,7 +1,7 @@
-"""How the guest gets into a container: over its standard input. No image holds it, and no engine need see our files.
+"""Sending the guest into a container over standard input. No image contains it, and no engine need see our files.
 
-The first word comes from inside: which Python it is. The answer is the guest, as byte code where that Python can
-read ours, else as source.
+The container speaks first and says which Python it has. The reply is the guest, as byte code if that Python can
+load ours, else as source.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from codenav.system.interpreter import OLDEST
 
 LENGTH = struct.Struct(">I")
 HELLO_BYTES = 200
-"""The first line is no longer."""
+"""Longest first line in bytes."""
 
-# `importlib.util` has the same two names, and is not loaded yet.
+# `importlib.util` exports the same two names, but is not loaded yet.
 BOOTSTRAP = """
 import marshal, os, sys
 if sys.path[0] == "":
@@ -67,22 +67,22 @@ sys.modules["guest_supervisor"].Supervisor.of_standard_streams().serve()
 
 @dataclass(frozen=True)
 class Hello:
-    """What the Python of a container says of itself."""
+    """The introduction of a container's Python."""
 
     version: str
-    """`3.11.2`."""
+    """The version, such as `3.11.2`."""
     uid: int
     magic: str
-    """Of its byte code."""
+    """The magic number of its byte code, in hexadecimal."""
     killed: str
-    """File whose line `oom_kill N` counts what the kernel has killed in the container; may be empty."""
+    """File whose line `oom_kill N` counts the kernel's out-of-memory kills in the container. May be empty."""
 
     @classmethod
     def read(cls, receive: Callable[[], bytes]) -> Hello:
-        """The first line that comes.
+        """Read the introduction from the first line that arrives.
 
         Raises:
-            Malformed: it is not ours.
+            Malformed: it is not the line that the bootstrap sends.
         """
         line = b""
         while b"\n" not in line:
@@ -100,7 +100,7 @@ class Hello:
         return found
 
     def check(self, image: str) -> None:
-        """Whether the guest runs there.
+        """Check that the guest can run there.
 
         Raises:
             SandboxUnavailable: the Python is too old, or the user is root.
@@ -118,7 +118,7 @@ class Hello:
 
 
 def guest_for(magic: str) -> bytes:
-    """The guest with its length before it, for a Python with that byte code."""
+    """Return the guest, prefixed with its length, for a Python with that byte code magic number."""
     return _packed() if magic == importlib.util.MAGIC_NUMBER.hex() else _source()
 
 
@@ -133,13 +133,13 @@ def _source() -> bytes:
 
 
 def _framed(modules: dict[str, Any]) -> bytes:
-    # Version 2: each Python reads it.
+    # Marshal version 2 is readable by every Python.
     data = marshal.dumps(modules, 2)
     return LENGTH.pack(len(data)) + data
 
 
 def _modules() -> dict[str, str]:
-    """Name and text of each module of the guest but its entry, which the bootstrap stands in for."""
+    """Return name and source of every guest module except the entry point, which the bootstrap replaces."""
     found = {}
     for name in sorted(os.listdir(GUEST)):
         if name.endswith(".py") and name != "guest_main.py":

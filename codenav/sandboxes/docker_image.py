@@ -1,4 +1,4 @@
-"""What an image says of itself, and which one was built for what."""
+"""Labels of codenav's images, and the search for the image that was built for given sources."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from codenav.sandboxes.places import within
 from codenav.system import docker_engine
 
 SOURCES_LABEL = "codenav.sources"
-"""Of an image: what is importable in it: paths, `pkg:NAME==VERSION`, `git:URL@COMMIT`, sorted, a line each."""
+"""Label of an image: the sources importable in it as sorted lines: paths, `pkg:NAME==VERSION`, `git:URL@COMMIT`."""
 IMPORTS_LABEL = "codenav.imports"
-"""Of an image: JSON, import paths of the host that it holds, each with a `record` of `images/code.py`."""
+"""Label of an image: JSON of the host's import paths that it holds, each with a `record` of `images/code.py`."""
 
 
 def imports_of(text: str) -> Mapping[str, Mapping[str, Any]]:
-    """What a label says of import paths that the image holds; nothing where somebody else wrote it."""
+    """Parse the label of import paths. Empty if it was not written by codenav."""
     with contextlib.suppress(ValueError, AttributeError):
         return {str(path): said for path, said in json.loads(text).items() if {"folder", "root", "stamp"} <= set(said)}
     return {}
 
 
 def holds(path: Path, inside: Mapping[str, Mapping[str, Any]], sources: Sequence[str]) -> bool:
-    """Whether an image has what is to be imported from a path, as it is now: else the live files are bound."""
+    """True if an image has the current code of an import path. Otherwise the live files are bound."""
     from codenav.sandboxes.images.code import unchanged
 
     said = inside.get(str(path))
@@ -37,10 +37,10 @@ def holds(path: Path, inside: Mapping[str, Mapping[str, Any]], sources: Sequence
 
 
 def inspected(client: Any, name: str) -> Mapping[str, Any]:
-    """What the engine tells of an image.
+    """Return the engine's description of an image.
 
     Raises:
-        SandboxUnavailable: there is none of that name.
+        SandboxUnavailable: there is no image of that name.
         docker.errors.APIError: the engine refuses.
     """
     from docker.errors import ImageNotFound
@@ -59,7 +59,7 @@ def inspected(client: Any, name: str) -> Mapping[str, Any]:
 
 
 def built_image(client: Any, sources: Sequence[str]) -> str | None:
-    """The newest image that says that it was built for exactly these sources."""
+    """Return the newest image whose label names exactly these sources, or None."""
     wanted = "\n".join(sorted(sources))
     with docker_engine.engine_says():
         listed = client.images(filters={"label": [f"{KIND_LABEL}=image"]})

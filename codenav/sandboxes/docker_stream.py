@@ -1,4 +1,4 @@
-"""The stream of an attached container as plain descriptors, and its frames taken apart."""
+"""The stream of an attached container as plain descriptors, with the engine's frames decoded."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from codenav.sandboxes.decoding import Malformed
 
 HEADER = struct.Struct(">BxxxL")
-"""The engine's own frame: which stream, and how many bytes of it follow."""
+"""Header of the engine's frames: the stream, and the number of bytes that follow."""
 STDOUT, STDERR = 1, 2
 KEPT_ERRORS = 4000
-"""Bytes of the end of standard error."""
+"""Bytes kept from the end of standard error."""
 PIECE = 1 << 16
 
 
 class Demultiplexer:
-    """Standard output out of what an engine sends of a container without a terminal; keeps the end of the errors."""
+    """A decoder of the frames of a container without a terminal: passes standard output on, keeps the end of errors."""
 
     def __init__(self) -> None:
         self._header = bytearray()
@@ -28,10 +28,10 @@ class Demultiplexer:
         self._errors = bytearray()
 
     def __call__(self, data: bytes) -> bytes:
-        """What of the next piece is standard output.
+        """Return the standard output in the next piece of data.
 
         Raises:
-            Malformed: not the engine's framing, such as of a container with a terminal.
+            Malformed: it is not the engine's framing, for example because the container has a terminal.
         """
         found, view = [], memoryview(data)
         while view:
@@ -48,7 +48,7 @@ class Demultiplexer:
 
     @property
     def errors(self) -> str:
-        """The last words on standard error."""
+        """The end of standard error."""
         return self._errors.decode("utf-8", "replace").strip()
 
     def _begin(self, view: memoryview) -> memoryview:
@@ -63,10 +63,10 @@ class Demultiplexer:
 
 
 class AttachedStream:
-    """Both ways of an attached container. Closing it is the end of file for the process inside."""
+    """The standard streams of an attached container. Closing it is the end of file for the process inside."""
 
     def __init__(self, attached: Any) -> None:
-        """Takes what `APIClient.attach_socket` returns: a raw socket, one in TLS, or the pipes of an `ssh`."""
+        """Wrap the result of `APIClient.attach_socket`: a raw socket, a TLS socket, or the pipes of an `ssh`."""
         self.unwrap = Demultiplexer()
         self.sink: int
         self.source: int
@@ -75,7 +75,7 @@ class AttachedStream:
         self._ends: list[Any] = []
         process = getattr(attached, "proc", None)
         if process is not None:
-            # The engine's client runs `ssh`; its pipes are the stream.
+            # The client runs `ssh`, whose pipes are the stream.
             self._kept, self._socket = attached, None
             self.sink, self.source = process.stdin.fileno(), process.stdout.fileno()
             return
@@ -90,7 +90,7 @@ class AttachedStream:
         self.sink = self.source = self._socket.fileno()
 
     def cut(self) -> None:
-        """End it for whoever waits for it, from any thread; `close` comes after."""
+        """End the stream for whoever waits on it, from any thread. `close` must still follow."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -98,14 +98,14 @@ class AttachedStream:
             self._kept.proc.kill()
 
     def abandon(self) -> None:
-        """In a forked process: close its descriptors, those of threads that are not here among them."""
+        """Close the descriptors in a forked process, including those of threads that do not exist here."""
         pipes = (self._kept.proc.stdin, self._kept.proc.stdout) if self._kept is not None else ()
         for end in (self._socket, *self._ends, *pipes):
             if end is not None:
                 end.close()
 
     def close(self) -> None:
-        """End it; safe to call twice."""
+        """Close the stream. Safe to call twice."""
         if self._socket is not None:
             self._socket.close()
         if self._kept is not None:
@@ -119,7 +119,7 @@ def _in_tls(raw: Any) -> bool:
 
 
 def _pump(source: Any, target: Any) -> None:
-    """Carry bytes one way until either end closes; then both do."""
+    """Copy bytes one way until either end closes, then close both."""
     try:
         while data := source.recv(PIECE):
             target.sendall(data)
@@ -131,20 +131,20 @@ def _pump(source: Any, target: Any) -> None:
 
 
 def _end(one: Any) -> None:
-    """Close it for all threads, also for one that waits for it."""
+    """Close a socket for all threads, including one that waits on it."""
     with contextlib.suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
     one.close()
     response = getattr(one, "_response", None)
     if response is not None:
-        # Of the client library: it holds the socket open.
+        # The client library's response holds the socket open.
         response.close()
 
 
 def _carry(remote: Any, near: socket.socket) -> None:
-    """Carry bytes between a socket in TLS and a plain one until either ends.
+    """Copy bytes between a TLS socket and a plain one until either ends.
 
-    One thread for both directions: a TLS connection must not be read and written at the same time.
+    One thread serves both directions: a TLS connection must not be read and written at the same time.
     """
     import ssl
 

@@ -1,4 +1,4 @@
-"""How a step ended where the host says so, and not the sandbox itself."""
+"""Results of steps that the host composes itself, or completes, instead of the sandbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOST = (
 
 
 def completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
-    """A step as the sandbox told of it, with what became of its files."""
+    """Return a step's result, completed with what was copied out and with notices of the host."""
     told = "".join(f"[not copied out] {line}\n" for line in (*copied.refused, *copied.left))
     state = LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
     joined = " ".join(filter(None, (state, copied.notice)))
@@ -22,7 +22,7 @@ def completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
 
 
 def broken_off(error: Exception, seconds: float) -> Execution:
-    """A step of which no valid answer came."""
+    """Return the result of a step that got no valid answer."""
     if isinstance(error, TooLate):
         outcome, kind, message = Outcome.TIMEOUT, "TimeoutError", f"the step took over {seconds:g} s"
     elif isinstance(error, Closed):
@@ -33,17 +33,20 @@ def broken_off(error: Exception, seconds: float) -> Execution:
 
 
 def closed_while_running(seconds: float) -> Execution:
-    """A step whose sandbox was closed."""
+    """Return the result of a step whose sandbox was closed."""
     error = ExecutionError("Closed", "the sandbox was closed while the step ran")
     return Execution(Outcome.CRASHED, error=error, notice="state lost: the sandbox is closed.", seconds=seconds)
 
 
 def starved_of_memory(resources: Resources) -> Execution:
-    """The kernel has killed the supervisor itself: what no process has mapped is not given up with a process."""
+    """Return the result of a step during which the kernel killed the supervisor for lack of memory.
+
+    Memory that no process has mapped is not freed when a process ends.
+    """
     error = ExecutionError("MemoryError", f"over the limit of {resources.memory_bytes >> 20} MiB")
     return Execution(Outcome.OUT_OF_MEMORY, error=error, notice=LOST)
 
 
 def refused(message: str) -> Execution:
-    """A step that was not sent."""
+    """Return the result of a step that was not sent."""
     return Execution(Outcome.ERROR, error=ExecutionError("ValueError", message))

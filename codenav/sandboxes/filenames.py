@@ -1,4 +1,4 @@
-"""Names of files that come from inside or go in: which ones are plain, and which ones stay where they are."""
+"""Checks of file names that cross the border of a sandbox: which are plain, and which must not be copied out."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from codenav.secrets.files import secret_part
 from codenav.system.terminal_text import neutral
 
 REPOSITORIES = (".git", ".hg", ".svn", ".jj", ".bzr", ".sl", "_darcs")
-"""Folders, or files, of version control. Their settings name programs, which its next command starts."""
+"""Folders, or files, of version control. Their settings name programs that its next command starts."""
 MOST_FOLDERS = 100
-"""Above a file."""
+"""Most components of a name."""
 MOST_LISTED = 20
-"""Names on one line."""
+"""Most names on one line."""
 
 _PART = re.compile(r"\.codenav-[0-9a-f]{1,64}\.part", re.IGNORECASE)
 _MAKES_REPOSITORY = frozenset({"head", "commondir"})
-"""Without one of these git takes no folder for a repository."""
+"""Names of which git needs one to take a folder for a repository."""
 _OF_REPOSITORY = frozenset({"config", "objects", "refs", "commondir"})
 
 
 class Unwanted(Exception):
-    """A file from inside that is not written, and why."""
+    """A file from inside that is not written. The message is the reason."""
 
 
 def checked_name(name: str) -> list[str]:
-    """The components of a name from inside.
+    """Split a name from inside into its components.
 
     Raises:
-        Unwanted: it is absolute, climbs, or holds characters that a terminal would act on.
+        Unwanted: it is not a plain relative name, is too long, or contains characters that a terminal would act on.
     """
     if neutral(name) != name or "\n" in name or "\t" in name:
         raise Unwanted("control characters in its name")
@@ -48,7 +48,7 @@ def checked_name(name: str) -> list[str]:
 
 
 def is_plain(name: str) -> bool:
-    """Whether `checked_name` takes it."""
+    """True if `checked_name` accepts the name."""
     try:
         checked_name(name)
     except Unwanted:
@@ -57,11 +57,11 @@ def is_plain(name: str) -> bool:
 
 
 def name_to_write(name: str) -> list[str]:
-    """The components of the name of a file that may be written to a folder of the host.
+    """Split the name of a file that is to be written to a folder of the host.
 
     Raises:
-        Unwanted: it is not plain, is part of a repository, would make its folder one, is that of a secret, which was
-            not copied in and would be overwritten, or is a name of our own.
+        Unwanted: the name is not plain, belongs to a repository or would turn its folder into one, is reserved by
+            codenav, or is that of a secret: secrets were not copied in, and would be overwritten.
     """
     parts = checked_name(name)
     for part in parts:
@@ -77,40 +77,43 @@ def name_to_write(name: str) -> list[str]:
 
 
 def is_repository(name: str) -> bool:
-    """Whether a component is a repository's folder, also for a file system that takes other spellings for the same."""
+    """True if a component names a repository's folder, including other spellings that some file systems accept."""
     return _as_seen(name) in (*REPOSITORIES, "git~1")
 
 
 def looks_like_repository(names: Collection[str]) -> bool:
-    """Whether a folder that holds these is a bare repository, or nearly one: git takes such a folder for its own."""
+    """True if a folder with these entries is nearly a bare repository. Git would take it for one of its own."""
     seen = {_as_seen(name) for name in names}
     return "head" in seen and bool(seen & _OF_REPOSITORY)
 
 
 def is_part(name: str) -> bool:
-    """Whether a component is a file of ours that is just being written; see `part_name`."""
+    """True if a component is a file that codenav is writing. See `part_name`."""
     return _PART.fullmatch(name) is not None
 
 
 def part_name(token: str) -> str:
-    """Under which a file is written before it takes its own name; `token` in hexadecimal digits."""
+    """Return the name of a file while it is being written. `token` consists of hexadecimal digits."""
     return f".codenav-{token}.part"
 
 
 def listed(names: Sequence[str], count: int = 0) -> str:
-    """The first names on one line, and how many more there are; `count` of all, where not all names are known."""
+    """Return the first names on one line, with the number of others. `count` is the total if not all are known."""
     more = max(count, len(names)) - MOST_LISTED
     shown = ", ".join(on_a_line(name) for name in names[:MOST_LISTED])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def on_a_line(name: str) -> str:
-    """A name, or a reason, from inside for a line of a notice, which it cannot end."""
+    """Return a name or reason from inside in a form that cannot break out of its line in a notice."""
     return neutral(name).replace("\n", "\\n").replace("\t", "\\t")[:200]
 
 
 def _as_seen(name: str) -> str:
-    """As file systems see it that fold case, drop dots and blanks at the end, or ignore invisible characters."""
+    """Normalize a component for lenient file systems.
+
+    They fold case, drop dots and blanks at the end, or ignore invisible characters.
+    """
     if not name.isascii():
         name = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     return name.partition(":")[0].rstrip(". ").casefold()

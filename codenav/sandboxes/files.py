@@ -1,4 +1,4 @@
-"""`box.files`: files and folders in and out of a sandbox's work folder, for every kind of sandbox."""
+"""`box.files`: access to the files of a sandbox's work folder, for every kind of sandbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codenav.system.terminal_text import neutral
 
 
 class FileAccess(Protocol):
-    """What a kind of sandbox gives; see `codenav.protocols.SandboxFiles` for what each does."""
+    """The file operations that each kind of sandbox implements. See `codenav.protocols.SandboxFiles`."""
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]: ...
     def stat_file(self, name: str) -> FileEntry: ...
@@ -35,21 +35,21 @@ class FileAccess(Protocol):
 
 
 class Files:
-    """Satisfies `codenav.protocols.SandboxFiles`. `shown` is applied to the names that come out."""
+    """The implementation of `codenav.protocols.SandboxFiles`. `shown` is applied to the names that come out."""
 
     def __init__(self, access: FileAccess, shown: Callable[[str], str] = str) -> None:
         self._access, self._shown = access, shown
 
     def list(self, folder: str = "", *, recursive: bool = False) -> Sequence[FileEntry]:
-        """What is in a folder, by name."""
+        """Return the entries of a folder, sorted by name."""
         return [self._entry(entry) for entry in self._access.list_files(_clean(folder), recursive=recursive)]
 
     def stat(self, name: str) -> FileEntry:
-        """One file or folder."""
+        """Return the entry of one file or folder."""
         return self._entry(self._access.stat_file(_clean(name)))
 
     def exists(self, name: str) -> bool:
-        """Whether something has that name."""
+        """True if an entry of that name exists, of whatever kind."""
         try:
             self._access.stat_file(_clean(name))
         except NotFound:
@@ -57,13 +57,13 @@ class Files:
         return True
 
     def read(self, name: str) -> bytes:
-        """A file."""
+        """Return the content of a file."""
         file = io.BytesIO()
         self.read_into(name, file)
         return file.getvalue()
 
     def read_into(self, name: str, file: IO[bytes]) -> None:
-        """A file, piece by piece."""
+        """Copy a file into `file`, piece by piece."""
         self._access.read_file_into(name, file)
 
     def write(self, name: str, data: bytes | str, *, executable: bool | None = None) -> None:
@@ -71,7 +71,7 @@ class Files:
         self.write_from(name, io.BytesIO(data.encode() if isinstance(data, str) else data), executable=executable)
 
     def write_from(self, name: str, file: IO[bytes], *, executable: bool | None = None) -> None:
-        """The same piece by piece."""
+        """Write a file from `file`, piece by piece."""
         self._access.put_file(name, file, executable=executable)
 
     def make_folder(self, name: str) -> None:
@@ -79,11 +79,11 @@ class Files:
         self._access.make_folder(_clean(name))
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it."""
+        """Remove a file, or a folder with everything in it."""
         self._access.remove_file(_clean(name))
 
     def upload(self, path: str | Path, name: str = "") -> Copied:
-        """Copy a file or folder of this side in."""
+        """Copy a local file or folder into the sandbox."""
         source = Path(path)
         if not source.exists():
             raise NotFound(f"there is no {path}", hint="name a file or a folder")
@@ -97,7 +97,7 @@ class Files:
         return Copied([target])
 
     def download(self, name: str, path: str | Path) -> Copied:
-        """Copy a file or folder of the sandbox out."""
+        """Copy a file or folder of the sandbox to a local path."""
         into, inside = Path(path), _clean(name)
         entry = self._access.stat_file(inside)
         if entry.kind not in ("file", "folder"):
@@ -105,7 +105,7 @@ class Files:
         if inside and (into.is_dir() or str(path).endswith("/")):
             into = into / inside.rpartition("/")[2]
         if entry.kind == "file":
-            # Its name may have been masked on its way out.
+            # The name in `entry` may have been masked.
             done = self._download([replace(entry, name=inside)], into.parent, lambda _: [into.name])
             if done.left:
                 raise UsageError(f"not copied: {done.left[0]}", hint="read it with files.read()")
@@ -117,7 +117,7 @@ class Files:
         return self._download(entries, into, lambda one: one.name[start:].split("/"))
 
     def shown_as(self, shown: Callable[[str], str]) -> Files:
-        """The same, whose names that come out are changed."""
+        """Return the same files with `shown` applied to the names that come out."""
         return Files(self._access, shown)
 
     def _upload_folder(self, source: Path, target: str) -> Copied:
@@ -135,7 +135,7 @@ class Files:
         if file.seekable() and os.fstat(file.fileno()).st_size:
             self._access.put_file(name, file, executable=executable)
             return
-        # A pipe or one of the kernel's own files: its size is known at its end.
+        # Pipes and files of the kernel have no size until they are read to the end.
         with tempfile.TemporaryFile() as whole:
             shutil.copyfileobj(file, whole)
             whole.seek(0)
@@ -144,7 +144,7 @@ class Files:
     def _download(
         self, entries: Sequence[FileEntry], root: Path, parts_of: Callable[[FileEntry], Sequence[str]]
     ) -> Copied:
-        """Their names come from inside: no link is followed on the way."""
+        """Copy entries below `root`. Their names come from inside, so no link is followed on the way."""
         files: list[str] = []
         left: list[str] = []
         run_by: dict[str, str] = {}
@@ -183,7 +183,7 @@ class Files:
 
 
 class WithFiles(ABC):
-    """What a sandbox does with one file, beside its `files`."""
+    """Base class for the file methods of a sandbox, all of which use its `files`."""
 
     @property
     @abstractmethod
@@ -191,28 +191,28 @@ class WithFiles(ABC):
         """See `codenav.protocols.Sandbox.files`."""
 
     def artifacts(self) -> Sequence[str]:
-        """The regular files of the work folder inside; see `codenav.protocols.Sandbox.artifacts`."""
+        """Return the regular files of the work folder. See `codenav.protocols.Sandbox.artifacts`."""
         return [entry.name for entry in self.files.list(recursive=True) if entry.kind == "file"]
 
     def read_file(self, name: str) -> bytes:
-        """A file of the work folder inside; see `codenav.protocols.Sandbox.read_file`."""
+        """Return the content of a file of the work folder. See `codenav.protocols.Sandbox.read_file`."""
         return self.files.read(name)
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Put a file into the work folder inside; see `codenav.protocols.Sandbox.write_file`."""
+        """Write a file into the work folder. See `codenav.protocols.Sandbox.write_file`."""
         self.files.write(name, data)
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """The same without holding it; see `codenav.protocols.Sandbox.read_file_into`."""
+        """Copy a file of the work folder into `file`. See `codenav.protocols.Sandbox.read_file_into`."""
         self.files.read_into(name, file)
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """The same without holding it; see `codenav.protocols.Sandbox.write_file_from`."""
+        """Copy `file` into the work folder. See `codenav.protocols.Sandbox.write_file_from`."""
         self.files.write_from(name, file)
 
 
 def _clean(name: str) -> str:
-    """A folder may be written with a slash at its end; `.` is the work folder."""
+    """Strip the slash after a folder's name. `.` becomes the empty name of the work folder."""
     return "" if name in (".", "./") else name[:-1] if name.endswith("/") and name != "/" else name
 
 

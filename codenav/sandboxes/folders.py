@@ -1,4 +1,4 @@
-"""Folders of the host, held by descriptor: renamed or replaced, each stays the same, and no link is followed below."""
+"""Host folders held by descriptor: each stays the same when renamed or replaced, and no link below is followed."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _LISTED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_RDONLY
 
 @dataclass
 class Writing:
-    """A file that is just being written; see `HeldFolder.replacing`."""
+    """A file that is being written. See `HeldFolder.replacing`."""
 
     descriptor: int
     before: int | None
-    """The mode of the file that it replaces; None where there is none."""
+    """The mode of the file that it replaces, or None."""
     mode: int
-    """What it gets."""
+    """The mode that it gets."""
 
     def make_executable(self, executable: bool) -> None:
-        """For those who may read it, or for nobody."""
+        """Make the file executable for everybody who may read it, or for nobody."""
         self.mode = self.mode | (self.mode & 0o444) >> 2 if executable else self.mode & ~0o111
 
 
 class HeldFolder:
-    """A folder as it was found. What happens to its name, or to the links on the way to it, later, changes nothing.
+    """A folder as it was found. Later changes of its name, or of links on the way to it, have no effect.
 
-    The kernel's `openat2` would do below it what is done here one component at a time: Python does not have it.
+    It walks paths one component at a time. The kernel's `openat2` could do so at once, but Python lacks it.
 
     Raises:
         UsageError: there is no such folder, or it cannot be entered.
@@ -61,7 +61,7 @@ class HeldFolder:
         self._let_go.atexit = False
 
     def close(self) -> None:
-        """Let go of it; safe to call twice."""
+        """Release the folder. Safe to call twice."""
         self._let_go()
         if self._marked is not None:
             self._marked()
@@ -73,7 +73,7 @@ class HeldFolder:
         self.close()
 
     def touches(self, other: Path) -> bool:
-        """Whether one of two folders lies in the other, or is it; by what they are, not by what they are called."""
+        """True if one of two folders is, or contains, the other. They are compared by identity, not by name."""
         try:
             there = os.open(other, os.O_DIRECTORY | _WALKED & ~os.O_NOFOLLOW)
         except OSError:
@@ -85,13 +85,13 @@ class HeldFolder:
 
     @property
     def removed(self) -> bool:
-        """Whether it has no name any more."""
+        """True if the folder has been removed."""
         return os.fstat(self._descriptor).st_nlink == 0
 
     def files(self, left: dict[str, list[str]] | None = None) -> Iterator[tuple[str, os.stat_result]]:
-        """Regular files with their relative names, in order; no repository, no secret, and nothing half written.
+        """Yield regular files with their relative names, sorted, without repositories, secrets and unfinished files.
 
-        `left` gets the names of what else a person may miss, by the reason.
+        `left` collects the names of other entries that a person may miss, by reason.
         """
         left = {} if left is None else left
         folders: list[list[str]] = [[]]
@@ -102,7 +102,7 @@ class HeldFolder:
             except OSError as error:
                 if not parts:
                     raise
-                # Somebody else works in the folder too.
+                # Another process may have removed the folder meanwhile.
                 if error.errno != errno.ENOENT:
                     left.setdefault(f"cannot be looked into: {error.strerror}", []).append("/".join(parts))
                 continue
@@ -136,7 +136,7 @@ class HeldFolder:
                 os.close(at)
 
     def open_file(self, name: str) -> IO[bytes]:
-        """A regular file below it, to be read. Raises OSError."""
+        """Open a regular file below the folder for reading. Raises OSError."""
         parts = name.split("/")
         folder = self.open_folder(parts[:-1], make=False)
         try:
@@ -150,10 +150,10 @@ class HeldFolder:
         return os.fdopen(descriptor, "rb")
 
     def open_folder(self, parts: Sequence[str], *, make: bool) -> int:
-        """A descriptor of a folder below it; those that are missing are made, and belong to whom it belongs to.
+        """Return a descriptor of a folder below. `make` creates missing ones, with the owner of the held folder.
 
         Raises:
-            Unwanted: to be written to, and one on the way is a repository.
+            Unwanted: `make` is set and a folder on the way is a repository.
             OSError
         """
         at = os.open(".", _LISTED, dir_fd=self._descriptor)
@@ -180,13 +180,13 @@ class HeldFolder:
     def replacing(
         self, parts: Sequence[str], mode: int | None = None, *, over_links: bool = False
     ) -> Iterator[Writing]:
-        """Write a file that takes its name when the block has ended well, in place of what had it.
+        """Write a file that takes its name, in place of an existing file, when the block ends without an error.
 
-        `mode` of a new file; None is what this process gives to its files. `over_links`: also of a link to a file.
+        `mode` is that of a new file, None for the default of this process. `over_links` also replaces a link to a file.
 
         Raises:
-            Unwanted: a repository lies there, or a private key.
-            OSError: also where something else than a regular file has the name.
+            Unwanted: there is a repository or a secret there.
+            OSError: it cannot be written, or something other than a regular file has the name.
         """
         self._note()
         folder = self.open_folder(parts[:-1], make=True)
@@ -215,15 +215,15 @@ class HeldFolder:
             os.close(folder)
 
     def _give(self, descriptor: int) -> None:
-        """As root: to whom the folder belongs."""
+        """Give a file to the owner of the folder, if this process is root."""
         if os.geteuid() == 0:
             owner = os.fstat(self._descriptor)
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
     def _note(self) -> None:
-        """So that what this process leaves half written, where it is killed, is removed by the next one."""
+        """Note the part file, so that the next process can remove it if this one is killed while writing."""
         if self._marked is None:
-            # Where there is no room for the mark, there may be some for the file.
+            # Without room for the note there may still be room for the file.
             with contextlib.suppress(OSError):
                 mark = OwnedFolder.make()
                 self._marked = weakref.finalize(self, _forget, mark, os.getpid())
@@ -231,7 +231,7 @@ class HeldFolder:
 
 
 def _forget(mark: OwnedFolder, process: int) -> None:
-    """A forked process leaves what its parent has made."""
+    """Remove the note, but not in a forked process: it belongs to the parent."""
     if os.getpid() == process:
         mark.remove()
 
@@ -287,7 +287,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 
 def _line_of(descriptor: int) -> list[tuple[int, int]]:
-    """A folder and those above it."""
+    """Return the identities of a folder and of all its parents."""
     found: list[tuple[int, int]] = []
     at = os.open(".", _WALKED, dir_fd=descriptor)
     while True:

@@ -1,4 +1,4 @@
-"""The host's side of a sandbox: speaks the protocol, keeps the deadlines, believes nothing without a check."""
+"""The host's side of a sandbox. It speaks the protocol, enforces deadlines and validates all that comes back."""
 
 from __future__ import annotations
 
@@ -33,18 +33,23 @@ from codenav.system.terminal_text import neutral
 T = TypeVar("T")
 
 START_SECONDS = 30.0
-"""A cold start takes 0.1 s; a loaded machine or a network file system may need far longer."""
+"""Time for a start. A cold one takes 0.1 s; a loaded machine or a network file system may need far longer."""
 SLACK_SECONDS = 0.8
-"""The supervisor has this long after the timeout to kill, wake the snapshot and answer."""
+"""Time that the supervisor has after a timeout to kill, wake the snapshot and answer."""
 CODE_CHARACTERS = 2 << 20
-"""Largest step."""
+"""Most characters of a step."""
 REBUILD_SECONDS = 15.0
-"""For earlier steps to run again, beside twice the time that they took: what the supervisor may ask for, and some."""
+"""Time for earlier steps to run again, on top of twice the time they first took.
+
+It slightly exceeds what the supervisor may ask for.
+"""
 ABANDON_SECONDS = 1.0
-"""How long an answer that nobody waits for any more may take, as after Ctrl-C: before a second interrupt, and after
-that one before the sandbox is ended."""
+"""Time for an answer that nobody waits for any more, as after Ctrl-C.
+
+It passes once before a second interrupt, and again before the sandbox is ended.
+"""
 CLOSE_SECONDS = 1.0
-"""For a step that runs when its sandbox is closed to answer to an interrupt."""
+"""Time for a running step to answer an interrupt when its sandbox is closed."""
 
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
@@ -57,10 +62,10 @@ class GuestSandbox(Questions, Commands, WithFiles):
         self._folder = WorkFolder(spec.work_dir, spec.resources, copy_out=spec.copy_out, mounts=spec.mounts)
         self._steps = self._checkpoints = 0
         self._ran = 0.0
-        """Seconds of all steps."""
+        """Total seconds of all steps."""
         self._closed = self._ended = self._forked = self._busy = False
         self.calls: CallHandler | None = None
-        """Answers the calls of steps to the host; None refuses them."""
+        """The handler of calls from steps to the host. None refuses them."""
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
@@ -70,9 +75,9 @@ class GuestSandbox(Questions, Commands, WithFiles):
             self._folder.close()
             raise
         self.after_close: Callable[[], None] | None = None
-        """Called once, when it is closed."""
+        """Called once, when the sandbox is closed."""
         self.uncopied: Sequence[str] = ()
-        """After `close`: lines on files that could not be copied out, and are gone."""
+        """After `close`, lines about files that could not be copied out and are lost."""
         _open.add(self)
 
     def __enter__(self) -> GuestSandbox:
@@ -86,13 +91,13 @@ class GuestSandbox(Questions, Commands, WithFiles):
 
     @property
     def info(self) -> SandboxInfo:
-        """What this sandbox is."""
+        """The description of this sandbox."""
         return self._info
 
     def run(
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
-        """Run one step; see `codenav.protocols.Sandbox.run`."""
+        """Run one step. See `codenav.protocols.Sandbox.run`."""
         checked_code(code)
         streaming = None if on_output is None else Streaming(on_output, self._spec.resources.output_bytes)
         done = self._run(code, timeout, streaming)
@@ -139,11 +144,11 @@ class GuestSandbox(Questions, Commands, WithFiles):
             return completed(done, notice, copied)
 
     def checkpoint(self) -> int:
-        """Keep the variables as they are now; see `codenav.protocols.Sandbox.checkpoint`."""
+        """Keep the current variables. See `codenav.protocols.Sandbox.checkpoint`."""
         seconds = self._spec.resources.step_seconds
 
         def ask(channel: Channel, deadline: float) -> int:
-            # Counted here: a sandbox that had to start again must not give a number for the second time.
+            # Counted here, because a sandbox that was started again must not reuse a number.
             number = self._checkpoints + 1
             answer_of(channel, {"op": "checkpoint", "number": number, "timeout": seconds}, deadline)
             self._checkpoints = number
@@ -152,7 +157,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
         return self._ask("keep a checkpoint", seconds, ask)
 
     def restore(self, number: int) -> str:
-        """Take up the variables of a checkpoint; see `codenav.protocols.Sandbox.restore`."""
+        """Return to the variables of a checkpoint. See `codenav.protocols.Sandbox.restore`."""
         seconds = self._spec.resources.step_seconds
 
         def ask(channel: Channel, deadline: float) -> str:
@@ -167,21 +172,21 @@ class GuestSandbox(Questions, Commands, WithFiles):
 
     @property
     def files(self) -> Files:
-        """The files of its work folder; see `codenav.protocols.SandboxFiles`."""
+        """The files of its work folder. See `codenav.protocols.SandboxFiles`."""
         return Files(GuestFiles(self._spec.resources, self._ask_files))
 
     def _ask_files(self, what: str, ask: Callable[[Channel, float], T]) -> T:
         return self._ask(what, self._spec.resources.copy_seconds, ask)
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the running step; see `codenav.protocols.Sandbox.interrupt`."""
+        """Raise KeyboardInterrupt in the running step. See `codenav.protocols.Sandbox.interrupt`."""
         channel = self._channel
         if channel is not None:
             with contextlib.suppress(Closed, TooLate):
                 channel.send({"op": "interrupt"}, deadline=time.monotonic() + 1.0)
 
     def close(self, *, force: bool = False) -> None:
-        """End every process inside; see `codenav.protocols.Sandbox.close`."""
+        """End every process inside. See `codenav.protocols.Sandbox.close`."""
         self._closed = True
         self._end_running(force=force)
         with self._lock:
@@ -194,9 +199,9 @@ class GuestSandbox(Questions, Commands, WithFiles):
             callback()
 
     def _end_running(self, *, force: bool) -> None:
-        """A step of another thread: interrupt it, then end all that is inside; with `force` at once.
+        """End a step of another thread: interrupt it, then end everything inside. With `force` do so at once.
 
-        One whose `on_output` this is cannot be waited for.
+        A step whose `on_output` is calling this cannot be waited for.
         """
         if mine := self._lock.acquire(blocking=False):
             self._lock.release()
@@ -213,7 +218,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
             launched.cut()
 
     def _leave_to_parent(self) -> None:
-        """In a forked process: hold nothing of a sandbox that is its parent's."""
+        """In a forked process, give up a sandbox that belongs to the parent."""
         self._lock = threading.RLock()
         launched, self._launched, self._channel = self._launched, None, None
         self._closed, self._forked, self._busy = True, True, False
@@ -222,7 +227,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
             launched.abandon()
 
     def begin_with(self, work_dir: Path | None, *, copy_out: bool) -> None:
-        """Take a work folder before the first step; an answer shows that the sandbox lives.
+        """Take a work folder before the first step. The answer shows that the sandbox is alive.
 
         Raises:
             UsageError: the folder is missing, too large, or cannot be read.
@@ -246,11 +251,11 @@ class GuestSandbox(Questions, Commands, WithFiles):
             self._info = replace(self._info, notice="; ".join(filter(None, (self._info.notice, folder.notice))))
 
     def _ask(self, what: str, seconds: float, ask: Callable[[Channel, float], T]) -> T:
-        """The answer to something beside the steps.
+        """Ask the supervisor for something other than a step.
 
         Raises:
-            UsageError: as `ask` does.
-            SandboxUnavailable: there is none.
+            UsageError: raised by `ask`.
+            SandboxUnavailable: there is no valid answer.
         """
         with self._alone():
             channel = self._ready()
@@ -270,7 +275,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While one thing is asked: other threads wait; this one, and a handler that the step waits for, cannot."""
+        """Hold the sandbox for one request. Other threads wait; this one and a handler of the step's calls cannot."""
         hint = "use it after the step; on_output and a handler of calls may interrupt or close it"
         if is_answering(self):
             raise UsageError("the sandbox is running a step", hint=hint)
@@ -335,7 +340,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
         return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, notice)
 
     def _abandon(self, channel: Channel) -> None:
-        """The caller was interrupted: end the step, drop its answer; the state stays where that works."""
+        """End the step after its caller was interrupted, and drop its answer. The state is kept if possible."""
         for last in (False, True):
             deadline = time.monotonic() + ABANDON_SECONDS
             try:
@@ -350,7 +355,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
                 return
 
     def _collect_last(self) -> None:
-        """What did not come out at the last try is tried once more."""
+        """Try once more to copy out what failed at the last try."""
         self.uncopied = self._folder.left
         if self._channel is not None and self.uncopied:
             with contextlib.suppress(Malformed, Closed, TooLate):
@@ -365,7 +370,7 @@ class GuestSandbox(Questions, Commands, WithFiles):
 
 
 def _leave_to_parents() -> None:
-    """A sandbox ends when the last descriptor to it is closed: one that a child keeps would outlive its owner."""
+    """Give up the parent's sandboxes: one ends with its last descriptor, so a child's would keep it alive."""
     for sandbox in list(_open):
         sandbox._leave_to_parent()
 

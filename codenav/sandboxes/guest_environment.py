@@ -1,4 +1,4 @@
-"""What the backends make of a specification: the environment, the folders to import from."""
+"""The environment, folder sizes and import folders that the backends derive from a specification."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from pathlib import Path
 from codenav.execution import Resources, SandboxSpec
 
 SCRATCH_BYTES = 64 << 20
-"""Of /tmp and of /dev/shm, each."""
+"""Largest size of /tmp and of /dev/shm, each."""
 
 
 def folder_sizes(resources: Resources) -> tuple[int, int]:
-    """Of the work folder, and of /tmp and /dev/shm each: together at most three quarters of the memory.
+    """Return the size of the work folder, and that of /tmp and /dev/shm each.
 
-    What lies in them counts as memory and stays when a step is ended for it; there must be room for the next one.
+    Together they take at most three quarters of the memory. Their content counts as memory and stays when a step is
+    ended for exceeding it, so there must be room left for the next step.
     """
     work, scratch = resources.memory_bytes // 2, resources.memory_bytes // 8
     return min(resources.work_bytes, work), min(SCRATCH_BYTES, scratch)
 
 
 def import_folders(paths: Sequence[Path]) -> list[str]:
-    """The folders that go to the front of `sys.path`; for a single file the one that it lies in."""
+    """Return the folders for the front of `sys.path`. A single file is represented by its folder."""
     found: list[str] = []
     for path in paths:
         folder = str(path.parent if path.is_file() and path.suffix == ".py" else path)
@@ -32,7 +33,7 @@ def import_folders(paths: Sequence[Path]) -> list[str]:
 
 
 def environment(spec: SandboxSpec, *, home: str, temporary: str) -> dict[str, str]:
-    """What the code finds in `os.environ`: a few neutral values, then those of the specification."""
+    """Return `os.environ` for the code: a few neutral values, then those of the specification."""
     programs = [str(spec.python.prefix / "bin"), str(spec.python.base_prefix / "bin")]
     base = {
         "PATH": ":".join(dict.fromkeys([*programs, "/usr/local/bin", "/usr/bin", "/bin"])),

@@ -1,4 +1,4 @@
-"""The files inside, as the supervisor gives and takes them: what `box.files` of a running sandbox stands on."""
+"""File access through the supervisor, which `box.files` of a running sandbox is built on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codenav.system.terminal_text import neutral
 CHUNK = 1 << 20
 DONE, DATA = ("done",), ("data",)
 MOST_ENTRIES = 200_000
-"""Of one folder."""
+"""Most entries of one folder that are listed."""
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 
@@ -27,19 +27,19 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """Does something over the channel of a sandbox, until a deadline; what, is for an error."""
+    """A function that runs a request over a channel until a deadline. `what` describes the request in errors."""
 
     def __call__(self, what: str, ask: Callable[[Channel, float], T], /) -> T: ...
 
 
 class GuestFiles:
-    """A `codenav.sandboxes.files.FileAccess` over the channel of a running sandbox."""
+    """An implementation of `codenav.sandboxes.files.FileAccess` over the channel of a running sandbox."""
 
     def __init__(self, resources: Resources, ask: Ask) -> None:
         self._most, self._ask = resources.file_bytes, ask
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
-        """See `codenav.protocols.SandboxFiles.list`; without what has a name that could not be asked for."""
+        """List a folder, without names that could not be requested. See `codenav.protocols.SandboxFiles.list`."""
         return self._ask("list its files", lambda *where: self._list(folder, recursive, *where))
 
     def stat_file(self, name: str) -> FileEntry:
@@ -59,7 +59,10 @@ class GuestFiles:
         self._ask(f"read {name}", lambda *where: self._read_into(name, file, *where))
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
-        """See `codenav.protocols.SandboxFiles.write_from`. It is not copied out before a step changes it."""
+        """Write a file, which is copied out only after a step changes it.
+
+        See `codenav.protocols.SandboxFiles.write_from`.
+        """
         self._ask(f"write {name}", lambda *where: self._write_from(name, file, executable, *where))
 
     def _list(self, folder: str, recursive: bool, channel: Channel, deadline: float) -> Sequence[FileEntry]:
@@ -130,7 +133,10 @@ class GuestFiles:
 
 
 def put(channel: Channel, name: str, file: IO[bytes], deadline: float, *, executable: bool | None) -> None:
-    """Put a file inside from where it stands to its end; `executable` None leaves that as it is. Raises Failed."""
+    """Put a file into the sandbox from its current position to its end. Raises Failed.
+
+    With `executable` None an existing file keeps that property.
+    """
     first, data = True, file.read(CHUNK)
     while data or first:
         asked = {"op": "put", "name": name, "first": first, "executable": executable}
@@ -139,7 +145,7 @@ def put(channel: Channel, name: str, file: IO[bytes], deadline: float, *, execut
 
 
 def left_in(file: IO[bytes]) -> int:
-    """Bytes from where a file stands to its end."""
+    """Return the number of bytes from the current position of a file to its end."""
     at = file.tell()
     size = file.seek(0, os.SEEK_END) - at
     file.seek(at)
@@ -155,7 +161,7 @@ def _named(name: str, verb: str) -> str:
 
 
 def _folder(name: str) -> str:
-    """Empty is the work folder itself."""
+    """Validate the name of a folder. The empty name is the work folder."""
     if name:
         try:
             checked_name(name)

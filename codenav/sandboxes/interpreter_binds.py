@@ -1,4 +1,4 @@
-"""What of an interpreter is bound: its installation where that is a folder of its own, else its files alone."""
+"""The parts of an interpreter to bind: the whole installation if it has its own folder, else only its files."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from codenav.secrets.files import is_secret
 from codenav.system.interpreter import Interpreter
 
 _PARTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
-"""Of an installation that lies among other things, as `python -m venv .` makes it."""
+"""The parts of an installation that lies among other things, as `python -m venv .` creates it."""
 _INSTALLED = frozenset((
     *_PARTS, "lib32", "libexec", "sbin", "share", "etc", "ssl", "man", "doc", "compiler_compat", "python", "build",
     ".gitignore", ".lock", "CACHEDIR.TAG", "BUILD", "LICENSE", "LICENSE.txt", "licenses",
 ))  # fmt: skip
-"""What there is at the top of a folder that holds an installation and nothing else."""
+"""Top-level names of a folder that contains an installation and nothing else."""
 _PACKAGES = ("site-packages", "dist-packages")
 
 
 @dataclass
 class InterpreterBinds:
-    """Paths that are shown live, links that lead to them, and what is no part of the interpreter."""
+    """Paths of an interpreter to show live, links that lead to them, and paths that are not part of it."""
 
     paths: list[str] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
-    """Place and target, in the order in which they are followed."""
+    """Place and target of each link, in the order in which they are followed."""
     projects: list[str] = field(default_factory=list)
-    """On its path, by a `.pth` file as a rule: code bases."""
+    """Code bases on the interpreter's path, usually added by a `.pth` file."""
     packages: list[str] = field(default_factory=list)
-    """On its path, in the system, which is shown anyway."""
+    """Folders on the interpreter's path within the system, which is bound anyway."""
     left_out: list[str] = field(default_factory=list)
-    """On its path, but never bound."""
+    """Paths on the interpreter's path that are never bound."""
 
     @classmethod
     def of(cls, python: Interpreter) -> InterpreterBinds:
-        """Those of an interpreter.
+        """Collect the binds of an interpreter.
 
         Raises:
-            UsageError: it needs what is never bound.
+            UsageError: its standard library lies where nothing is ever bound.
         """
         made = cls()
         for prefix in dict.fromkeys((str(python.prefix), str(python.base_prefix))):
@@ -69,7 +69,7 @@ class InterpreterBinds:
         return made
 
     def shows(self, path: str) -> bool:
-        """Whether a path is bound, or part of the system."""
+        """True if a path is bound, or part of the system."""
         return within_any(path, SYSTEM) or within_any(path, self.paths)
 
     def _add(self, *paths: str) -> None:
@@ -79,12 +79,12 @@ class InterpreterBinds:
 
 
 def within_any(path: str, folders: tuple[str, ...] | list[str]) -> bool:
-    """Whether a path is one of the folders, or lies below one."""
+    """True if a path is one of the folders, or lies below one."""
     return any(within(path, folder) for folder in folders)
 
 
 def _parts(prefix: str, python: Interpreter) -> list[str]:
-    """What is bound of a prefix."""
+    """Return the paths to bind for an installation prefix."""
     try:
         names = os.listdir(prefix)
     except OSError:
@@ -97,7 +97,7 @@ def _parts(prefix: str, python: Interpreter) -> list[str]:
         libraries = glob.glob(f"{glob.escape(prefix)}/lib*/libpython{version}*.so*")
         return [path for path in (*own, *libraries, f"{prefix}/pyvenv.cfg") if not why_not(path)]
     if "conda-meta" in names:
-        # Libraries of any name lie at its top and below.
+        # Libraries of any name lie in it and below.
         secrets = [name for name in names if is_secret(os.path.join(prefix, name))]
         return [os.path.join(prefix, name) for name in names if name not in secrets] if secrets else [prefix]
     if set(names) <= _INSTALLED:
@@ -106,7 +106,7 @@ def _parts(prefix: str, python: Interpreter) -> list[str]:
 
 
 def followed(path: str) -> tuple[list[tuple[str, str]], str]:
-    """The links on the way to a file, of folders too: each with its target; and the file."""
+    """Return the links on the way to a file, each with its target, and the real path of the file."""
     links: list[tuple[str, str]] = []
     at, waiting = "/", deque(os.path.abspath(path).split("/"))
     while waiting and len(links) < 40:

@@ -1,6 +1,6 @@
-"""Starts the first process of a sandbox, from a thread that lives as long as this process.
+"""Starting the first process of a sandbox, from a thread that lives as long as this process.
 
-A process that is to die with its parent dies with the *thread* that started it (prctl(2), PR_SET_PDEATHSIG).
+A process that is set to die with its parent dies with the *thread* that started it (prctl(2), PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -28,25 +28,28 @@ from codenav.sandboxes.owned_resources import OwnedFolder
 T = TypeVar("T")
 
 GUEST = Path(__file__).parent / "guest"
-"""The source that runs inside."""
+"""The folder with the source that runs inside."""
 
 GUEST_FLAGS = ("-s", "-S", "-B")
-"""No user site, no site at all (the guest is told its path), no bytecode. Not `-I`: it would ignore the next."""
+"""No user site, no site at all (the guest is told its path), no bytecode.
+
+Not `-I`: it would ignore `GUEST_ENVIRONMENT`.
+"""
 
 GUEST_ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-"""Sets of strings list their members in the same order in an episode and in its replay."""
+"""Makes sets of strings list their members in the same order in an episode and in its replay."""
 
 DESCRIPTORS = 4096
-"""Most that a process inside may have open: what the kernel holds for each is bounded by their number alone."""
+"""Most open descriptors of a process inside. Only their number limits the kernel memory they can hold."""
 SIGNALS = 4096
-"""Most that may wait for the user of a sandbox, timers included."""
+"""Most pending signals of a sandbox's user, timers included."""
 
 _lock = threading.Lock()
 _threads: dict[int, ThreadPoolExecutor] = {}
 
 
 def in_lasting_thread(work: Callable[[], T]) -> T:
-    """The result of `work`, called in a thread that ends with the process. A forked process gets its own."""
+    """Call `work` in a thread that ends with the process, and return its result. A forked process gets its own."""
     with _lock:
         pool = _threads.get(os.getpid())
         if pool is None:
@@ -55,7 +58,7 @@ def in_lasting_thread(work: Callable[[], T]) -> T:
 
 
 class Launched(Protocol):
-    """A started sandbox, before any word was exchanged."""
+    """A started sandbox with which no message was exchanged yet."""
 
     @property
     def config(self) -> Mapping[str, object]:
@@ -64,50 +67,50 @@ class Launched(Protocol):
 
     @property
     def sink(self) -> int:
-        """Descriptor that the supervisor reads from."""
+        """The descriptor that the supervisor reads from."""
         ...
 
     @property
     def source(self) -> int:
-        """Descriptor that the supervisor writes to."""
+        """The descriptor that the supervisor writes to."""
         ...
 
     @property
     def unwrap(self) -> Callable[[bytes], bytes] | None:
-        """Takes off what lies around the supervisor's bytes in `source`; None where nothing does."""
+        """A function that removes the framing around the supervisor's bytes in `source`, or None if there is none."""
         ...
 
     @property
     def image(self) -> str:
-        """What a container was made from; else empty."""
+        """The image of a container. Empty for other backends."""
         ...
 
     @property
     def notice(self) -> str:
-        """What of the specification does not hold, as far as the backend says so; may be empty."""
+        """The parts of the specification that do not hold, as far as the backend reports them. May be empty."""
         ...
 
     def watch_memory(self) -> Callable[[], bool]:
-        """Tells, when it is called, whether the kernel has killed inside for want of memory since now.
+        """Return a check for processes that the kernel kills for lack of memory from now on.
 
-        To be called before `end`.
+        The check must be called before `end`.
         """
         ...
 
     def reason(self) -> str:
-        """The last words of what did not start; may be empty."""
+        """Return the last output of a sandbox that did not start. May be empty."""
         ...
 
     def cut(self) -> None:
-        """End everything inside at once, from any thread; whoever waits for an answer finds the connection closed."""
+        """End everything inside at once, from any thread. Whoever waits for an answer finds the connection closed."""
         ...
 
     def abandon(self) -> None:
-        """In a forked process: close the descriptors of what is its parent's, and end nothing."""
+        """Close the parent's descriptors in a forked process, without ending anything."""
         ...
 
     def end(self, *, patience: float) -> None:
-        """End everything inside, wait for its end and leave nothing behind; after `patience` seconds by force."""
+        """End everything inside and wait, by force after `patience` seconds. Nothing is left behind."""
         ...
 
 
@@ -116,36 +119,36 @@ _open: weakref.WeakSet[LaunchedProcess] = weakref.WeakSet()
 
 @dataclass(eq=False)
 class LaunchedProcess:
-    """A sandbox behind the pipes of a process that this one has started."""
+    """A sandbox behind the pipes of a process that this one has started. Implements `Launched`."""
 
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
-    """What the launcher and the supervisor wrote to standard error."""
+    """Standard error of the launcher and the supervisor."""
     config: Mapping[str, object]
     owned: OwnedFolder | None = None
-    """What of the host is removed at the end."""
+    """A folder of the host that is removed at the end, with what goes with it."""
     unwrap: Callable[[bytes], bytes] | None = None
     image: str = ""
     notice: str = ""
     killed: Path | None = None
-    """File whose line `oom_kill N` counts what the kernel had to kill inside."""
+    """File whose line `oom_kill N` counts the processes that the kernel killed for lack of memory."""
     held: Sequence[object] = ()
-    """What has to live as long as the sandbox."""
+    """Objects that must live as long as the sandbox."""
 
     def __post_init__(self) -> None:
         self.starter = os.getpid()
-        # Read anew through one descriptor it takes 2 microseconds, opened each time 30.
+        # Reading through one open descriptor takes 2 microseconds, opening it each time 30.
         self._counts = open(self.killed, "rb", buffering=0) if self.killed else None  # noqa: SIM115
         _open.add(self)
 
     @property
     def sink(self) -> int:
-        """Its standard input."""
+        """The descriptor of its standard input."""
         return self._descriptor(self.process.stdin)
 
     @property
     def source(self) -> int:
-        """Its standard output."""
+        """The descriptor of its standard output."""
         return self._descriptor(self.process.stdout)
 
     @staticmethod
@@ -155,19 +158,19 @@ class LaunchedProcess:
         return pipe.fileno()
 
     def cut(self) -> None:
-        """By killing what is below it: of bubblewrap that is everything, of `process` the step."""
+        """Kill the children of the process: for bubblewrap everything inside, for `process` the step."""
         if self.process.returncode is None:
             _kill_children(self.process.pid)
 
     def abandon(self) -> None:
-        """Its pipes and its errors."""
+        """Close its pipes and its error file."""
         _open.discard(self)
         for stream in (self.process.stdin, self.process.stdout, self.errors, self._counts):
             if stream is not None:
                 stream.close()
 
     def end(self, *, patience: float) -> None:
-        """End it, and remove what goes with it."""
+        """End the process, and remove what goes with it."""
         _open.discard(self)
         kill(self.process, patience=patience)
         self.errors.close()
@@ -177,7 +180,7 @@ class LaunchedProcess:
             self.owned.remove()
 
     def watch_memory(self) -> Callable[[], bool]:
-        """Tells whether the control group counts more such kills than now."""
+        """Return a check that the control group counts more out-of-memory kills than now."""
         before = self._kills()
         return lambda: self._kills() > before
 
@@ -190,7 +193,7 @@ class LaunchedProcess:
         return 0
 
     def reason(self) -> str:
-        """The last lines of standard error."""
+        """Return the last lines of standard error."""
         size = self.errors.seek(0, os.SEEK_END)
         self.errors.seek(max(0, size - 2000))
         return self.errors.read().decode("utf-8", "replace").strip()
@@ -198,7 +201,7 @@ class LaunchedProcess:
 
 @atexit.register
 def _end_all() -> None:
-    """What nobody has closed; a forked process leaves what its parent has started."""
+    """End the sandboxes that nobody closed, except those that the parent of a forked process started."""
     for launched in list(_open):
         if launched.starter == os.getpid():
             launched.end(patience=0.5)
@@ -206,9 +209,9 @@ def _end_all() -> None:
 
 @functools.cache
 def compile_guest() -> None:
-    """Byte code beside the source, as an import would leave it; takes a third off the cold start.
+    """Write byte code beside the source, as an import would. It saves a third of a cold start.
 
-    It serves interpreters of this version; others, and where it cannot be written, compile at each start.
+    Interpreters of this version use it. Others compile at each start, as do all if it cannot be written.
     """
     import compileall
 
@@ -218,7 +221,7 @@ def compile_guest() -> None:
 def launch(
     command: Sequence[str], *, cwd: str = "/", descriptors: Collection[int] = (), cpus: float | None = None
 ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """Start a command with `GUEST_ENVIRONMENT`, in a session of its own, on at most `cpus` processors."""
+    """Start a command with `GUEST_ENVIRONMENT`, in its own session, on at most `cpus` processors."""
     compile_guest()
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (it lives as long as the sandbox)
 
@@ -242,7 +245,7 @@ def launch(
 
 
 def choose_processors(allowed: set[int], cpus: float | None) -> set[int]:
-    """As many of the allowed processors as asked for, at least one; at random, so that sandboxes do not pile up."""
+    """Return `cpus` of the allowed processors, at least one, chosen at random so that sandboxes spread out."""
     import random
 
     count = len(allowed) if cpus is None else max(1, round(cpus))
@@ -250,10 +253,10 @@ def choose_processors(allowed: set[int], cpus: float | None) -> set[int]:
 
 
 def kill(process: subprocess.Popen[bytes], *, patience: float) -> None:
-    """End it and wait for its end; after `patience` seconds by force.
+    """End a launched process and wait for its end, by force after `patience` seconds.
 
-    The supervisor ends everything inside when its input closes. By force its children go first: of bubblewrap
-    that is PID 1 of the namespace, whose end the kernel reports when all others in it have ended.
+    The supervisor ends everything inside when its input closes. Force kills its children first: for bubblewrap that is
+    PID 1 of the namespace, whose end the kernel reports once all other processes in it have ended.
     """
     for stream in (process.stdin, process.stdout):
         if stream is not None:
@@ -268,7 +271,7 @@ def kill(process: subprocess.Popen[bytes], *, patience: float) -> None:
 
 
 def _kill_children(pid: int) -> None:
-    """Or the whole group, where there is none to be seen."""
+    """Kill the children of a process, or its whole group if none can be found."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
@@ -286,10 +289,10 @@ def _kill_group(pid: int) -> None:
 
 
 def limits_of(resources: Resources, *, processes: int | None) -> dict[str, object]:
-    """The limits as the guest reads them.
+    """Return the limits in the form that the guest reads.
 
-    `data_bytes` leaves 40 MiB of the memory, at least a sixteenth and at most a quarter: one process that allocates
-    too much gets a MemoryError before anything has to be killed, and what it holds by then has room for a snapshot.
+    `data_bytes` leaves 40 MiB of the memory, but at least a sixteenth and at most a quarter. A process that allocates
+    too much then gets a MemoryError before anything has to be killed, and a snapshot of what it holds still fits.
     """
     memory = resources.memory_bytes
     return {

@@ -1,4 +1,4 @@
-"""Folders of the host in a sandbox: which ones are refused, which ones are live."""
+"""Policy for host folders mounted into a sandbox: which are refused, and which are live."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _HINT = "name the data's own folder"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A mount that is harmless."""
+    """A mount that passed the checks."""
 
     path: Path
     on_host: Path
     writable: bool
     live: bool
-    """Else a copy is shown."""
+    """True if the folder itself is shown, False if a copy is."""
     notice: str = ""
 
 
 def checked_mounts(mounts: Sequence[Mount]) -> list[Checked]:
-    """Mounts that are harmless, the outer ones first, so that an inner one is not covered.
+    """Check mounts. Return them with the outer ones first, so that they do not cover inner ones.
 
-    One that holds a secret is shown as a copy without it, if it is to be read only.
+    A read-only mount that contains a secret is shown as a copy without it.
 
     Raises:
-        UsageError: a folder is missing, or would open this machine: the system, a home folder, the socket of an
-            engine, which makes whoever writes into it root; or it holds a secret and is to be written to.
+        UsageError: a folder is missing, a writable one contains a secret, or a mount would expose this machine: the
+            system, a home folder, or the socket of an engine, which gives root to whoever writes to it.
     """
     found = [_checked(mount, [other.path for other in mounts]) for mount in mounts]
     return sorted(found, key=lambda mount: len(mount.path.parts))
@@ -71,7 +71,7 @@ def _checked(mount: Mount, places: Sequence[Path]) -> Checked:
 
 
 def engine_sockets() -> list[str]:
-    """Where engines listen here, links followed."""
+    """Return the sockets on which container engines may listen here, with links followed."""
     named = urlsplit(docker_engine.host())
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     own = [f"{runtime}/docker.sock", f"{runtime}/podman/podman.sock"] if runtime else []

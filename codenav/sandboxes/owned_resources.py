@@ -1,4 +1,4 @@
-"""What carries its owner: labels of an engine's objects, temporary folders."""
+"""Resources that carry a mark of their owner: labels of objects in an engine, temporary folders."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from codenav.sandboxes.filenames import is_part
 from codenav.system.process_identity import Owner
 
 OWNER_LABEL = "codenav.owner"
-"""Of everything made in an engine: the text of an `Owner`."""
+"""Label of everything made in an engine. Its value is the text of an `Owner`."""
 KIND_LABEL = "codenav.kind"
-"""`sandbox` or `image`."""
+"""Label with the kind of an object: `sandbox` or `image`."""
 
 _MARK = ".owner"
 _PARTS = "part "
 
 
 def labels(kind: str) -> dict[str, str]:
-    """Labels for something in an engine that belongs to this process."""
+    """Return the labels of an object in an engine that belongs to this process."""
     return {OWNER_LABEL: str(Owner.this_process()), KIND_LABEL: kind}
 
 
 @dataclass(frozen=True)
 class OwnedFolder:
-    """A temporary folder with a file beside it, written before and removed after it.
+    """A temporary folder and its mark, a file beside it that is written before and removed after it.
 
-    That mark names the owner in its first line, and in further ones what goes with the folder: control groups, and
-    files that were being written elsewhere.
+    The first line of the mark names the owner. Further lines name what has to be removed with the folder: control
+    groups, and files that were being written elsewhere.
     """
 
     path: Path
 
     @classmethod
     def make(cls) -> OwnedFolder:
-        """An empty one that only this user can enter."""
+        """Make an empty folder that only this user can enter."""
         descriptor, mark = tempfile.mkstemp(suffix=_MARK, prefix="", dir=_place())
         try:
             os.write(descriptor, str(Owner.this_process()).encode())
@@ -54,12 +54,12 @@ class OwnedFolder:
 
     @property
     def name(self) -> str:
-        """Unlike any other of this user."""
+        """The name of the folder, unique among those of this user."""
         return self.path.name
 
     @property
     def owner(self) -> Owner | None:
-        """None where its mark is gone, or says something else."""
+        """The owner, or None if the mark is missing or invalid."""
         return Owner.from_text(next(iter(self._lines()), ""))
 
     @property
@@ -68,24 +68,24 @@ class OwnedFolder:
         return [Path(line) for line in self._lines()[1:] if line.startswith("/")]
 
     def note(self, groups: Iterable[Path]) -> None:
-        """Remember control groups that are going to be made."""
+        """Note control groups before they are made."""
         with self._mark.open("a", encoding="utf-8") as file:
             file.writelines(f"\n{group}" for group in groups)
 
     def note_parts(self, folder: Path, name: str) -> None:
-        """Remember that files below a folder have this name, unlike any other, while they are written."""
+        """Note the unique name that files below a folder have while they are being written."""
         with self._mark.open("a", encoding="utf-8") as file:
             file.write(f"\n{_PARTS}{name} {quote(os.fsencode(folder))}")
 
     def parts(self) -> Iterator[Path]:
-        """The files that were noted and are there. To be asked when the owner has ended."""
+        """Yield the noted files that exist. To be used after the owner has ended."""
         for line in self._lines()[1:]:
             name, _, folder = line.removeprefix(_PARTS).partition(" ")
             if line.startswith(_PARTS) and is_part(name):
                 yield from _named(name, os.fsdecode(unquote_to_bytes(folder)))
 
     def remove(self) -> bool:
-        """Remove it with all that goes with it, also what its user made unreadable; whether all is gone."""
+        """Remove the folder with everything noted, even what its user made unreadable. Return True if all is gone."""
         gone = remove_groups(self.groups)
         _open_up(self.path)
         shutil.rmtree(self.path, ignore_errors=True)
@@ -106,7 +106,7 @@ class OwnedFolder:
 
 
 def owned_folders() -> Iterator[OwnedFolder]:
-    """Those of this user on this machine, whichever process made them."""
+    """Yield the folders of this user on this machine, whichever process made them."""
     place = _usual_place()
     if not _ours(place):
         return
@@ -120,7 +120,7 @@ def _usual_place() -> Path:
 
 
 def _place() -> Path:
-    """The user's own folder in the temporary one; where somebody else has made that, a fresh one."""
+    """Return the user's own folder in the temporary folder, or a new one if someone else owns that name."""
     place = _usual_place()
     with contextlib.suppress(FileExistsError):
         place.mkdir(mode=0o700)
@@ -136,7 +136,7 @@ def _ours(place: Path) -> bool:
 
 
 def _named(name: str, folder: str) -> Iterator[Path]:
-    """Files of that name, at any depth; links are not followed."""
+    """Yield files of a name at any depth below a folder. Links are not followed."""
     folders = [folder]
     while folders:
         at = folders.pop()
@@ -149,7 +149,7 @@ def _named(name: str, folder: str) -> Iterator[Path]:
 
 
 def _open_up(path: Path) -> None:
-    """What is in a folder that was closed (`chmod 000`) can be removed only by root."""
+    """Make the folders below a path accessible: otherwise only root could remove what is in them."""
     for folder, names, _ in os.walk(path):
         for name in names:
             inner = os.path.join(folder, name)

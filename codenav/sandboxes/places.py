@@ -1,4 +1,4 @@
-"""What of the host is never bound into a sandbox, from wherever the wish comes: the system, home folders, secrets."""
+"""Host paths that are never bound into a sandbox, whoever asks for them: the system, home folders, secrets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ from codenav.secrets.files import secret_part
 
 TOO_WIDE = ("/", "/home", "/root", "/etc", "/var", "/run", "/boot", "/usr")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""Shown to every sandbox in bubblewrap."""
+"""Paths that every bubblewrap sandbox can see."""
 _KERNEL = ("/proc", "/sys", "/dev")
 _HOME_PARENTS = ("home", "homes", "users")
 _PERSONAL = (".local", ".local/share", ".local/state", ".local/lib", ".config", ".cache")
-"""Below a home folder: where programs keep what is the user's. XDG_DATA_HOME and its like may name others."""
+"""Folders below a home folder where programs keep the user's data.
+
+XDG_DATA_HOME and similar variables may name others.
+"""
 
 
 def why_not(path: str | os.PathLike[str]) -> str:
-    """Why a place is never bound, as the end of a sentence; empty where it may be. Links are followed, and are not."""
+    """Return why a path is never bound, as the end of a sentence, or an empty string.
+
+    The path is checked both as it is and with links followed.
+    """
     for shown in dict.fromkeys((os.path.realpath(path), os.path.abspath(path))):
         wide = too_wide(shown)
         if wide:
@@ -30,7 +36,7 @@ def why_not(path: str | os.PathLike[str]) -> str:
 
 
 def too_wide(path: str) -> str:
-    """Why an absolute path would open this machine, as the end of a sentence; empty where it would not."""
+    """Return why binding an absolute path would expose this machine, as the end of a sentence, or an empty string."""
     own = _homes()
     parents = {"/home", os.path.realpath("/home")}
     parents |= {os.path.dirname(one) for one in own if os.path.basename(os.path.dirname(one)) in _HOME_PARENTS}
@@ -44,13 +50,16 @@ def too_wide(path: str) -> str:
 
 
 def _homes() -> set[str]:
-    """Of this user by either account of it, of root, and of who called sudo; links followed, and not."""
+    """Return the home folders of this user, of root and of the user who called sudo.
+
+    Both the real and the effective user id count, as well as HOME; paths are given as they are and with links followed.
+    """
     named = {"/root", os.environ.get("HOME", "")}
     for number in (os.getuid(), os.geteuid(), os.environ.get("SUDO_UID", 0)):
         with contextlib.suppress(KeyError, ValueError, OverflowError):
             named.add(pwd.getpwuid(int(number)).pw_dir)
     both = {form(one) for one in named if os.path.isabs(one) for form in (os.path.realpath, os.path.normpath)}
-    # Of those who are no persons: daemon lives in /usr/sbin.
+    # Homes of system accounts do not count: daemon lives in /usr/sbin.
     return {one for one in both if one != "/" and not any(within(one, folder) for folder in SYSTEM)}
 
 
@@ -61,5 +70,5 @@ def _personal(homes: set[str]) -> set[str]:
 
 
 def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it."""
+    """True if a path is a folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")

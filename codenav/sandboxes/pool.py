@@ -1,7 +1,7 @@
-"""Warm sandboxes: started before anybody asks for them, so that one is there within a step's time.
+"""Warm sandboxes: started in advance, so that one is available within the time of a step.
 
-A pool belongs to the open sandboxes that came from it. When the last of them closes, so do those that wait; when the
-process dies, they end as any sandbox of a dead owner does.
+A pool belongs to the open sandboxes that came from it. When the last of them closes, so do the waiting ones. When
+the process dies, they end like every sandbox of a dead owner.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from codenav.sandboxes import start
 from codenav.sandboxes.guest_client import GuestSandbox
 
 LATER_SECONDS = 0.05
-"""Before another one is started: longer than a first step takes."""
+"""Pause before a replacement is started: longer than a first step takes."""
 _lock = threading.Lock()
 _pools: list[Pool] = []
 
 
 class Pool:
-    """Up to `size` sandboxes of one backend and specification that wait; a thread starts others in their place."""
+    """Up to `size` waiting sandboxes of one backend and specification. A thread starts replacements."""
 
     def __init__(self, backend: str, spec: SandboxSpec) -> None:
         self.backend, self.spec = backend, spec
@@ -39,20 +39,20 @@ class Pool:
         return f"<Pool {self.backend} {len(self._waiting)} of {self._size} waiting>"
 
     def join(self, size: int) -> None:
-        """One more user, who wants so many to wait. `leave` is the inverse."""
+        """Add a user who wants `size` sandboxes to wait. `leave` is the inverse."""
         with self._changed:
             self._users += 1
             self._size = max(self._size, size)
 
     def leave(self) -> bool:
-        """One user less; whether that was the last one. Then all that wait are ended first."""
+        """Remove a user. True if it was the last one, in which case all waiting sandboxes are ended first."""
         with self._changed:
             self._users -= 1
             if self._users:
                 return False
             self._size = 0
             self._changed.notify_all()
-            # One that is just being started is ended by its own thread.
+            # A sandbox that is just being started is ended by the thread that starts it.
             self._changed.wait_for(lambda: not self._filling)
             waiting, self._waiting = self._waiting, []
         ending = [threading.Thread(target=box.close) for box in waiting]
@@ -63,12 +63,12 @@ class Pool:
         return True
 
     def take(self) -> GuestSandbox | None:
-        """One that waits; None where there is none."""
+        """Take a waiting sandbox, or return None."""
         with self._changed:
             return self._waiting.pop(0) if self._waiting else None
 
     def fill(self) -> None:
-        """Start as many as are missing, in a thread."""
+        """Start the missing sandboxes in a thread."""
         with self._changed:
             if self._filling or not self._missing():
                 return
@@ -76,12 +76,12 @@ class Pool:
         threading.Thread(target=self._fill, name="codenav-pool", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Whether all of them wait, at the latest after some seconds."""
+        """Wait until all sandboxes are ready, for at most some seconds. True if they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._filling and len(self._waiting) >= self._size, seconds)
 
     def _fill(self) -> None:
-        # Whoever just took one has the processors first.
+        # The caller who just took one gets the processors first.
         time.sleep(LATER_SECONDS)
         try:
             while self._missing():
@@ -92,7 +92,7 @@ class Pool:
                         continue
                 box.close()
         except (CodeNavError, OSError):
-            # Whoever asks for one next is told.
+            # The next caller who asks for one gets the error.
             return
         finally:
             with self._changed:
@@ -105,7 +105,7 @@ class Pool:
 
 
 def start_warm(backend: str, spec: SandboxSpec, size: int, *, calls: CallHandler | None = None) -> GuestSandbox:
-    """A sandbox out of the pool for its specification, else a fresh one; from now on up to `size` others wait.
+    """Return a sandbox from the pool of its specification, else a new one. From now on up to `size` others wait.
 
     Raises:
         UsageError, SandboxUnavailable: as `start`.
@@ -123,7 +123,7 @@ def start_warm(backend: str, spec: SandboxSpec, size: int, *, calls: CallHandler
 
 
 def pools() -> list[Pool]:
-    """Those of this process."""
+    """Return the pools of this process."""
     with _lock:
         return [pool for pool in _pools if pool.process == os.getpid()]
 

@@ -1,4 +1,4 @@
-"""The `process` backend: the same guest and protocol, without isolation. It must be asked for by name."""
+"""The `process` backend: the same guest and protocol without isolation. It has to be requested by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codenav.sandboxes.owned_resources import OwnedFolder
 
 
 def launch_process(spec: SandboxSpec) -> Launched:
-    """Start the guest as an ordinary process of this user, in a session of its own.
+    """Start the guest as an ordinary process of this user, in its own session.
 
     Raises:
         SandboxUnavailable: the interpreter does not start.

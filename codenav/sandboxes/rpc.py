@@ -1,4 +1,4 @@
-"""Questions to the supervisor beside the steps: each has one answer."""
+"""Requests to the supervisor other than steps. Each has one answer."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from codenav.system.terminal_text import neutral
 T = TypeVar("T")
 
 VARIABLES_SECONDS = 10.0
-"""For their reprs, whatever the code makes of these."""
+"""Time for the reprs of all variables, however slow the code makes them."""
 DIGESTS_SECONDS = 20.0
-"""For digests, or one value."""
+"""Time for digests, or for one value."""
 
 
 class Failed(Exception):
-    """The supervisor could not do what it was asked; the message, which comes from inside, says why."""
+    """The supervisor could not do what it was asked. The message, which comes from inside, says why."""
 
 
 def answer_of(
     channel: Channel, message: Mapping[str, Any], deadline: float, blob: bytes = b"", *, expected: Collection[str] = ()
 ) -> tuple[Mapping[str, Any], bytes]:
-    """The frame that answers a message, with its blob; `expected` are its kinds, or else the kind of the message.
+    """Send a message and return the frame that answers it, with its blob.
+
+    `expected` names the accepted kinds of frame, by default the kind of the message.
 
     Raises:
-        Failed: the supervisor says that it could not.
-        Malformed: it is another kind of answer.
+        Failed: the supervisor reports a failure.
+        Malformed: the answer is of another kind.
         Closed, TooLate
     """
     channel.send(message, blob, deadline=deadline)
@@ -47,14 +49,14 @@ def answer_of(
 
 
 class Questions(ABC):
-    """Values in a sandbox, asked for by name or all of them."""
+    """Base class for reading the values in a sandbox, by name or all of them."""
 
     @abstractmethod
     def _ask(self, what: str, seconds: float, ask: Callable[[Channel, float], T]) -> T:
-        """The answer to something beside the steps, while nothing else is asked."""
+        """Send a request other than a step, while nothing else is asked."""
 
     def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound; see `codenav.protocols.Sandbox.variables`."""
+        """Return the variables that steps have bound. See `codenav.protocols.Sandbox.variables`."""
 
         def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
             frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
@@ -63,7 +65,7 @@ class Questions(ABC):
         return self._ask("list its variables", VARIABLES_SECONDS, ask)
 
     def get(self, name: str) -> Any:
-        """The value of a name; see `codenav.protocols.Sandbox.get`."""
+        """Return the value of a variable. See `codenav.protocols.Sandbox.get`."""
         checked_name(name)
 
         def ask(channel: Channel, deadline: float) -> Any:
@@ -79,7 +81,7 @@ class Questions(ABC):
         return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
 
     def digests(self, first: Sequence[str] = ()) -> Held:
-        """Digests of what steps have bound; see `codenav.protocols.Sandbox.digests`."""
+        """Return digests of what steps have bound. See `codenav.protocols.Sandbox.digests`."""
 
         def ask(channel: Channel, deadline: float) -> Held:
             asked = {"op": "digests", "first": list(first)[: schema.MOST_ITEMS], "timeout": DIGESTS_SECONDS}

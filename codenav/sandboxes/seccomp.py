@@ -1,8 +1,8 @@
-"""Filters of system calls, assembled by hand (seccomp(2), linux/filter.h, linux/audit.h).
+"""System call filters, assembled by hand (seccomp(2), linux/filter.h, linux/audit.h).
 
-The worker puts its own on before it runs a line of user code: see `guest/guest_filter.py`. It allows everything but a
-list. It is the second line: capabilities and namespaces are the first one. Numbers are those of
-arch/x86/entry/syscalls/syscall_64.tbl and of include/uapi/asm-generic/unistd.h (aarch64).
+The worker installs its filter before it runs a line of user code: see `guest/guest_filter.py`. The filter allows
+everything except a list. It is the second line of defence, after capabilities and namespaces. Numbers are from
+arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (aarch64).
 """
 
 from __future__ import annotations
@@ -42,45 +42,51 @@ REFUSED: Mapping[str, tuple[int, int]] = {
     "vmsplice": (278, 75),
     "memfd_secret": (447, 447),
 }
-"""Answered with EPERM: number on x86_64, number on aarch64. What System V keeps in memory outlives every process, and
-what hangs in a pipe by vmsplice(2) or in a secret file is no process's memory."""
+"""System calls answered with EPERM: number on x86_64, number on aarch64.
+
+System V objects outlive every process, and what vmsplice(2) puts in a pipe, or a secret memory file, is charged to
+no process.
+"""
 
 UNCOUNTED: Mapping[str, tuple[int, int]] = {
     "memfd_create": (319, 279),
     "inotify_init": (253, -1),
     "inotify_init1": (294, 26),
 }
-"""The same where no control group counts what they hold in memory."""
+"""Further calls refused where no control group counts the memory they hold."""
 
 FAMILIES = (1, 2, 10, 16)
-"""Socket families that stay: unix, IPv4, IPv6, netlink. Others, as vsock, are not confined by a network namespace."""
+"""Socket families that are allowed: unix, IPv4, IPv6, netlink.
+
+Others, such as vsock, are not confined by a network namespace.
+"""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """What makes a call refused: an argument that is an int of C, of which the kernel itself takes the lower half."""
+    """A condition on an argument that is a C int. The kernel itself uses only the lower half of such an argument."""
 
     index: int
     value: int
-    """It is equal to this."""
+    """The argument equals this value, unless `differs` or `bits` is set."""
     differs: bool = False
-    """It is not."""
+    """The argument differs from the value."""
     bits: bool = False
-    """It has one of these bits."""
+    """The argument has one of the bits of the value."""
 
 
 Rule = tuple[Argument, ...]
-"""All of them must hold."""
+"""Conditions that must all hold."""
 
 SUPERVISOR = 1
-"""Its process id inside. It has one thread, and no other user code than a worker's below it."""
+"""Process id of the supervisor inside. It has one thread, and no user code runs outside the workers below it."""
 _PROCESS, _IO_PROCESS = 0, 1
 _SOL_SOCKET, _SO_ZEROCOPY = 1, 60
 _F_SETPIPE_SZ = 1031
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 
 OF_OTHERS: Mapping[str, tuple[int, int, tuple[Rule, ...]]] = {
-    # By group or by user it would be the supervisor's, too.
+    # By group or by user the call would also affect the supervisor.
     "setpriority": (141, 140, ((Argument(0, _PROCESS, differs=True),), (Argument(1, SUPERVISOR),))),
     "ioprio_set": (251, 30, ((Argument(0, _IO_PROCESS, differs=True),), (Argument(1, SUPERVISOR),))),
     "prlimit64": (302, 261, ((Argument(0, SUPERVISOR),),)),
@@ -88,17 +94,20 @@ OF_OTHERS: Mapping[str, tuple[int, int, tuple[Rule, ...]]] = {
     "sched_setscheduler": (144, 119, ((Argument(0, SUPERVISOR),),)),
     "sched_setparam": (142, 118, ((Argument(0, SUPERVISOR),),)),
     "sched_setattr": (314, 274, ((Argument(0, SUPERVISOR),),)),
-    # Pages that a socket holds without copying them count for no process.
+    # Pages that a socket holds without copying are charged to no process.
     "setsockopt": (54, 208, ((Argument(1, _SOL_SOCKET), Argument(2, _SO_ZEROCOPY)),)),
 }
-"""Answered with EPERM where a rule holds. What the kernel grants to a process of the same user, it would over the
-supervisor; what needs the right to trace (process_vm_writev, pidfd_getfd, move_pages) it refuses by itself."""
+"""System calls answered with EPERM if one of their rules holds.
+
+The kernel would allow the code to use these on the supervisor, a process of the same user. It refuses by itself what
+requires the right to trace (process_vm_writev, pidfd_getfd, move_pages).
+"""
 
 UNCOUNTED_WHERE: Mapping[str, tuple[int, int, tuple[Rule, ...]]] = {
     "mmap": (9, 222, ((Argument(3, _MAP_SHARED, bits=True), Argument(3, _MAP_ANONYMOUS, bits=True)),)),
     "fcntl": (72, 25, ((Argument(1, _F_SETPIPE_SZ),),)),
 }
-"""The same where no control group counts. Shared memory without a name stays when it is no longer mapped."""
+"""Further rules where no control group counts memory. Unnamed shared memory stays when it is no longer mapped."""
 
 _SOCKET, _SOCKETPAIR, _SET_AFFINITY = (41, 198), (53, 199), (203, 122)
 _OTHER_FAMILY: tuple[Rule, ...] = (tuple(Argument(0, family, differs=True) for family in FAMILIES),)
@@ -111,22 +120,22 @@ _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
 
 def supported(machine: str) -> bool:
-    """Whether there is a filter for a processor, named as by `platform.machine`."""
+    """True if there is a filter for a processor, named as by `platform.machine`."""
     return machine in _ARCHITECTURES
 
 
 def programs(*, fixed_processors: bool, counted: bool) -> dict[str, str]:
-    """The filters of all supported processors by name, in Base64, as they travel to the guest. See `program`."""
+    """Return the filters of all supported processors by name, in Base64 for the guest. See `program`."""
     made = {one: program(one, fixed_processors=fixed_processors, counted=counted) for one in _ARCHITECTURES}
     return {machine: base64.b64encode(filter).decode("ascii") for machine, filter in made.items()}
 
 
 def program(machine: str, *, fixed_processors: bool, counted: bool) -> bytes:
-    """The filter for a supported processor, as an array of `struct sock_filter`.
+    """Assemble the filter for a supported processor, as an array of `struct sock_filter`.
 
-    `fixed_processors` also refuses sched_setaffinity, so that a limit on processors stays. Without `counted`, that is
-    where no control group bounds memory, `UNCOUNTED` and `UNCOUNTED_WHERE` are refused, too.
-    A system call of another architecture is refused whole.
+    `fixed_processors` also refuses sched_setaffinity, so that a limit on processors holds. Without `counted`, which
+    means that no control group bounds the memory, `UNCOUNTED` and `UNCOUNTED_WHERE` apply too.
+    All system calls of another architecture are refused.
     """
     audit, column = _ARCHITECTURES[machine]
     refused = [*REFUSED.values(), *(() if counted else UNCOUNTED.values())]
@@ -151,16 +160,16 @@ def program(machine: str, *, fixed_processors: bool, counted: bool) -> bytes:
 
 
 def _when(number: int, block: Sequence[bytes]) -> list[bytes]:
-    """A block for one system call; nothing where this processor has none of that name."""
+    """Return a block that runs for one system call, or nothing if this processor lacks it."""
     return [] if number < 0 else [_op(_JUMP_EQUAL, number, no=len(block)), *block]
 
 
 def _checked(rules: Iterable[Rule], error: int) -> list[bytes]:
-    """Refused where all of a rule holds, else allowed."""
+    """Return code that refuses the call if all conditions of a rule hold, and otherwise allows it."""
     code = []
     for rule in rules:
         for place, one in enumerate(rule):
-            # To the next rule: over what is left of this one, and its return.
+            # Jump to the next rule, over the rest of this one and its return.
             away = 2 * (len(rule) - place) - 1
             jump = _JUMP_BITS if one.bits else _JUMP_EQUAL
             yes, no = (away, 0) if one.differs else (0, away)

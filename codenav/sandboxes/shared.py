@@ -1,4 +1,4 @@
-"""What both ends of the protocol share: modules of the guest, which import the standard library alone."""
+"""Modules of the guest that the host uses too. They import the standard library alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def _load(name: str) -> Any:
-        """A module of the guest, which is no package: inside it lies in a folder by itself."""
+        """Load a module of the guest. It is not in a package: inside, it lies in a folder by itself."""
         spec = importlib.util.spec_from_file_location(
             f"codenav.sandboxes.{name}", Path(__file__).with_name("guest") / f"{name}.py"
         )

@@ -1,4 +1,4 @@
-"""What a step writes, handed on as it comes."""
+"""Streaming of a step's output while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ STREAMS = ("stdout", "stderr")
 
 
 class Streaming:
-    """Hands what comes from inside to a callback: all texts of a stream together are that of its `Execution`."""
+    """The output of a step, passed to a callback as it arrives.
+
+    The texts of a stream add up to that of the step's `Execution`.
+    """
 
     def __init__(self, on_output: Callable[[Output], None], limit: int) -> None:
         self._tell, self._limit = on_output, limit
@@ -24,14 +27,14 @@ class Streaming:
         self._bytes = dict.fromkeys(STREAMS, 0)
         self._decoders = {stream: _decoder() for stream in STREAMS}
         self.seconds = 0.0
-        """That the callback has taken: they are none of the step."""
+        """Seconds spent in the callback, which do not count for the step."""
 
     def hear(self, frame: Mapping[str, Any], blob: bytes) -> None:
-        """A frame `output` from inside.
+        """Pass on an `output` frame from inside.
 
         Raises:
-            Malformed: there is more than there may be.
-            BaseException: what the callback raises.
+            Malformed: the step writes more than its limit.
+            BaseException: raised by the callback.
         """
         stream = frame["stream"]
         self._bytes[stream] += len(blob)
@@ -40,7 +43,7 @@ class Streaming:
         self._hand(stream, neutral(self._decoders[stream].decode(blob)), frame["waiting"])
 
     def finish(self, done: Execution) -> None:
-        """Hand on what is left of both streams."""
+        """Pass on the rest of both streams."""
         for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)):
             told = self._told[stream]
             self._hand(stream, text[len(told) :] if text.startswith(told) else text, 0)

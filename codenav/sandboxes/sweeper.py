@@ -1,6 +1,6 @@
-"""Finds and removes what dead owners have left: temporary folders with their control groups, containers.
+"""Removal of what dead owners have left: temporary folders with their control groups, containers.
 
-Nothing of a living owner is touched, nor of one that this machine cannot see.
+Nothing that belongs to a living owner is touched, nor to one that this machine cannot see.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from codenav.system import docker_engine
 from codenav.system.process_identity import Owner
 
 _UNMARKED_SECONDS = 3600.0
-"""A mark without an owner is one that was just being written, or never will be."""
+"""Age after which a mark without an owner counts as abandoned. A newer one may still be being written."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something whose owner has ended."""
+    """A resource whose owner has ended."""
 
     kind: str
-    """`container`, `control group`, `file` or `folder`; other parts add kinds of their own."""
+    """`container`, `control group`, `file` or `folder`. Other modules add their own kinds."""
     name: str
     owner: Owner | None
-    """None where it died before it could say who it was."""
+    """The owner, or None if it died before it was recorded."""
     remove: Callable[[], bool] = field(repr=False, compare=False)
-    """Remove it; whether it is gone."""
+    """A function that removes it, and returns True if it is gone."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types; `pid` is the owner's."""
+        """Return JSON types. `pid` is the owner's."""
         return {"kind": self.kind, "name": self.name, "pid": self.owner.pid if self.owner else None}
 
 
 def local_leftovers() -> list[Leftover]:
-    """Folders and control groups of this user on this machine."""
+    """Return the folders and control groups of this user on this machine whose owner has ended."""
     found = []
     for folder in owned_folders():
         owner = folder.owner
@@ -55,14 +55,14 @@ def local_leftovers() -> list[Leftover]:
     place = find()
     noted = {group for folder in owned_folders() for group in folder.groups}
     for group in empty_groups(place) if place is not None else ():
-        # Its mark is gone, or lies in another temporary folder.
+        # Its mark is missing, or lies in another temporary folder.
         if group not in noted:
             found.append(Leftover("control group", str(group), None, functools.partial(remove_groups, [group])))
     return found
 
 
 def engine_leftovers(client: Any) -> list[Leftover]:
-    """Containers on an engine; `client` is the low-level one, `docker_engine.connect().api`.
+    """Return the containers on an engine whose owner has ended. `client` is `docker_engine.connect().api`.
 
     Raises:
         Unavailable: the engine refuses, or went away.
@@ -80,14 +80,14 @@ def engine_leftovers(client: Any) -> list[Leftover]:
 
 
 def sweep() -> None:
-    """Remove what is left on this machine. Takes less than a millisecond where nothing is."""
+    """Remove the leftovers on this machine. Takes less than a millisecond if there are none."""
     with contextlib.suppress(OSError):
         for leftover in local_leftovers():
             leftover.remove()
 
 
 def sweep_engine(client: Any) -> None:
-    """Remove what is left on an engine; a refusal is for the next request to tell. A look takes 2 ms."""
+    """Remove the leftovers on an engine. Refusals are left to the next request. Looking takes 2 ms."""
     with contextlib.suppress(Unavailable):
         for leftover in engine_leftovers(client):
             leftover.remove()
@@ -107,7 +107,7 @@ def _remove(client: Any, id: str) -> bool:
         try:
             client.remove_container(id, force=True, v=True)
         except APIError as error:
-            # Gone by itself, or just going: containers of sandboxes remove themselves.
+            # It is gone already or about to go: containers of sandboxes remove themselves.
             if error.response.status_code not in (404, 409):
                 raise
     return True

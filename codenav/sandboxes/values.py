@@ -1,6 +1,6 @@
-"""Python values as JSON: to send them into a sandbox, and to read those that come out, without pickle.
+"""Python values as JSON, to exchange them with a sandbox without pickle.
 
-An object of JSON has one key, the name of a type: `{"tuple": [1, 2]}`, `{"dict": [["a", 1]]}`.
+A JSON object has one key, the name of a type: `{"tuple": [1, 2]}`, `{"dict": [["a", 1]]}`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from codenav.errors import UsageError
 from codenav.sandboxes.decoding import Malformed
 
 MOST_BYTES = 8 << 20
-"""Of a value as JSON, both ways."""
+"""Largest size of a value as JSON, in both directions."""
 MOST_DEPTH = 100
 SAFE_INT = 1 << 53
 
 
 def checked_name(name: str) -> str:
-    """A name that code can use.
+    """Return a name after checking that code can use it for a variable.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it cannot be used.
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"{name!r} is no name of a variable", hint='such as box.set("x", 1)')
@@ -35,10 +35,10 @@ def checked_name(name: str) -> str:
 
 
 def checked_code(code: str) -> str:
-    """The code of a step.
+    """Return the code of a step after checking that it is a string.
 
     Raises:
-        UsageError: it is no text.
+        UsageError: it is of another type.
     """
     if not isinstance(code, str):
         raise UsageError(f"the code of a step is a {type(code).__name__}", hint='such as box.run("x = 1")')
@@ -46,10 +46,10 @@ def checked_code(code: str) -> str:
 
 
 def encoded(value: Any) -> str:
-    """A value as JSON.
+    """Encode a value as JSON.
 
     Raises:
-        UsageError: it is of a type that does not travel, too large, or nested too deep.
+        UsageError: a type in it cannot be sent, or it is too large or nested too deeply.
     """
     text = json.dumps(as_json(value), separators=(",", ":"), allow_nan=False)
     if len(text) > MOST_BYTES:
@@ -58,7 +58,7 @@ def encoded(value: Any) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON types. Raises UsageError."""
+    """Convert a value to JSON types. Raises UsageError."""
     return _encode(value, 0)
 
 
@@ -95,10 +95,10 @@ def _encode(value: Any, depth: int) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """The inverse of `encoded`, of what came from inside as JSON types.
+    """Decode a value that came from inside as JSON types, the inverse of `encoded`.
 
     Raises:
-        Malformed: it is none of ours.
+        Malformed: it was not encoded this way.
     """
     try:
         return _decode(value, 0)

@@ -1,6 +1,6 @@
-"""The work folder on the host: copied in at the start, changed files written back after each step.
+"""The work folder on the host. It is copied in at the start, and changed files are written back after each step.
 
-Nothing from inside is trusted: names are relative and checked, every component is opened without following
+Nothing from inside is trusted: names are relative and checked, path components are opened without following
 links, sizes are bounded, files are replaced atomically, nothing on the host is ever deleted.
 """
 
@@ -34,7 +34,7 @@ from codenav.sandboxes.guest_files import DATA, put
 from codenav.sandboxes.rpc import Failed, answer_of
 
 FILE_MODE = 0o644
-"""Of a new file on the host."""
+"""Mode of a new file on the host."""
 AGAIN = "it is tried again after the next step, and read_file has it"
 _FULL = f"cannot be written: no room is left; {AGAIN}"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -43,21 +43,21 @@ _MOST_NAMED = 50
 
 @dataclass
 class CopiedOut:
-    """What came of copying out after one step."""
+    """The result of copying out after one step."""
 
     written: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    """Lines on files that were not written, and why, and are not tried again before they change."""
+    """Lines with a reason for each file that was not written and is not retried until it changes."""
     left: list[str] = field(default_factory=list)
-    """Lines on those that are tried again after the next step, and why they were not written."""
+    """Lines with a reason for each file that was not written and is retried after the next step."""
     run_by: dict[str, str] = field(default_factory=dict)
-    """Of what changed, what tools run by themselves, and which tools."""
+    """Changed files that tools run on their own, with the names of those tools."""
     broken: bool = False
-    """The sandbox did not keep to the protocol, or ended."""
+    """True if the sandbox broke the protocol, or ended."""
 
     @property
     def notice(self) -> str:
-        """On what tools run by themselves; empty where nothing of it changed."""
+        """A notice about changed files that tools run on their own. Empty if there are none."""
         if not self.run_by:
             return ""
         named = [f"{name} ({tool})" for name, tool in self.run_by.items()]
@@ -66,10 +66,10 @@ class CopiedOut:
 
 
 class WorkFolder:
-    """`spec.work_dir` and what has been exchanged with it; without a folder nothing is.
+    """The folder `spec.work_dir` and the state of its exchange with the sandbox. Without a folder nothing is exchanged.
 
     Raises:
-        UsageError: there is no such folder, or it cannot be one.
+        UsageError: the folder does not exist, or cannot be a work folder.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class WorkFolder:
         self._copy_out = copy_out and path is not None
         self._settled: list[str] = []
         self.left: Sequence[str] = ()
-        """Lines on what did not come at the last try."""
+        """Lines about files that could not be copied out at the last try."""
         self.notice = ""
-        """On what was not copied in when its files were last listed; a person may miss it."""
+        """A notice about files that were not copied in at the last listing, and that a person may miss."""
         if self._held is not None:
             try:
                 _check(self._held, mounts if copy_out else ())
@@ -91,15 +91,15 @@ class WorkFolder:
                 raise
 
     def close(self) -> None:
-        """Let go of the host's folder; safe to call twice."""
+        """Release the host's folder. Safe to call twice."""
         if self._held is not None:
             self._held.close()
 
     def files(self) -> Sequence[str]:
-        """The regular files to copy in, relative, in order; links are not followed, repositories are left out.
+        """Return the regular files to copy in, relative and sorted, without links and repositories.
 
         Raises:
-            UsageError: they are larger than the work folder of the sandbox, cannot be listed, or the folder is gone.
+            UsageError: they exceed the size of the sandbox's work folder, cannot be listed, or the folder is gone.
         """
         if self._held is None:
             return []
@@ -124,16 +124,16 @@ class WorkFolder:
         return found
 
     def open_file(self, name: str) -> IO[bytes]:
-        """One of the `files`, to be read. Raises OSError."""
+        """Open one of the `files` for reading. Raises OSError."""
         if self._held is None:
             raise FileNotFoundError(errno.ENOENT, "no work folder")
         return self._held.open_file(name)
 
     def fill(self, channel: Channel, names: Sequence[str], deadline: float) -> None:
-        """Send the files.
+        """Send files into the sandbox.
 
         Raises:
-            UsageError: one cannot be read, or does not fit.
+            UsageError: a file cannot be read, or does not fit.
         """
         for name in names:
             try:
@@ -148,10 +148,10 @@ class WorkFolder:
                     raise UsageError(f"cannot copy {name} into the sandbox: {reason}") from None
 
     def collect(self, channel: Channel, deadline: float, *, silent: bool = False) -> CopiedOut:
-        """Write back what changed, the smallest file first.
+        """Write changed files back, the smallest first.
 
-        What is not done by the deadline, or fails, comes with the next step. `channel` may then still owe an answer.
-        `silent` leaves inside what tools run by themselves, where nobody is going to be told.
+        Files that fail, or are not done by the deadline, are retried after the next step. `channel` may then still owe
+        an answer. `silent` leaves files inside that tools run on their own, for use when nobody would be told.
         """
         done = CopiedOut()
         if not self._copy_out or self._held is None:
@@ -182,7 +182,7 @@ def _check(held: HeldFolder, mounts: Sequence[Mount]) -> None:
 
 
 class _Round:
-    """Copying out after one step."""
+    """One round of copying out, after one step."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class _Round:
     ) -> None:
         self._held, self._most, self._channel, self._deadline = held, resources.file_bytes, channel, deadline
         self.settled = settled
-        """What the guest has not been told yet: it came, or is not going to."""
+        """Files that the guest is still to be told about: they are copied, or will not be."""
         self._done, self._silent = done, silent
         self._failed: dict[str, list[str]] = {}
         self._unwanted: dict[str, list[str]] = {}
@@ -204,7 +204,7 @@ class _Round:
         self._total = self._seen = 0
 
     def run(self) -> None:
-        """Raises TooLate, Malformed, Closed."""
+        """Copy the changed files out. Raises TooLate, Malformed, Closed."""
         try:
             for name, size in self._changes():
                 reason = self._write(name, size)
@@ -212,7 +212,7 @@ class _Round:
                 if reason:
                     self._failed.setdefault(reason, []).append(name)
                     if reason == _FULL:
-                        # What is larger does not fit either.
+                        # Larger files do not fit either.
                         self._failed[reason] += [name for name, _ in self._queue]
                         break
         finally:
@@ -222,7 +222,7 @@ class _Round:
                 self._done.left.append(f"{listed(names, count)}: {reason}")
 
     def waiting(self) -> str:
-        """What has not come yet."""
+        """Return the names of the files that have not come yet."""
         names = [name for name, _ in self._queue]
         return listed(names, len(names) + self._total - self._seen) if names else "the changed files"
 
@@ -254,7 +254,7 @@ class _Round:
         return told
 
     def _write(self, name: str, size: int) -> str:
-        """Write a file; why it failed, where that may be another time."""
+        """Write a file. Return an empty string, or the reason for a failure that is worth a retry."""
         try:
             if size > self._most:
                 raise Unwanted(f"larger than {self._most / MIB:.0f} MiB")

@@ -1,4 +1,4 @@
-"""The masking of secrets in whatever comes from a sandbox, and in records."""
+"""Masking of secrets in everything that comes out of a sandbox, and in records."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Any
 from codenav.secrets.written_forms import LEAST_PART, Form, forms_of
 
 SHORTEST = 6
-"""Characters of the shortest masked value: `1`, `true`, `info` are settings, and masking them garbles every text."""
+"""Fewest characters of a masked value: `1`, `true`, `info` are settings, and masking them would garble every text."""
 LEAST_LINE = 16
-"""Characters of the shortest line that is masked by itself, in a value of several lines such as a key in PEM."""
+"""Fewest characters of a line masked on its own, in a value of several lines such as a PEM key."""
 
 WIDEST = 8
-"""Characters that one character of a secret takes on average where it is cut, at most: `&amp;lt;`."""
+"""Most characters that one character of a secret takes on average at a cut: `&amp;lt;`."""
 
 _STRUCTURE = frozenset(("event", "type", "outcome", "status", "kind", "mime", "tool", "rule", "id", "language"))
-"""Keys whose values are words of the format itself: a record with these masked could not be read back."""
+"""Keys whose values are words of the record format. With these masked a record could not be read back."""
 _OWN_KEY = re.compile("[a-z_]+")
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Types of displays that hold pixels, which are not searched for text."""
+"""Types of displays with pixels, which are not searched for text."""
 _CUT = re.compile(r"""['")\]}>]{0,4}\s{0,4}(?:…|\.\.\.)\s{0,4}(?:b?['"])?""")
 """An ellipsis with the quotes and brackets around it: `b'abc'…`, `abc … xyz`, numpy's and pandas' `abc...`."""
 _OWN_CUT = re.compile(r"… \d+ (?:bytes|characters) left out …")
 MOST_MARKS = 100
-"""Ellipses in a text that are examined; where there are more, only those that the sandbox itself writes."""
+"""Most ellipses in a text that are examined. Beyond that, only those that the sandbox itself writes."""
 
 
 def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
-    """A function that returns JSON data with each secret replaced by `[secret NAME]`.
+    """Return a function that replaces each secret in JSON data by `[secret NAME]`.
 
-    `secrets` has names and values. A value is found as written, escaped as in a repr, JSON, HTML, XML or a URL, as
-    base64 and as hexadecimal digits, and where it was cut, in all strings but the words of the format and pictures.
+    `secrets` maps names to values. A value is found as written, with the escapes of a repr, JSON, HTML, XML or a URL,
+    as base64, as hexadecimal digits, and where it was cut. Words of the record format and pictures are not searched.
     """
     forms = _forms(secrets)
 
@@ -63,26 +63,26 @@ def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
 
 
 class StreamMasker:
-    """A masker for text that comes in pieces: a possible beginning of a secret waits for the next piece."""
+    """A masker for text that arrives in pieces. A possible beginning of a secret waits for the next piece."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._forms = _forms(secrets)
         self._waiting = ""
 
     def feed(self, text: str) -> str:
-        """Take a piece and return the text that can be shown now."""
+        """Take a piece, and return the text that can be shown now."""
         text = self._waiting + text
         at = self._open_end(text)
         self._waiting = text[at:]
         return _masked(text[:at], self._forms)
 
     def end(self) -> str:
-        """The text that was still waiting, masked."""
+        """Return the text that was still waiting, masked."""
         text, self._waiting = self._waiting, ""
         return _masked(text, self._forms)
 
     def _open_end(self, text: str) -> int:
-        """The position of a possible secret that the end of the text cuts; the text's length where there is none."""
+        """Return the position of a possible secret that is cut by the end of the text, or else the text's length."""
         found = [match.span() for form in self._forms for match in form.whole.finditer(text)]
         open_end = len(text)
         for form in self._forms:
@@ -102,7 +102,7 @@ def _forms(secrets: Mapping[str, str]) -> Sequence[Form]:
 
 @functools.lru_cache(maxsize=8)
 def _made(items: Sequence[tuple[str, str]]) -> Sequence[Form]:
-    """The forms of all secrets, longest first, as one may contain another. Cached: a step that streams asks twice."""
+    """Return the forms of secrets, longest first, as one may contain another. Cached: a streamed step asks twice."""
     secrets = dict(items)
     named = {name: value for name, value in secrets.items() if len(value) >= SHORTEST}
     for name, value in secrets.items():
@@ -126,7 +126,7 @@ def _masked(text: str, forms: Sequence[Form]) -> str:
 
 
 def _masked_at_cuts(text: str, forms: Sequence[Form]) -> str:
-    """The text with parts of secrets masked: their beginnings before an ellipsis and their ends after one."""
+    """Mask parts of secrets: their beginnings before an ellipsis, and their ends after one."""
     for mark in reversed(_marks(text)):
         for form in forms:
             end = form.ends(text, mark.end(), LEAST_PART)
@@ -142,7 +142,7 @@ def _masked_at_cuts(text: str, forms: Sequence[Form]) -> str:
 
 
 def _begun(text: str, form: Form) -> int:
-    """The position of the beginning of a secret that the end of the text cuts; -1 if there is none."""
+    """Return the position of a secret's beginning that is cut by the end of the text, or -1."""
     for match in form.opening.finditer(text, max(0, len(text) - WIDEST * len(form.units))):
         if form.begins(text, match.start()) >= LEAST_PART:
             return match.start()
@@ -150,7 +150,7 @@ def _begun(text: str, form: Form) -> int:
 
 
 def _marks(text: str) -> list[re.Match[str]]:
-    """The ellipses to examine: of very many only the sandbox's own, so that code cannot keep the host busy."""
+    """Return the ellipses to examine. If there are many, only the sandbox's own: code must not keep the host busy."""
     if text.count("…") + text.count("...") <= MOST_MARKS:
         return list(_CUT.finditer(text))
     own = [place for match in _OWN_CUT.finditer(text) for place in (match.start(), match.end() - 1)]
@@ -159,7 +159,7 @@ def _marks(text: str) -> list[re.Match[str]]:
 
 
 def _masked_base64(data: str, forms: Sequence[Form]) -> str:
-    """The base64 of a display with its text masked; unchanged where nothing in it is masked."""
+    """Return the base64 of a display with its text masked, or unchanged if nothing in it is masked."""
     try:
         text = base64.b64decode(data).decode("utf-8", "surrogateescape")
     except ValueError:

@@ -1,6 +1,6 @@
-"""The ways to write a secret: one pattern for each of its characters, so that any mixture of escapes is found.
+"""The spellings of a secret: one pattern per character, so that any mixture of escapes is found.
 
-Letters and digits stand for themselves, since no writer of JSON, HTML, URLs or reprs changes them; every other
+Letters and digits stand for themselves, since no writer of JSON, HTML, URLs or reprs changes them. Every other
 character has the forms that such writers use for it, escaped once or several times.
 """
 
@@ -16,34 +16,34 @@ from html.entities import codepoint2name
 from codenav.system.terminal_text import neutral
 
 LEAST_PART = 4
-"""Characters of the shortest part of a secret that is masked where a text was cut within it; three may be seen."""
+"""Fewest characters of a cut secret that are masked. Three may be seen."""
 _LEAST_BASE64 = 7
-"""Characters of the shortest piece of base64 that is searched for; shorter ones occur by chance."""
+"""Fewest characters of base64 that are searched for. Shorter pieces occur by chance."""
 _SLASHES, _PERCENT, _AND = r"\\{1,16}", "%(?:25){0,8}", "&(?:amp;){0,8}"
-"""The beginnings of escapes; bounded, since an endless run of them would be tried from each of its characters."""
+"""Beginnings of escapes. They are bounded, since an endless run would be tried from each of its characters."""
 _SHORT_ESCAPES = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f", "\a": "a", "\v": "v", "\0": "0"}
 
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write a secret."""
+    """A way to write a secret."""
 
     shown: str
     """The text that replaces it."""
     units: Sequence[re.Pattern[str]]
-    """One pattern for each character, in order."""
+    """One pattern per character, in order."""
     whole: re.Pattern[str]
     """The pattern of the whole secret."""
     starts: Mapping[str, Sequence[int]]
-    """For each character of a text: the positions in the secret whose unit can begin with it."""
+    """Maps a character of a text to the positions in the secret whose pattern can begin with it."""
     first: re.Pattern[str]
-    """A character that can begin the whole secret."""
+    """Pattern of a character that can begin the whole secret."""
     opening: re.Pattern[str]
-    """A place where the first `LEAST_PART` units match."""
+    """Pattern of a place where the first `LEAST_PART` units match."""
 
     @classmethod
     def of(cls, characters: str, shown: str) -> Form:
-        """The form with each character in all its spellings."""
+        """Make the form for characters in all their spellings."""
         patterns = [_unit(one) for one in characters]
         starts: dict[str, list[int]] = {}
         for number, one in enumerate(characters):
@@ -54,7 +54,7 @@ class Form:
         return cls(shown, [_compiled(one) for one in patterns], re.compile("".join(patterns)), starts, first, opening)
 
     def begins(self, text: str, start: int) -> int:
-        """The number of units of the secret from `start` to the end of a text; 0 unless the text ends in the secret.
+        """Return how many units of the secret lie from `start` to the text's end, or 0 if the text does not end in it.
 
         An escape that the end of the text cuts counts as a unit.
         """
@@ -64,14 +64,14 @@ class Form:
                 return number
             match = unit.match(text, at)
             if match is None:
-                # `&am` is the beginning of an escape, not `&` and something else.
+                # `&am` is the beginning of an escape, not `&` followed by something else.
                 cut = _CUT_ESCAPE.fullmatch(text, at) or _CUT_ESCAPE.fullmatch(text, before)
                 return max(number, 1) if cut else 0
             before, at = at, match.end()
         return len(self.units) if at >= len(text) else 0
 
     def ends(self, text: str, start: int, least: int) -> int:
-        """The end of the rest of a secret that a text has at `start`, of at least `least` units; -1 if there is none.
+        """Return the end of the rest of a secret at `start`, if it has at least `least` units, or -1.
 
         The remainder of an escape may precede it.
         """
@@ -95,11 +95,11 @@ class Form:
 _LONGEST_ESCAPE = 10
 """Characters of the longest escape, `\\U0001f511`."""
 _CUT_ESCAPE = re.compile(r"[\\%&][\\%&#;{xuU0-9a-zA-Z]{0,40}")
-"""The beginning of an escape, also of one in several parts."""
+"""Pattern of the beginning of an escape, also of one in several parts."""
 
 
 def forms_of(name: str, value: str) -> Iterator[Form]:
-    """The forms of a value: as it is with any escapes, as base64, as hexadecimal digits."""
+    """Yield the forms of a value: as it is with any escapes, as base64, as hexadecimal digits."""
     shown = f"[secret {name}]"
     yield Form.of(value, shown)
     data = value.encode("utf-8", "surrogatepass")
@@ -110,7 +110,7 @@ def forms_of(name: str, value: str) -> Iterator[Form]:
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """The parts of base64 that any data with this value contains: it may begin at any of three offsets."""
+    """Yield the parts of base64 that any data with this value contains. The value may begin at any of three offsets."""
     for before, skipped in ((0, 0), (1, 2), (2, 3)):
         whole = before + len(data)
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -131,7 +131,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @functools.cache
 def _unit(one: str) -> str:
-    """The pattern of a character in all its spellings, the longer ones first."""
+    """Return the pattern of a character in all its spellings, the longer ones first."""
     if _plain(one):
         return one
     number = ord(one)
@@ -163,12 +163,12 @@ def _unit(one: str) -> str:
 
 
 def _halves(number: int) -> list[int]:
-    """The UTF-16 code units of a character, as JSON writes them: beyond the first 65,536 there are two."""
+    """Return the UTF-16 code units of a character, as JSON writes them: beyond the first 65,536 there are two."""
     if number < 0x10000:
         return [number]
     return [0xD800 + ((number - 0x10000) >> 10), 0xDC00 + ((number - 0x10000) & 0x3FF)]
 
 
 def _any_case(text: str) -> str:
-    """A pattern for hexadecimal digits in either case."""
+    """Return a pattern for hexadecimal digits in either case."""
     return "".join(f"[{one}{one.upper()}]" if one in "abcdef" else re.escape(one) for one in text)

@@ -1,4 +1,4 @@
-"""What callables take and give, asked of the interpreter that will call them: the step, and reading its answer."""
+"""Signatures of callables, asked of the interpreter that will call them: the step, and reading its answer."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from codenav.signatures.inside import MARK
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a callable takes."""
+    """A parameter of a callable."""
 
     name: str
     kind: str
-    """As in `inspect.Parameter`: `POSITIONAL_ONLY`, `POSITIONAL_OR_KEYWORD`, `VAR_POSITIONAL`, `KEYWORD_ONLY`,
+    """The kind as in `inspect.Parameter`: `POSITIONAL_ONLY`, `POSITIONAL_OR_KEYWORD`, `VAR_POSITIONAL`, `KEYWORD_ONLY`,
     `VAR_KEYWORD`."""
     required: bool
     type: str = ""
-    """Annotation, else what the docstring says; empty where nothing does."""
+    """The annotation, else what the docstring says; empty where nothing does."""
     default: str = ""
-    """Its repr."""
+    """The repr of its default."""
     text: str = ""
-    """What the docstring says of it."""
+    """The docstring's words on it."""
 
 
 _KEY = re.compile(r"\['([^']*)'\]$")
@@ -36,32 +36,32 @@ _KEY = re.compile(r"\['([^']*)'\]$")
 
 @dataclass(frozen=True)
 class CallableSignature:
-    """Something that can be called, as the interpreter sees it."""
+    """A callable or an object, as the interpreter sees it."""
 
     import_line: str
     expression: str
-    """What to write: `area`, `Graph`, `Graph.add_node`."""
+    """The Python to write: `area`, `Graph`, `Graph.add_node`."""
     kind: str
     """`function`, `class`, `method`, `property`, `object`; of a result at hand `member` and `value`."""
     owner: str = ""
-    """Of a method: its class; of a member: the name of the result."""
+    """The class of a method; the name of the result for a member."""
     parameters: tuple[Parameter, ...] = ()
-    """Without the receiver. Of something whose signature cannot be told: those that the docstring describes."""
+    """The parameters without the receiver; where the signature cannot be told, those that the docstring describes."""
     returns: str = ""
-    """Annotation, else what the docstring says; of a class itself."""
+    """The annotation, else what the docstring says; for a class its own name."""
     doc: str = ""
     module: str = ""
     bases: tuple[str, ...] = field(default=())
 
     @property
     def name(self) -> str:
-        """The last part of the expression; of a dict's value its key."""
+        """The last part of the expression; for a dict's value its key."""
         key = _KEY.search(self.expression)
         return key[1] if key else self.expression.rpartition(".")[2]
 
     @property
     def required(self) -> list[Parameter]:
-        """What must be given."""
+        """The parameters that must be given."""
         return [parameter for parameter in self.parameters if parameter.required]
 
 
@@ -71,7 +71,7 @@ def _script() -> str:
 
 
 def asking(question: Mapping[str, Any], *, first: bool) -> str:
-    """The step that asks; see `inside.survey`. `first`: the asker is not there yet."""
+    """The code of the step that asks; see `inside.survey`. `first`: the asker is not there yet."""
     call = f"_codenav['survey']({json.dumps(question)}, globals())"
     if not first:
         return call
@@ -80,24 +80,24 @@ def asking(question: Mapping[str, Any], *, first: bool) -> str:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the step printed."""
+    """The answers that the step printed."""
 
     items: tuple[CallableSignature, ...] = ()
-    """What cannot be imported is left out."""
+    """The callables; one that cannot be imported is left out."""
     failures: tuple[str, ...] = ()
-    """Why some could not be imported, each reason once."""
+    """The reasons why some could not be imported, each once."""
     iterator: bool = False
-    """Of an object that was asked about: whether it is one."""
+    """True if the object that was asked about is an iterator."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Of a package: in how many of its names each word is."""
+    """The number of names of a package that each word is in."""
     modules: tuple[str, ...] = ()
-    """Of distributions: what they install that can be imported."""
+    """The modules that distributions install."""
     shown: str = ""
-    """An object as a text, where it has one of its own."""
+    """The text of an object, where it has one of its own."""
 
 
 def answers(stdout: str) -> Answers:
-    """Read the last one; whatever else was printed is passed over."""
+    """Read the last answers in an output; whatever else was printed is passed over."""
     for line in reversed(stdout.splitlines()):
         if not line.startswith(MARK):
             continue
@@ -122,7 +122,7 @@ def answers(stdout: str) -> Answers:
 
 
 MOST_DESCRIBED = 20
-"""Keywords of `**kwargs` that a docstring describes which are read."""
+"""Maximum number of keywords of `**kwargs` that are read from a docstring's description."""
 
 
 def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> CallableSignature:
@@ -143,10 +143,10 @@ def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Cal
             Parameter("args", "VAR_POSITIONAL", False)
         ]
     if "." in expression and parameters and parameters[0].name in ("self", "cls") and parameters[0].required:
-        # What is compiled may tell of the object that it is bound to.
+        # Compiled code may tell of the object that it is bound to.
         del parameters[0]
     if any(parameter.kind == "VAR_KEYWORD" for parameter in parameters):
-        # What only the docstring says of them.
+        # Keywords that only the docstring describes.
         taken = {parameter.name for parameter in parameters}
         more = [name for name in described if name not in taken and name.isidentifier()][:MOST_DESCRIBED]
         parameters[-1:-1] = [
@@ -171,7 +171,7 @@ def _callable(import_line: str, expression: str, told: Mapping[str, Any]) -> Cal
 
 
 def _from_docstring(expression: str, doc: str, described: Mapping[str, tuple[str, str]]) -> Iterable[Parameter]:
-    """Of what has no signature: `area(geometry)` at the beginning of its docstring, else what it describes."""
+    """The parameters of what has no signature: of `area(geometry)` in its docstring, else those that it describes."""
     match = re.search(rf"\b{re.escape(expression.rpartition('.')[2])}\(([^()]*)\)", doc[:400])
     if match is None:
         names: list[tuple[str, str | None]] = [(name, None) for name in described]

@@ -25,7 +25,7 @@ _NUMPY_RETURN = re.compile(r"^Returns\s*\n-{3,}\s*\n(?P<first>[^\n]+)", re.MULTI
 
 
 def described_parameters(doc: str) -> Mapping[str, tuple[str, str]]:
-    """Name → type and what is said of it, both perhaps empty."""
+    """Parameters by name: type and description, both perhaps empty."""
     found: dict[str, tuple[str, str]] = {}
     for match in _REST.finditer(doc):
         found[match["name"].lstrip("*")] = (match["type"] or "", match["text"].strip())
@@ -51,7 +51,7 @@ _CLASS = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z0-9]*)+\b|(?<=`)[A-Z]\w+(?=`)")
 
 
 def class_in(text: str) -> str:
-    """A name in a description that can only be a class: `The PhoneNumber object to be formatted`."""
+    """The name in a description that can only be a class: `The PhoneNumber object to be formatted`."""
     match = _CLASS.search(text)
     return match[0] if match else ""
 

@@ -1,4 +1,4 @@
-"""Runs in the sandbox: tells what callables take and give, what an object offers, what a package holds.
+"""Code for the sandbox: tells the signatures of callables, the members of an object, the contents of a package.
 
 Its text is one step of code, so it imports nothing of codenav. Source alone cannot tell what a decorator, a C extension
 or a dataclass makes of a signature; `inspect` can.
@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from typing import Any, Dict, Tuple
 
 MARK = "codenav-survey:"
-"""Before the answers, so that what an import prints is not read as one."""
+"""The mark before the answers, so that what an import prints is not read as one."""
 DOC, SHORT = 3_000, 600
-"""Characters of a docstring: of what was asked for by name, and of what comes with it."""
+"""Maximum characters of a docstring: of what was asked for by name, and of what comes with it."""
 TOTAL, MOST = 50_000, 60_000
-"""Of all docstrings in one answer, and of the answer: 64 KiB of output are kept."""
+"""Maximum characters of all docstrings in one answer, and of the answer: 64 KiB of output are kept."""
 Told = Dict[str, Any]
 Answer = Tuple[str, str, Told]
 """Import line, dotted name, and what there is to tell."""
@@ -32,11 +32,11 @@ Found = Tuple[str, str, str, str, Any, Any, str]
 object, `inherited` for a class method of another class."""
 MOST_NAMES = 4_000
 MOST_INNER = 20
-"""Modules in a package that are looked into where it offers little itself."""
+"""Maximum number of modules in a package that are looked into where it offers little itself."""
 READ = 8
-"""Names that are told to a reader."""
+"""Maximum number of names that are told to a reader."""
 SHOWN = 1_000
-"""Characters of an object as a text."""
+"""Maximum characters of an object as a text."""
 MOST_TOLD, FEW = 60, 20
 TURNS = {
     "__next__": "",
@@ -44,13 +44,13 @@ TURNS = {
     "__int__": "The whole number that it is.",
     "__float__": "The plain number that it is.",
 }
-"""Special methods that are told, and what they give."""
+"""The special methods that are told, with what they give."""
 MOST_KEYS = 40
-"""Keys of a dict that are told."""
+"""Maximum number of keys of a dict that are told."""
 
 
 def _told(value: Any, owner: Any, name: str, room: int) -> Told:
-    """Kind, parameters, result, docstring of one value; `owner` is the class or object that it was taken from."""
+    """The kind, parameters, result and docstring of a value; `owner` is the class or object that it was taken from."""
     kind = "class" if inspect.isclass(value) else "function" if callable(value) else "object"
     if owner is not None and not inspect.ismodule(owner):
         of = owner if inspect.isclass(owner) else type(owner)
@@ -76,7 +76,7 @@ def _told(value: Any, owner: Any, name: str, room: int) -> Told:
     back = empty if shown is None else shown.return_annotation
     doc = inspect.getdoc(value) or ""
     if kind == "object":
-        # That of its class says nothing of this one.
+        # The docstring of its class says nothing of this object.
         doc = ""
     if inspect.isclass(value) and value.__init__ is not object.__init__:
         doc += "\n\n" + (inspect.getdoc(value.__init__) or "")
@@ -94,7 +94,7 @@ def _told(value: Any, owner: Any, name: str, room: int) -> Told:
 
 
 def _imported(line: str) -> dict[str, Any]:
-    """What an import line binds. A module that is loaded only now takes no name from the package that it is in."""
+    """Run an import line and return what it binds. A module loaded only now takes no name from its package."""
     module = line.split()[1] if line.split() else ""
     with _unshadowed(module):
         space: dict[str, Any] = {}
@@ -104,7 +104,7 @@ def _imported(line: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _unshadowed(module: str) -> Iterator[None]:
-    """`from primefac import primefac` is a function, until somebody imports `primefac.primefac`."""
+    """Keep a name that an import would take: `primefac.primefac` is a function, until that module is imported."""
     package, _, name = module.rpartition(".")
     with contextlib.suppress(ImportError, ValueError):
         if package:
@@ -119,7 +119,7 @@ def _unshadowed(module: str) -> Iterator[None]:
 
 
 def _items(items: list[list[str]]) -> Iterator[Answer]:
-    """By import line and dotted name."""
+    """The answers for import lines and dotted names."""
     room = min(DOC, TOTAL // max(len(items), 1))
     for line, dotted in items:
         try:
@@ -134,7 +134,7 @@ def _items(items: list[list[str]]) -> Iterator[Answer]:
 
 
 def _members(value: Any, expression: str) -> Iterator[Answer]:
-    """Public attributes of an object, of a dict its keys; properties are not asked for their values."""
+    """The public attributes of an object, or the keys of a dict; properties are not asked for their values."""
     if isinstance(value, dict):
         for path in list(_keys(value))[:MOST_KEYS]:
             told = {"kind": "value", "parameters": [], "known": True, "doc": "", "returns": "", "type": "", "bases": []}
@@ -148,7 +148,7 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             yield from _members(value[0], f"{expression}[0]")
         return
     names = [name for name in dir(value) if not name.startswith("_")][:200]
-    # What Python's own `next`, `list`, `int` and `float` make of it.
+    # Special methods that Python's own `next`, `list`, `int` and `float` call.
     names = [*(name for name in TURNS if hasattr(type(value), name)), *names]
     room = min(SHORT, TOTAL // max(len(names), 1))
     if callable(value) and not inspect.isclass(value):
@@ -166,7 +166,7 @@ def _members(value: Any, expression: str) -> Iterator[Answer]:
             else:
                 got = getattr(value, name)
                 told = _told(got, value, name, room)
-                # What is compiled does not say itself which class it comes from.
+                # A compiled method does not say itself which class it comes from.
                 told["module"] = next((base.__module__ for base in type(value).__mro__ if name in vars(base)), "")
                 if told["kind"] in ("object", "class"):
                     told["kind"] = "value" if told["kind"] == "object" else "class"
@@ -201,9 +201,10 @@ def _constructors(line: str, dotted: str) -> Iterator[Answer]:
 
 
 def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], dict[str, int]]:
-    """Public callables and constants of modules, and methods of their classes, in whose names or docs a word is.
+    """The public callables, constants and methods of modules in whose names or docs one of the words is.
 
-    Words count less the more names they are in. Also: in how many each is, and for the empty word how many there are.
+    Words count less the more names they are in. Also returned: in how many each is, and for the empty word how many
+    names there are.
     """
     seen: set[Any] = set()
     found: list[Found] = []
@@ -230,14 +231,14 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
     told.sort(key=lambda item: -item[0])
     del told[MOST_TOLD:]
     if len(told) < FEW:
-        # Where no word says anything: what there is.
+        # Where no word says anything, tell what there is.
         kept = {where[1] for _, where in told}
         rest = [where for _, _, *where in found if where[3] is None and callable(where[2]) and where[1] not in kept]
         told += [(0.0, where) for where in rest[: FEW - len(told)]]
     offered = {where[1] for _, where in told}
     for _, (line, dotted, _, owner, _) in list(told):
         if owner is not None and dotted.rpartition(".")[0] not in offered:
-            # What its methods are called on.
+            # The class whose methods were found is told, too.
             offered.add(dotted.rpartition(".")[0])
             told.append((0.0, [line, dotted.rpartition(".")[0], owner, None, ""]))
     room = min(SHORT, TOTAL // max(len(told), 1))
@@ -249,16 +250,16 @@ def _package(names: list[str], words: dict[str, float]) -> tuple[list[Answer], d
 
 
 def _module(found: list[Found], seen: set[Any], module: str) -> None:
-    """The public names of a module."""
+    """Collect the public names of a module."""
     try:
         with _unshadowed(module):
             loaded = importlib.import_module(module)
     except BaseException:
         return
-    # Some list the values instead of their names.
+    # Some modules list the values instead of their names.
     public = [name for name in getattr(loaded, "__all__", ()) if isinstance(name, str)]
     for name in (public or dir(loaded))[:MOST_NAMES]:
-        # What is deprecated may raise whatever it is asked.
+        # A deprecated name may raise whatever it is asked.
         with contextlib.suppress(Exception):
             if not name.startswith("_"):
                 _public(found, seen, module, name, getattr(loaded, name, None), bool(public))
@@ -273,7 +274,7 @@ def _compiled(packages: list[str]) -> list[str]:
 
 
 def _inner(packages: list[str]) -> Iterator[str]:
-    """The public modules right in packages; no tests."""
+    """The public modules directly in packages, without tests."""
     for package in packages:
         folders = getattr(sys.modules.get(package), "__path__", [])
         names = [info.name for info in pkgutil.iter_modules(list(folders))]
@@ -282,11 +283,11 @@ def _inner(packages: list[str]) -> Iterator[str]:
 
 
 def _public(found: list[Found], seen: set[Any], module: str, name: str, value: Any, listed: bool) -> None:
-    """One public name, and of a class those in it; `listed` where the module says itself that it is public."""
+    """Collect a public name and, of a class, those in it; `listed` where the module says itself that it is public."""
     top = module.partition(".")[0]
     own = str(getattr(value, "__module__", None) or module).partition(".")[0].lstrip("_")
     if own == "builtins" and not hasattr(builtins, name):
-        # What is compiled need not say where it is from.
+        # Compiled code need not say where it is from.
         own = top
     if inspect.ismodule(value) or (own != top and not listed):
         return
@@ -301,7 +302,7 @@ def _public(found: list[Found], seen: set[Any], module: str, name: str, value: A
 
 
 def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any, owner: Any) -> None:
-    """What is inherited or imported elsewhere is kept once."""
+    """Collect a value, once where it is inherited or imported elsewhere."""
     name = dotted.rpartition(".")[2]
     constant = not callable(value) and not isinstance(value, property)
     function = getattr(value, "__func__", value)
@@ -311,7 +312,7 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
         key = (dotted, "" if owner else line)
     if owner is not None and constant and not name.isupper():
         return
-    # What belongs to the class itself may be another thing in each that inherits it.
+    # A class method may be another thing in each class that inherits it.
     inherited = key in seen and inspect.isclass(getattr(value, "__self__", None)) and name not in vars(owner or object)
     if key in seen and not inherited:
         return
@@ -325,7 +326,7 @@ def _keep(found: list[Found], seen: set[Any], line: str, dotted: str, value: Any
 
 
 def _modules_of(distributions: list[str]) -> Iterator[str]:
-    """What distributions install that can be imported."""
+    """The modules that distributions install."""
     from importlib import metadata
 
     for name in distributions:
@@ -359,7 +360,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
     told = {"answers": answers, **more}
     if "members" in question:
         value = space[question["members"]]
-        # Others may be gone through as well, and offer more than that.
+        # Other objects may be gone through as well, and offer more than that.
         plain = type(value).__module__ in ("builtins", "itertools", "collections", "_collections_abc")
         bare = all(name.startswith("_") or name in ("close", "send", "throw") for name in dir(value))
         goes_on = hasattr(type(value), "__next__") or (bare and hasattr(type(value), "__iter__"))
@@ -368,7 +369,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
             if any("__str__" in vars(base) for base in type(value).__mro__[:-1]):
                 told["shown"] = str(value)[:SHOWN]
     sys.stdout.flush()
-    # First what a reader of the record sees.
+    # The first line is for a reader of the record.
     names = names or [dotted + ("" if "error" in item else _shape(item)) for _, dotted, item in answers]
     rest = f" and {len(names) - READ} more" if len(names) > READ else ""
     print("\n" + ", ".join(names[:READ]) + rest)
@@ -376,7 +377,7 @@ def survey(question: dict[str, Any], space: dict[str, Any]) -> None:
 
 
 def _fitting(told: dict[str, Any]) -> str:
-    """As JSON that is not cut off: with shorter docstrings, then with fewer answers, where it is too long."""
+    """The answers as JSON that is not cut off: if it is too long, with shorter docstrings, then with fewer answers."""
     line = json.dumps(told)
     for room in (SHORT // 2, SHORT // 6, 0):
         if len(line) <= MOST:
@@ -391,5 +392,5 @@ def _fitting(told: dict[str, Any]) -> str:
 
 
 def _shape(item: Told) -> str:
-    """The names of what a callable takes, between parentheses."""
+    """The names of a callable's parameters, between parentheses."""
     return "" if item["kind"] in ("object", "value") else f"({', '.join(one[0] for one in item['parameters'][:6])})"

@@ -10,9 +10,9 @@ _ENDINGS = (
     "ization", "isation", "izing", "ising", "ized", "ised", "ize", "ise", "ations", "ation", "ingly", "ings", "ing",
     "ions", "ion", "edly", "ies", "ied", "ed", "es", "er", "or", "ly", "s", "e", "y",
 )  # fmt: skip
-"""Cut off the end of a word, the longest that leaves three letters: `encode`, `encoding`, `encoder` are one."""
+"""Endings that are cut off a word, the longest that leaves three letters: `encode`, `encoding`, `encoder` are one."""
 _WHOLE = frozenset(("setting", "settings", "bearing", "bearings", "meeting", "meetings"))
-"""No forms of the verbs that they come from."""
+"""Words that are no forms of the verbs that they come from."""
 
 
 @lru_cache(maxsize=10_000)

@@ -1,4 +1,4 @@
-"""How well the type of a value goes with what a parameter says of its own: annotation, docstring, default."""
+"""The fit of a value's type to a parameter's annotation, docstring and default."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import parts, stem, words_in
 
 UNTYPED, DECLARED, EXACT = 0.5, 1.0, 1.3
-"""What a fit is worth where a parameter says nothing of its type, where it says that of the value, and where the value
-is of the very class."""
+"""The worth of a fit where a parameter does not state its type, where it states that of the value, and where the
+value is of the very class."""
 ALIAS = 0.1
-"""The same where it names a type that may stand for a plain one."""
+"""The worth where it names a type that may stand for a plain one."""
 SENTINEL = 0.15
-"""The same where its default is of another type, which may only say that nothing was given."""
+"""The worth where its default is of another type, which may only say that nothing was given."""
 _WORDS_OF = {
     "str": r"\bstr\b|string|\btext\b|AnyStr|bytes|\bname\b|\burl\b|regex|pattern",
     "path": r"path|file|\bfp\b|stream|\bIO\b",
@@ -35,7 +35,7 @@ _ANYTHING = re.compile(r"\bany\b|\bobject\b|\bT\b|_T\b|typing\.Any|hashable|\bno
 
 
 def is_open_file(parameter: Parameter) -> bool:
-    """Whether a parameter takes a file that was opened, and not its name."""
+    """True if a parameter takes an open file, and not its name."""
     if re.search(r"[Pp]ath|\bstr\b(?!\])|file ?name", parameter.type) or re.search(
         r"file ?name|\bpath\b", parameter.text
     ):
@@ -47,16 +47,16 @@ def is_open_file(parameter: Parameter) -> bool:
 
 
 _MEMBERS = re.compile(r"\b(tuple|list|set|\w*sequence|\w*iterable|\w*collection|iterator)\[[^\[\]]*\]", re.IGNORECASE)
-"""What a container holds is not what it is."""
+"""A container with the types of its members, which are not its own."""
 
 
 def type_fit(type_: str, parameter: Parameter) -> float:
-    """How well a type goes with what a parameter says of its own; 0 where it cannot."""
+    """The fit of a type to what a parameter says of its own; 0 where it cannot go there."""
     # An alias tells by its parts: `NumberOrString`.
     told = parameter.type if type_ in ("list", "tuple", "set", "dict") else _MEMBERS.sub(r"\1", parameter.type)
     wanted = " ".join([told, *parts(told)]) if told else ""
     if parameter.type.startswith("~"):
-        # A type variable: what it may be is not said.
+        # A type variable: its types are not said.
         return UNTYPED
     names = {"path": ("path", "str"), "date": ("date", "str"), "int": ("int", "float")}.get(type_, (type_,))
     if (
@@ -85,9 +85,9 @@ def type_fit(type_: str, parameter: Parameter) -> float:
 
 
 def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float:
-    """How well a type, by its `names`, goes with the default of a parameter."""
+    """The fit of a type, by its `names`, to the default of a parameter."""
     if re.match(r"<(?:class|function|built-in)", parameter.default):
-        # What is called, or a class.
+        # The default is a function or a class.
         return 0.0
     try:
         default = type(ast.literal_eval(parameter.default)).__name__
@@ -99,13 +99,13 @@ def _of_default(type_: str, names: Sequence[str], parameter: Parameter) -> float
 
 
 BUILTIN = words_in("str int float bool list tuple dict set bytes complex NoneType")
-"""Types whose values come from anywhere: that a parameter takes one says nothing of where it comes from."""
+"""Types whose values come from anywhere: a parameter that takes one does not say where the value comes from."""
 
 
 _CONTAINER = re.compile(
     r"(?:typing\.|collections\.abc\.)?\b(?:Dict|List|Tuple|Set|dict|list|tuple|set|Mapping|Sequence|Iterable)\[.*\]"
 )
-"""What a container holds says nothing of where it comes from."""
+"""A container with the types of its members, which say nothing of where it comes from."""
 _SAYS_NOTHING = words_in(
     """optional union none any callable or of a an the default like self object numpy np instance type typing"""
 )
@@ -119,7 +119,7 @@ def type_words(parameter: Parameter) -> list[str]:
 
 
 def likely_gives(item: CallableSignature, parameter: Parameter) -> float:
-    """How likely a callable gives what a parameter takes, 0 to 1: by what it returns, its bases, its name."""
+    """The likelihood that a callable gives what a parameter takes, 0 to 1: by its result, its bases, its name."""
     wanted = {stem(word) for word in type_words(parameter)}
     if wanted & {stem(word) for word in parts(item.returns)}:
         return 1.0
@@ -139,7 +139,7 @@ _CONTENT = re.compile(
     r"text|str|content|data|source|markup|html|xml|code|body|template|\bs\b|json|yaml|toml|lines|buf|bytes|value|arg",
     re.IGNORECASE,
 )
-"""In the names of parameters that may take what a file holds."""
+"""Parts of the names of parameters that may take what a file holds."""
 _TEXT = re.compile(r"text|str|markup|html|xml|body|template|\bs\b|lines|code|content", re.IGNORECASE)
 _WRITTEN = re.compile(r"(?:^|_)(?:out(?:put|file|path|fn|name)?|dst)(?:_|$)|(?:^|_)dest|^save_", re.IGNORECASE)
 """Names of parameters for files that are to be made."""
@@ -148,36 +148,36 @@ _PATH = re.compile(r"path\b|file(?:_?name)?$|[Pp]athLike", re.IGNORECASE)
 
 @lru_cache(maxsize=10_000)
 def choices(parameter: Parameter) -> frozenset[str]:
-    """Words that its annotation, its default or its description quote."""
+    """The words that a parameter's annotation, default or description quote."""
     told = f"{parameter.type} {parameter.default} {parameter.text}"
     return frozenset(re.findall(r"(?<![\w'\"`])['\"`]{1,2}([A-Za-z][\w-]*)['\"`]{1,2}(?!\w)", told))
 
 
 def takes_text(parameter: Parameter) -> bool:
-    """Whether a parameter that may take what a file holds takes nothing else."""
+    """True if a parameter that may take what a file holds takes nothing else."""
     return bool(_TEXT.search(parameter.name))
 
 
 def is_output(parameter: Parameter) -> bool:
-    """Whether a parameter takes a file that is to be made."""
+    """True if a parameter takes a file that is to be made."""
     return bool(_WRITTEN.search(parameter.name))
 
 
 def is_path(parameter: Parameter) -> bool:
-    """Whether a parameter takes the name of a file, by its own name and its type."""
+    """True if a parameter takes the name of a file, by its own name and its type."""
     return bool(_PATH.search(f"{parameter.name} {parameter.type}"))
 
 
 def may_be_file(parameter: Parameter) -> bool:
-    """Whether a parameter that may be left out may take a file, by its name, its type and its default."""
+    """True if a parameter that may be left out may take a file, by its name, its type and its default."""
     told = f"{parameter.name} {parameter.name.replace('_', ' ')} {parameter.type} {parameter.default}"
     return is_open_file(parameter) or bool(_FILES.search(told))
 
 
 def content_type(parameter: Parameter, ending: str, *, text: bool) -> str:
-    """`str` or `bytes`: how a parameter takes what a file with an ending holds; empty where it takes the file itself.
+    """`str` or `bytes`: the type as which a parameter takes a file's contents; empty where it takes the file itself.
 
-    `text`: whether files with that ending hold text.
+    `text`: True if files with that ending hold text.
     """
     told = re.sub(r"file[- ](?:like|object)", "", f"{parameter.name} {parameter.type}")
     takes_file = is_open_file(parameter) or re.search(r"path|file|\bfn|\bfp\b|PathLike", told, re.IGNORECASE)

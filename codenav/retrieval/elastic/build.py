@@ -1,4 +1,4 @@
-"""One build of an index: a copy of it is changed, and takes its place when it is complete."""
+"""The build of an index: a copy of it is changed, and takes its place when it is complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codenav.retrieval.elastic.state import FileEntry
 
 
 class Build:
-    """One call of `apply`: nothing is copied before the first change."""
+    """The work of one call of `apply`. Nothing is copied before the first change."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Build:
         self._old = old
         self._before = stats
         self._base = old if old and old.usable else None
-        """What is copied: an index of another format is not."""
+        """The index that is copied: one of another format is not."""
         self._known = dict(files)
         self.files = dict(files)
         self._skips: list[FileSkip] = []
@@ -63,7 +63,7 @@ class Build:
     def finish(
         self, *, versions: Mapping[str, str] | None, started: float, lock: Lock | None
     ) -> tuple[str | None, IndexStats]:
-        """Publish, or do nothing where nothing changed. The new index if there is one, and the statistics."""
+        """Publish, unless nothing changed. Return the new index, if there is one, and the statistics."""
         before = self._before
         stats = dataclasses.replace(
             before,
@@ -100,7 +100,7 @@ class Build:
         return fresh, stats
 
     def abandon(self) -> None:
-        """Leave the old state; what was written goes."""
+        """Leave the old state, and remove what was written."""
         if self._sender:
             self._sender.close()
         if self._fresh:
@@ -109,7 +109,7 @@ class Build:
     def _replace(self, path: str, entry: FileEntry | None, documents: bytes) -> None:
         sender = self._write()
         if path in self._dirty or path in self._parsed:
-            # Told twice in one build: requests that are on their way at the same time have no order.
+            # A path that comes twice in one build: requests that are on their way at the same time have no order.
             sender.drain()
         known = self.files.get(path)
         if documents:

@@ -1,4 +1,4 @@
-"""Sends many documents: two requests at a time, in smaller ones and again where the server is overloaded."""
+"""The sending of many documents: two requests at a time, in smaller ones and again where the server is overloaded."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
 THREADS = 2
-"""More bring nothing on two processors, and a server with a small heap refuses them."""
+"""Requests at a time. More bring nothing on two processors, and a server with a small heap refuses them."""
 CHUNK_BYTES = 3_000_000
-"""Of one request: about 1,500 blocks. A server with 128 MB of heap takes 12 MB in all requests at a time."""
+"""Bytes of one request: about 1,500 blocks. A server with 128 MB of heap takes 12 MB in all requests at a time."""
 SMALLEST = 64_000
 """Bytes below which the size of a refused request is not halved again."""
 _PARTS = "errors,items.*.error.type,items.*.error.reason,items.*.status"
 
 
 class Sender:
-    """Writes through one alias. Everything is sent when `drain` returns; nothing is left running after `close`."""
+    """A writer through one alias. Everything is sent when `drain` returns; nothing is left running after `close`."""
 
     def __init__(self, connection: Connection, alias: str) -> None:
         self._connection, self._alias = connection, alias
@@ -37,7 +37,7 @@ class Sender:
         self._stopped = False
 
     def add(self, lines: bytes) -> None:
-        """Whole lines for the bulk interface. Waits while enough is on its way.
+        """Add whole lines for the bulk interface. Waits while enough is on its way.
 
         Raises:
             IndexUnavailable, StorageFull: an earlier piece could not be written.
@@ -66,7 +66,7 @@ class Sender:
             self._parts, self._size = [], 0
 
     def _deliver(self, lines: bytes) -> None:
-        """All of these lines; in requests of half the size each time that the server has no room for one."""
+        """Send all of these lines, in requests of half the size each time that the server has no room for one."""
         size = 4 * CHUNK_BYTES
 
         def ask(client: Elasticsearch) -> None:
@@ -108,7 +108,7 @@ class Sender:
 
 
 def actions(lines: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Lines of the bulk interface in pairs: what is to be done, and the document if there is one."""
+    """The pairs in lines of the bulk interface: what is to be done, and the document if there is one."""
     rows = iter(lines.splitlines())
     for row in rows:
         yield row, None if row.startswith(b'{"delete"') else next(rows)

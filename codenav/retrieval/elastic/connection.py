@@ -1,4 +1,4 @@
-"""The way to a cluster: its nodes, who we are there, what is tried again, and whether it is an Elasticsearch at all."""
+"""The connection to a cluster: its nodes, our identity there, what is tried again, and if it is an Elasticsearch."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
 MAJORS = (8, 9)
-"""Versions of the server that are known to work. The client of version 8 speaks to both."""
+"""Major versions of the server that are known to work. The client of version 8 speaks to both."""
 REQUEST_SECONDS = 30.0
-"""Of one request that reads."""
+"""Timeout of one request that reads."""
 WRITE_SECONDS = 300.0
-"""Of one request that writes, merges or copies."""
+"""Timeout of one request that writes, merges or copies."""
 READ_PATIENCE = 15.0
 """Seconds in which a read is tried again where the cluster has several nodes: one that was killed is found out, and
 a copy on another one takes over. With one node nothing is gained by waiting."""
@@ -39,7 +39,7 @@ _PORTS = "write the port: 9200 as a rule, 443 for many hosted ones"
 _AS_IN = "as in --elasticsearch-url http://localhost:9200"
 
 Ask = Callable[["Elasticsearch"], "ObjectApiResponse[Any] | None"]
-"""One request, or several that may be sent again together."""
+"""A function that sends one request, or several that may be sent again together."""
 
 
 class Connection:
@@ -73,12 +73,12 @@ class Connection:
         return f"Connection({self.where!r})"
 
     def read(self, ask: Ask, *, empty: Collection[int] = ()) -> dict[str, Any]:
-        """The answer to a request that changes nothing, or little. As `write`, but for less time."""
+        """Send a request that changes nothing, or little, and return its answer. As `write`, but for less time."""
         patience = READ_PATIENCE if self._several else 0.0
         return self._patiently(ask, self._reading, empty, REQUEST_SECONDS, patience)
 
     def write(self, ask: Ask, *, empty: Collection[int] = ()) -> dict[str, Any]:
-        """The answer to a request of a build. It may be sent again, so the second time must do no harm.
+        """Send a request of a build and return its answer. It may be sent again, so the second time must do no harm.
 
         An error with a status in `empty` is an answer without content.
 
@@ -89,7 +89,7 @@ class Connection:
         return self._patiently(ask, self._writing, empty, WRITE_SECONDS, self.patience)
 
     def check(self) -> None:
-        """Find out once whether this is an Elasticsearch that we know.
+        """Check, once, that this is an Elasticsearch that we know.
 
         Raises:
             IndexUnavailable: it is not, or it refuses us.
@@ -101,7 +101,7 @@ class Connection:
             self._checked = True
 
     def versions(self) -> list[str]:
-        """Of the node that answers; none where we may not ask. Raises as `read`."""
+        """The version of the node that answers; none where we may not ask. Raises as `read`."""
         # Not `info`: the minimal distribution has no root page, and rights on indexes alone do not open it either.
         answer = self.read(lambda es: es.nodes.info(node_id="_local", filter_path="nodes.*.version"), empty=(403,))
         return [str(part(node).get("version", "")) for node in part(answer, "nodes").values()]
@@ -157,7 +157,7 @@ class Connection:
 
 
 def node_of(url: str) -> SplitResult:
-    """A URL taken apart.
+    """The parts of a URL of a node.
 
     Raises:
         UsageError: it is no base URL.
@@ -179,7 +179,7 @@ def node_of(url: str) -> SplitResult:
 
 
 def _identity(options: StoreOptions, nodes: list[SplitResult]) -> tuple[str, dict[str, Any]]:
-    """Who we are, in words and as the client takes it."""
+    """The user in words, and the identity as the client takes it."""
     user, password = options.elasticsearch_user, options.elasticsearch_password
     named = next((node for node in nodes if node.username), None)
     if not user and named:
@@ -196,7 +196,7 @@ def _identity(options: StoreOptions, nodes: list[SplitResult]) -> tuple[str, dic
 
 
 def _tls(nodes: list[SplitResult], ca_file: str) -> ssl.SSLContext | None:
-    """With the authority of the file, or those of the system; reading these takes 20 ms, so only where they serve."""
+    """The TLS context with the authority of the file or of the system, which takes 20 ms to read; None for http."""
     if not ca_file and all(node.scheme == "http" for node in nodes):
         return None
     try:
@@ -206,7 +206,7 @@ def _tls(nodes: list[SplitResult], ca_file: str) -> ssl.SSLContext | None:
             f"no such file: {ca_file}", hint="--elasticsearch-ca-file FILE takes a certificate in PEM"
         ) from None
     except OSError as error:
-        # An SSLError is one too.
+        # An SSLError is an OSError, too.
         raise UsageError(
             f"{ca_file} holds no certificate that can be read: {error.strerror or error}", hint="it must be in PEM"
         ) from error
@@ -217,7 +217,7 @@ def _client(nodes: list[SplitResult], context: ssl.SSLContext | None, identity: 
     from elasticsearch import Elasticsearch, ElasticsearchWarning, JsonSerializer
 
     class Json(JsonSerializer):
-        """By orjson where it can, and for what it cannot by the standard library."""
+        """JSON by orjson where it can, else by the standard library."""
 
         def json_dumps(self, data: Any) -> bytes:
             return codec.dumps(data)
@@ -225,7 +225,7 @@ def _client(nodes: list[SplitResult], context: ssl.SSLContext | None, identity: 
         def json_loads(self, data: bytes) -> Any:
             return codec.loads(data)
 
-    # What the server says of its own deprecations is no matter of who runs codenav.
+    # Warnings of the server about its own deprecations do not concern users of codenav.
     warnings.filterwarnings("ignore", category=ElasticsearchWarning, module=__package__)
     return Elasticsearch(
         [

@@ -1,4 +1,4 @@
-"""One Elasticsearch for this machine, in a Docker container: loopback only, with a password, its data in a volume."""
+"""An Elasticsearch for this machine, in a Docker container: loopback only, with a password, its data in a volume."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from codenav.system.locks import held
 IMAGE = "docker.elastic.co/elasticsearch/elasticsearch:8.19.8"
 """The vendor's image (www.docker.elastic.co) of the version that the stores are tested against."""
 NAME = "codenav-elasticsearch"
-"""Of the container and of the volume."""
+"""The name of the container and of the volume."""
 LEAST_MEMORY = 768 << 20
-"""Bytes. Half is the heap; beside it a server takes some 0.25 GB (measured: 463 MB with a heap of 256 MB)."""
+"""Minimum memory in bytes. Half is the heap; besides it a server takes some 0.25 GB (463 MB with a heap of 256 MB)."""
 REFUSED_SECONDS = 20.0
-"""How long a 401 may last: a server that has just started cannot look into its own users yet."""
+"""Longest time for a 401 to last: a server that has just started cannot look into its own users yet."""
 _MARK = {"codenav.role": "elasticsearch"}
-"""Label of the container and of the volume."""
+"""The label of the container and of the volume."""
 _HOME = "/usr/share/elasticsearch"
 _SECRET = f"{_HOME}/config/codenav-password"
 _PORT = "9200/tcp"
@@ -63,10 +63,10 @@ class Container:
         self.close = self._client.close
 
     def up(self, *, image: str | None, port: int | None, memory: str, patience: float) -> tuple[dict[str, Any], bool]:
-        """Start the server and wait until it answers; whether this call started it. One that runs is left as it is.
+        """Start the server and wait until it answers; return its status, and True if this call started it.
 
-        `memory` as Docker writes it (`1g`), `patience` in seconds. Whatever ends it early leaves no container, and no
-        volume that was not there before.
+        A server that runs is left as it is. `memory` as Docker writes it (`1g`), `patience` in seconds. Whatever ends
+        the call early leaves no container, and no volume that was not there before.
 
         Raises:
             UsageError: too little memory, or a server runs with another image or port than the one asked for.
@@ -88,7 +88,7 @@ class Container:
             return self.status(), False
 
     def down(self, *, delete_data: bool = False) -> bool:
-        """Stop and remove the container; whether there was one. The data stay, unless they are to go."""
+        """Stop and remove the container. The data stay, unless they are to go. True if there was a container."""
         with self._alone(), docker_engine.engine_says():
             container = self._ours("container")
             if container is not None:
@@ -167,7 +167,7 @@ class Container:
             note().unlink(missing_ok=True)
 
     def _ours(self, kind: str) -> Any | None:
-        """The container or the volume, where there is one."""
+        """The container or the volume; None where there is none."""
         from docker.errors import NotFound
 
         try:
@@ -180,7 +180,7 @@ class Container:
         return found
 
     def _alone(self) -> AbstractContextManager[None]:
-        """One `up` or `down` at a time; a second one waits for the first, and says so."""
+        """Hold the lock for one `up` or `down` at a time; a second one waits for the first, and says so."""
         waiting = "Waiting for another codenav elasticsearch"
         return held(home("data"), "elasticsearch.lock", waiting=lambda: self._tell(waiting))
 
@@ -199,7 +199,7 @@ def _bytes(memory: str) -> int:
 
 
 def _packed(password: str) -> bytes:
-    """As a file of the container, readable for the server's user only: `docker inspect` shows none of it."""
+    """The password as a file for the container, for the server's user only: `docker inspect` shows none of it."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         entry = tarfile.TarInfo(_SECRET.rpartition("/")[2])
@@ -209,7 +209,7 @@ def _packed(password: str) -> bytes:
 
 
 def _server(container: Any) -> LocalServer:
-    """The way to a running container; the password in it counts, whoever started it."""
+    """The address and password of a running container; the password in it counts, whoever started it."""
     container.reload()
     bound = container.attrs["NetworkSettings"]["Ports"].get(_PORT) or [{"HostPort": "9200"}]
     password = container.exec_run(["cat", _SECRET]).output.decode(errors="replace")
@@ -221,7 +221,7 @@ def _connection(server: LocalServer) -> Connection:
 
 
 def _wait(container: Any, server: LocalServer, patience: float) -> None:
-    """Until the server answers."""
+    """Wait until the server answers."""
     deadline, refused_since = time.monotonic() + patience, 0.0
     with contextlib.closing(_connection(server)) as connection:
         while True:

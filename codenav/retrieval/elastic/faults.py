@@ -1,4 +1,4 @@
-"""What a cluster refuses, as errors of ours: one sentence and what to do about it."""
+"""The refusals of a cluster as errors of ours: one sentence and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from elasticsearch import ApiError, TransportError
 
 PRODUCT = "x-elastic-product"
-"""Header of every answer of an Elasticsearch but 401 and 403."""
+"""The header of every answer of an Elasticsearch but 401 and 403."""
 _REASON = 240
-"""Characters of a server's own words that are shown."""
+"""Maximum characters of a server's own words that are shown."""
 
 
 class Refused(IndexUnavailable):
@@ -27,11 +27,11 @@ class Refused(IndexUnavailable):
         self.status, self.kind = status, kind
         """Status and type of the server's error; 0 and empty where no answer came."""
         self.passes = passes
-        """The same request may succeed a little later: overload, a node that is gone, an election."""
+        """True if the same request may succeed a little later: overload, a node that is gone, an election."""
 
 
 def read_error(body: Any) -> tuple[str, str]:
-    """Type and reason of the error in an answer; both empty where there is none.
+    """The type and reason of the error in an answer; both empty where there is none.
 
     The deepest cause is the one that says something: `search_phase_execution_exception` never does.
     """
@@ -49,13 +49,13 @@ def read_error(body: Any) -> tuple[str, str]:
 
 
 def is_elasticsearch(answer: ApiError | ObjectApiResponse[Any]) -> bool:
-    """Whether an Elasticsearch answered; of a 401 or 403, which bear no mark, by the form of the error."""
+    """True if an Elasticsearch answered; a 401 or 403, which bear no mark, is known by the form of its error."""
     marked = answer.meta.headers.get(PRODUCT) == "Elasticsearch"
     return marked or (answer.meta.status in (401, 403) and bool(read_error(answer.body)[0]))
 
 
 def foreign(status: int, *, where: str) -> Refused:
-    """The error where something else than an Elasticsearch answers, or something stands in front of it."""
+    """The error for an answer of something other than an Elasticsearch, or in front of it."""
     if status in (502, 503, 504):
         message = f"a proxy answers at {where} in the place of Elasticsearch: status {status}"
         return Refused(message, status=status, passes=True)

@@ -36,7 +36,7 @@ class ElasticsearchIndex:
     def __init__(self, connection: Connection, indices: Indices, *, source: str, lock: WriteLock) -> None:
         self.source = source
         self.notice = ""
-        """What a user should know of this index; empty where there is nothing."""
+        """A notice for the user of this index; empty where there is nothing to know."""
         self._connection, self._indices, self._write_lock = connection, indices, lock
         self._lock = threading.Lock()
         self._closed = False
@@ -52,11 +52,11 @@ class ElasticsearchIndex:
 
     @property
     def exists(self) -> bool:
-        """Whether a state is there to be searched."""
+        """True if there is a state to search."""
         return self._reader is not None
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """Blocks that match a query, best first; equal scores by path, first line and id.
+        """The blocks that match a query, best first; equal scores by path, first line and id.
 
         Raises:
             QueryTooLarge: the query has over 64 KB.
@@ -91,15 +91,15 @@ class ElasticsearchIndex:
             ) from error
 
     def stats(self) -> IndexStats:
-        """What the index holds, and how the last build went."""
+        """The contents of the index in numbers, and the facts of its last build."""
         return self._stats
 
     def files(self) -> Mapping[str, FileState]:
-        """What the index remembers of each file. Raises as `search`."""
+        """The state of each file as the index remembers it. Raises as `search`."""
         return {path: entry.state for path, entry in self._entries().items()}
 
     def close(self) -> None:
-        """Nothing is answered any more; the connection belongs to the store."""
+        """Answer nothing any more; the connection belongs to the store."""
         self._closed = True
 
     def apply(
@@ -159,7 +159,7 @@ class ElasticsearchIndex:
         raise IndexUnavailable(f"the index of {self.source} changes faster than it can be read", hint="try again")
 
     def _load(self) -> Current | None:
-        """Find out which index answers now."""
+        """Load the index that answers now."""
         while True:
             current = self._indices.current()
             reader = Reader(self._connection, current.name) if current and current.usable else None

@@ -1,4 +1,4 @@
-"""The indexes behind one alias: which one answers, a new one beside it, the change from one to the other."""
+"""The indexes behind one alias: the one that answers, a new one beside it, the change from one to the other."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
 
 MAX_DELETED = 0.1
-"""Share of deleted documents beyond which they are merged away: they count in BM25 until then, and at 30 % of them
-15 of 250 queries ordered their first ten hits differently."""
+"""The share of deleted documents beyond which they are merged away: they count in BM25 until then, and at 30 % of
+them 15 of 250 queries ordered their first ten hits differently."""
 COPIES_SECONDS = 60
-"""How long a build waits for the copies that were asked for. A cluster that is short of nodes never has them all."""
+"""Time that a build waits for the copies asked for. A cluster that is short of nodes never has them all."""
 STATE = "*.mappings._meta,*.aliases"
-"""What tells whether an index is ours, and which one."""
+"""The parts of an index's state that tell if it is ours, and which one."""
 EXISTS = "resource_already_exists_exception"
 """The type of the error where there is an index of that name."""
 _READY: dict[str, Any] = {"wait_for_active_shards": 1, "timeout": "60s"}
@@ -31,16 +31,16 @@ class Current:
 
     name: str
     usable: bool
-    """Whether it is of our format."""
+    """True if it is of our format."""
 
 
 def marks(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Our mark in what the server tells of an index; empty where it is not ours."""
+    """Our mark in the state of an index; empty where it is not ours."""
     return part(state, "mappings", "_meta", "codenav")
 
 
 def stored_bytes(connection: Connection, index: str) -> int:
-    """Size of an index on disk with its copies, as the server counts it; 0 where it is gone."""
+    """The bytes of an index on disk with its copies, as the server counts them; 0 where it is gone."""
     answer = connection.read(
         lambda es: es.indices.stats(index=index, metric="store", filter_path="_all.total.store"), empty=(404,)
     )
@@ -79,12 +79,12 @@ class Indices:
         return None
 
     def create(self, source: str) -> str:
-        """A new empty index, with its copies; nothing shows it yet."""
+        """Make a new empty index, with its copies; nothing shows it yet."""
         body = schema.body(self._options, key=self.key, source=source, alias=self.building)
         return self._made(lambda fresh: lambda es: es.indices.create(index=fresh, **body, **_READY))
 
     def clone(self, old: Current) -> str:
-        """A new index with all that the old one holds; it shares its files."""
+        """Make a new index with all that the old one holds; it shares its files."""
         body: dict[str, Any] = {"settings": schema.cloned(self._options), "aliases": {self.building: {}}}
         return self._made(lambda fresh: lambda es: es.indices.clone(index=old.name, target=fresh, **body, **_READY))
 
@@ -123,13 +123,13 @@ class Indices:
                 raise
 
     def sweep(self) -> None:
-        """Remove what builds left that were killed: indexes that still bear the name of one in work."""
+        """Remove what killed builds left: indexes that still bear the name of one in work."""
         for index, aliases in self._own().items():
             if self.building in aliases:
                 self._remove(index)
 
     def remove(self) -> None:
-        """Remove all indexes of this key, that which answers last."""
+        """Remove all indexes of this key, the one that answers last."""
         for index, _ in sorted(self._own().items(), key=lambda item: self.alias in item[1]):
             self._remove(index)
 
@@ -178,7 +178,7 @@ class Indices:
         return fresh
 
     def _wait_for_copies(self, index: str) -> None:
-        """As many as were asked for and as there are nodes for: a node may be lost from the first document on."""
+        """Wait for as many copies as were asked for and nodes allow: a node may be lost from the first document on."""
         if not self._options.elasticsearch_replicas:
             return
         write, empty = self._connection.write, (403, 408)
@@ -189,7 +189,7 @@ class Indices:
             write(lambda es: es.cluster.health(index=index, timeout=f"{COPIES_SECONDS}s", **until), empty=empty)
 
     def _deleted(self, index: str) -> float:
-        """Share of the documents that are deleted and still count in BM25, 0 to 1."""
+        """The share of the documents that are deleted and still count in BM25, 0 to 1."""
         answer = self._connection.write(
             lambda es: es.indices.stats(index=index, metric="docs", filter_path="_all.primaries.docs")
         )

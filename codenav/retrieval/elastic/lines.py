@@ -12,17 +12,17 @@ from codenav.retrieval import analysis, documents
 from codenav.retrieval.elastic import codec
 
 BLOCK, WORTH, FIRST, LAST = "block", "worth", "first_line", "last_line"
-"""Our own fields beside those of `documents`: the whole block, the factor of its score, its lines."""
+"""Our own fields besides those of `documents`: the whole block, the factor of its score, its lines."""
 NUMBER, KIND = "number", "kind"
 """The id and the kind as numbers: sorting by them, and showing them, takes a third of the time of texts."""
 _KINDS = tuple(BlockKind)
 _NUMBER_ID = re.compile(r"[0-9a-f]{16}")
 _OTHER_ID = 64
-"""Added to the kind where the id is not that of `block_id`: the number is then a hash of it."""
+"""A number added to the kind where the id is not that of `block_id`: the id is then a hash of it."""
 
 
 def file_token(path: str) -> str:
-    """Stands for a path in the ids of its documents."""
+    """The token that stands for a path in the ids of its documents."""
     return hashlib.blake2b(path.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -40,7 +40,7 @@ def pack(blocks: Sequence[CodeBlock]) -> Packed:
 
 
 def lines(path: str, blocks: Sequence[CodeBlock]) -> bytes:
-    """The blocks of a file, two lines each: where it goes, and the document."""
+    """The lines of the blocks of a file, two for each: where it goes, and the document."""
     token = file_token(path)
     parts = []
     for place, block in enumerate(blocks):
@@ -70,7 +70,7 @@ def document(block: CodeBlock) -> dict[str, str | int | float]:
 
 
 def numbers(block: CodeBlock) -> dict[str, int]:
-    """Id and kind; the numbers are in the order of the ids."""
+    """The id and kind of a block as numbers, which are in the order of the ids."""
     kind = _KINDS.index(block.kind)
     if _NUMBER_ID.fullmatch(block.id):
         return {NUMBER: int(block.id, 16) - 2**63, KIND: kind}
@@ -79,7 +79,7 @@ def numbers(block: CodeBlock) -> dict[str, int]:
 
 
 def id_and_kind(number: int, kind: int) -> tuple[str | None, BlockKind]:
-    """The inverse of `numbers`; no id where it is not that of `block_id`."""
+    """The id and kind of two numbers; no id where it is not that of `block_id`. The inverse of `numbers`."""
     return (None if kind >= _OTHER_ID else f"{number + 2**63:016x}"), _KINDS[kind % _OTHER_ID]
 
 
@@ -89,5 +89,5 @@ def stored(block: CodeBlock) -> str:
 
 
 def restored(text: str) -> CodeBlock:
-    """The inverse of `stored`."""
+    """The block of a text in JSON; the inverse of `stored`."""
     return CodeBlock.from_dict(codec.loads(text))

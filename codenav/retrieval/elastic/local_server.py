@@ -1,4 +1,4 @@
-"""The note of the server that `codenav elasticsearch up` started: needs no Docker to be read."""
+"""The note on the server that `codenav elasticsearch up` started; reading it needs no Docker."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class LocalServer(NamedTuple):
 
 
 def note() -> Path:
-    """The file, readable for its owner only; it need not exist."""
+    """The file of the note, readable by its owner only; it need not exist."""
     return home("data") / "elasticsearch.json"
 
 
 def remembered() -> LocalServer | None:
-    """The content of the note; None where there is none, or nothing that can be used."""
+    """The server of the note; None where there is no note, or nothing that can be used."""
     try:
         held = json.loads(note().read_text(encoding="utf-8"))
         return LocalServer(str(held["url"]), str(held["password"]))
@@ -55,14 +55,14 @@ def remember(server: LocalServer) -> None:
 
 
 def with_local_server(options: StoreOptions) -> StoreOptions:
-    """The options, with the local server in them where it is wanted: Elasticsearch, and no URL named."""
+    """The options with the local server in them where it is wanted: for Elasticsearch without a URL."""
     server = remembered()
     wanted = options.store == "elasticsearch" and not options.elasticsearch_url
     return with_server(options, server) if wanted and server and server.url else options
 
 
 def with_server(options: StoreOptions, server: LocalServer) -> StoreOptions:
-    """The options, with that server in them; its user where they name none."""
+    """The options with that server in them, and its user where they name none."""
     if options.elasticsearch_user or options.elasticsearch_password or options.elasticsearch_api_key:
         return dataclasses.replace(options, elasticsearch_url=server.url)
     url, password = server

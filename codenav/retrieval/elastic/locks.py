@@ -1,8 +1,8 @@
-"""Who may write an index, across processes and machines: a document per lock, made by whoever comes first.
+"""Locks for writing an index, across processes and machines: a document per lock, made by whoever comes first.
 
 The owner beats: it rewrites its document every `BEAT_SECONDS`. A lock is free where its document is gone, where its
 owner was a process of this machine that has ended, or where no beat came while somebody watched for `SILENT_SECONDS`
-by a clock of its own. Clocks of different machines are never compared but to decide whether watching is worth while.
+by a clock of its own. Clocks of different machines are never compared but to decide if watching is worth while.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from codenav.system.process_identity import Owner
 
 BEAT_SECONDS = 4.0
 SILENT_SECONDS = 15.0
-"""Without a beat the owner counts as dead. It is asked three times more often."""
+"""Time without a beat after which the owner counts as dead. It is asked three times more often."""
 _STALE_SECONDS = 40.0
-"""A beat that old by the clocks of two machines is watched: they may differ, so it proves nothing."""
+"""Age of a beat, by the clocks of two machines, from which it is watched: they may differ, so it proves nothing."""
 _POLL_SECONDS = 0.2
 _FIELDS = {
     "host": {"type": "keyword"}, "boot": {"type": "keyword"}, "pids": {"type": "keyword"}, "pid": {"type": "long"},
@@ -41,7 +41,7 @@ _BODY: dict[str, Any] = {
 
 @contextlib.contextmanager
 def held(connection: Connection, what: str, *, wait: bool) -> Iterator[Lock | None]:
-    """Hold the lock of that name; None where it was not got, which happens only without `wait`.
+    """Hold the lock of that name; yields None where it was not got, which happens only without `wait`.
 
     Raises:
         IndexUnavailable: the cluster does not let us make it.
@@ -57,7 +57,7 @@ def held(connection: Connection, what: str, *, wait: bool) -> Iterator[Lock | No
 
 
 class Lock:
-    """One lock: taken, kept by beats, given back."""
+    """A lock: taken, kept by beats, given back."""
 
     def __init__(self, connection: Connection, what: str) -> None:
         self._connection, self._what = connection, what
@@ -67,7 +67,7 @@ class Lock:
         self._beats = threading.Thread(target=self._beat, name="codenav-lock", daemon=True)
 
     def take(self, *, wait: bool) -> bool:
-        """Wait until it is free, or without `wait` find out whether it is; whether it was got."""
+        """Take the lock, waiting for it unless `wait` is False. True if it was got."""
         watched, since = (0, 0), 0.0
         while True:
             made = self._connection.write(
@@ -85,7 +85,7 @@ class Lock:
             if watched != _version(seen):
                 watched, since = _version(seen), time.monotonic()
             owner = Owner.from_dict(source)
-            # Of a process on another machine nothing is known.
+            # The end of a process on another machine cannot be known.
             if (owner and owner.ended(local=False)) or time.monotonic() > since + SILENT_SECONDS:
                 self._drop(watched)
             elif not wait and abs(time.time() - float(source.get("beat", 0))) < _STALE_SECONDS:
@@ -94,7 +94,7 @@ class Lock:
                 time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
-        """Make sure that it still is held: this process may have slept for long.
+        """Check that the lock still is held: this process may have slept for long.
 
         Raises:
             IndexUnavailable: another one has it by now.
@@ -106,7 +106,7 @@ class Lock:
             )
 
     def release(self) -> None:
-        """Give it back."""
+        """Give the lock back."""
         self._ended.set()
         self._beats.join(BEAT_SECONDS)
         if not self._lost:
@@ -140,7 +140,7 @@ class Lock:
         return self._connection.read(lambda es: es.get(index=names.LOCKS, id=self._id), empty=(404,))
 
     def _own(self) -> dict[str, Any]:
-        """The lock as it is in the cluster, where it is ours."""
+        """The lock as it is in the cluster; empty where it is not ours."""
         seen = self._seen()
         return seen if part(seen, "_source").get("token") == self._token else {}
 
@@ -154,12 +154,12 @@ class Lock:
 
 
 def _version(seen: dict[str, Any]) -> tuple[int, int]:
-    """Sequence number and primary term: they change with every beat."""
+    """The sequence number and primary term of a document: they change with every beat."""
     return int(seen["_seq_no"]), int(seen["_primary_term"])
 
 
 def _make_room(connection: Connection) -> None:
-    """Make the index that holds the locks."""
+    """Make the index that holds the locks, unless it exists."""
 
     def found() -> dict[str, Any]:
         return connection.read(lambda es: es.indices.get(index=names.LOCKS, filter_path=STATE), empty=(404,))

@@ -1,4 +1,4 @@
-"""What the indexes of codenav are called in a cluster.
+"""The names of codenav's indexes in a cluster.
 
 codenav-KEY               an alias: the state that answers
 codenav-KEY-7             the index behind it; never changed once the alias points to it
@@ -15,7 +15,7 @@ import re
 PREFIX = "codenav-"
 LOCKS = f"{PREFIX}locks"
 BUILDING = ".building"
-"""Ends the alias through which an index is written: a write that comes late makes no index of its own."""
+"""The end of the alias through which an index is written: a write that comes late makes no index of its own."""
 _PLAIN = re.compile(r"(?!locks\Z)[a-z0-9][a-z0-9._-]{0,120}(?<![.])")
 
 
@@ -28,11 +28,11 @@ def alias_of(key: str) -> str:
 
 
 def numbered(alias: str, number: int) -> str:
-    """The index of that number behind an alias."""
+    """The name of the index of that number behind an alias."""
     return f"{alias}-{number}"
 
 
 def number_of(index: str, alias: str) -> int | None:
-    """The inverse of `numbered`; None where the index bears another kind of name."""
+    """The number of an index behind an alias; None where it bears another kind of name. The inverse of `numbered`."""
     match = re.fullmatch(rf"{re.escape(alias)}-(\d{{1,9}})", index)
     return int(match[1]) if match else None

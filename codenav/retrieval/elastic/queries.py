@@ -1,4 +1,4 @@
-"""Plans in Elasticsearch's terms, one to one."""
+"""Search plans as queries of Elasticsearch, one to one."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from codenav.retrieval.plan import Plan
 
 NOTHING: dict[str, Any] = {"match_none": {}}
 EVERY_BLOCK: dict[str, Any] = {"exists": {"field": WORTH}}
-"""The documents that hold a block; others hold the states of files."""
+"""A query for the documents that hold a block; others hold the states of files."""
 NO_TOKEN = "\u2205\u2205"
-"""Stands in no field."""
+"""A token that stands in no field."""
 ORDER: list[Any] = [{"_score": "desc"}, "path", FIRST, NUMBER, KIND]
-"""Best first; equal scores by path, first line and id. The kind orders nothing: it comes back with the others."""
+"""The order of hits: best first, equal scores by path, first line and id. The kind only comes back with the others."""
 STATES = 10_000
-"""Effort to make an automaton of a regular expression; the engine's own default."""
+"""Maximum effort to make an automaton of a regular expression; the engine's own default."""
 
 
 def ranked(what: Plan, *, refused: Collection[str] = ()) -> dict[str, Any]:
-    """A plan whose scores are multiplied by what each block is worth; `refused` patterns match nothing."""
+    """The query for a plan whose scores are multiplied by the worth of each block; `refused` patterns match nothing."""
     factor = {"field": WORTH, "missing": 1.0}
     looked_for = query(what, refused)
     phrases = sorted({part.field for part in leaves(what) if isinstance(part, plan.Sequence)})
@@ -82,13 +82,13 @@ def _join(
 
 
 def pattern(field: str, regex: str, boost: float = 1.0) -> dict[str, Any]:
-    """A regular expression without the operators that only Lucene has."""
+    """The query for a regular expression, without the operators that only Lucene has."""
     value = {"value": regex, "flags": "NONE", "max_determinized_states": STATES, "rewrite": "constant_score"}
     return {"regexp": {field: {**value, "boost": boost}}}
 
 
 def leaves(what: Plan) -> Iterator[Plan]:
-    """The clauses of a plan: what is neither a join nor a factor."""
+    """The clauses of a plan: all that is neither a join nor a factor."""
     match what:
         case plan.Weighted(part, _) | plan.Constant(part, _):
             yield from leaves(part)

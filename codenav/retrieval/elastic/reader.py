@@ -1,4 +1,4 @@
-"""Reads one index: ranking first, blocks when they are asked for."""
+"""The reader of one index: ranking first, blocks when they are asked for."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
 
 PAGE = 500
-"""Blocks of one request where all are read."""
+"""Blocks per request where all are read."""
 FIRST_TEXTS = 13
-"""Blocks that are loaded with the first one of a result: an observation shows 3 in full and up to 10 as signatures."""
+"""Blocks loaded with the first one of a result: an observation shows 3 in full and up to 10 as signatures."""
 NEAR_TIES = 20
-"""Hits beyond the limit that are looked at, as rounding may part equal scores across it."""
+"""Hits beyond the limit that are looked at, as rounding may part equal scores at the limit."""
 SAME_SCORE = 1.3e-7
-"""Relative difference of scores that is rounding: one step of the 24 bits of a score. The server adds the parts of a
-score in an order that may differ from segment to segment."""
+"""The relative difference of scores that is rounding: one step of the 24 bits of a score. The server adds the parts of
+a score in an order that may differ from segment to segment."""
 _FEWEST_CLAUSES = 64
 
 
 Load = Callable[[Sequence[str]], dict[str, CodeBlock]]
-"""Gives the blocks with these ids, those that are there."""
+"""A function that gives the blocks with these ids, those that are there."""
 
 
 class IndexReplaced(Exception):
@@ -40,7 +40,7 @@ class IndexReplaced(Exception):
 
 
 class Row(NamedTuple):
-    """What ranking knows of a hit."""
+    """A hit as ranking knows it."""
 
     score: float
     path: str
@@ -49,29 +49,29 @@ class Row(NamedTuple):
     """None where it is not that of `block_id` and has to be read from the block."""
     kind: BlockKind
     sort: Sequence[Any]
-    """As the server sorted it."""
+    """The values by which the server sorted it."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a search found."""
+    """The result of a search."""
 
     rows: Sequence[Row]
     """Best first."""
     total: int
     told: Sequence[str] = field(default=())
-    """What could not be looked for, one sentence each."""
+    """Notes on what could not be looked for, one sentence each."""
 
 
 class Reader:
-    """One index, which never changes; safe to use from several threads."""
+    """A reader of one index, which never changes; safe to use from several threads."""
 
     def __init__(self, connection: Connection, index: str) -> None:
         self.index = index
         self._connection = connection
 
     def stats(self) -> IndexStats:
-        """How the last build went.
+        """The statistics of the last build.
 
         Raises:
             IndexReplaced: the index has been replaced.
@@ -86,14 +86,14 @@ class Reader:
             raise self._damaged() from error
 
     def files(self) -> dict[str, state.FileEntry]:
-        """What the index remembers of each file. Raises as `stats`."""
+        """The files of the index as it remembers them. Raises as `stats`."""
         try:
             return state.read_files(self._state_parts([state.FILES]))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._damaged() from error
 
     def search(self, what: Plan, limit: int) -> Ranking:
-        """The best `limit`, and how many match.
+        """The best `limit` hits, and the number of all that match.
 
         What the server refuses (a pattern that is too big, too many clauses) is left out and told.
 
@@ -122,17 +122,17 @@ class Reader:
                 told += [f"the pattern {regex[:60]} is {_TOO_BIG}" for regex in sorted(wrong)]
         rows, total = self._rest(query, answer, wanted)
         if any(row.id is None for row in rows):
-            # Ids that were made elsewhere stand only in the blocks.
+            # Ids made elsewhere stand only in the blocks.
             whole = self._page(query, min(wanted, schema.WINDOW), source=True)
             rows, total = self._rest(query, whole, wanted, source=True)
         return Ranking(settled(rows)[: max(limit, 0)], total, tuple(told))
 
     def check(self) -> None:
-        """Make sure that it is still there. Raises as `load`."""
+        """Check that the index is still there. Raises as `load`."""
         self._ask("took", query=queries.NOTHING, size=0)
 
     def hits(self, found: Ranking, query: Node, load: Load) -> list[Hit]:
-        """Hits that load their block on first access."""
+        """The hits of a ranking, which load their block on first access."""
         texts = _Texts([row.id or "" for row in found.rows], load)
         return [
             Found(
@@ -216,7 +216,7 @@ class Reader:
             raise
 
     def _refused(self, what: Plan) -> Iterator[str]:
-        """Patterns of a plan that the server does not take."""
+        """The patterns of a plan that the server does not take."""
         found = {part.regex: part.field for part in queries.leaves(what) if isinstance(part, plan.Pattern)}
         for regex, name in found.items():
             try:
@@ -238,7 +238,7 @@ _TOO_MANY = "the query has more clauses than the server takes:"
 
 
 def settled(rows: list[Row]) -> list[Row]:
-    """Rows with scores that differ by rounding alone as ties: ordered by path, line and id."""
+    """The rows, with scores that differ by rounding alone as ties: ordered by path, line and id."""
     found: list[Row] = []
     run: list[Row] = []
     for row in rows:

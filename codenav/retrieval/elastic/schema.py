@@ -1,4 +1,4 @@
-"""Mapping and settings of an index."""
+"""The mapping and settings of an index."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from codenav.retrieval.elastic import codec
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, WORTH
 
 FORMAT = 2
-"""Version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
+"""The version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
 ROLE = "role"
-"""A document that holds no block says what it holds."""
+"""The field in which a document that holds no block says what it holds."""
 SORTED = "path"
 """The keyword field that orders hits."""
 LONGEST_REGEX = 100_000
-"""Characters. Our wildcards become regular expressions; the engine's own limit on their states stays."""
+"""Maximum characters of a regular expression, as our wildcards become; the engine's own limit on states stays."""
 WINDOW = 100_000
-"""Hits of one search; more are fetched in pages."""
+"""Maximum number of hits of one search; more are fetched in pages."""
 
 _EXAMPLE = {
     "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
@@ -31,7 +31,7 @@ _EXAMPLE = {
 
 @functools.cache
 def fields() -> dict[str, Any]:
-    """The fields of a document, from what `documents` makes of a block."""
+    """The fields of a document, taken from what `documents` makes of a block."""
     example = CodeBlock.from_dict(_EXAMPLE)
     found: dict[str, Any] = {}
     for name in documents.text_fields(example):
@@ -51,17 +51,17 @@ def fields() -> dict[str, Any]:
 
 @functools.cache
 def version() -> str:
-    """Changes with the fields and with `FORMAT`; an index of another version counts as absent."""
+    """The version of an index, which changes with the fields and `FORMAT`; one of another version counts as absent."""
     return f"{FORMAT}-{hashlib.blake2b(codec.dumps(fields()), digest_size=6).hexdigest()}"
 
 
 def mark(key: str, source: str) -> dict[str, Any]:
-    """What makes an index ours, as `_meta` of its mapping."""
+    """The mark that makes an index ours, as `_meta` of its mapping."""
     return {"codenav": {"format": version(), "key": key, "source": source}}
 
 
 def body(options: StoreOptions, *, key: str, source: str, alias: str) -> dict[str, Any]:
-    """What the request that makes an index for a first build says."""
+    """The body of the request that makes an index for a first build."""
     return {
         "settings": {**building(options), "index.number_of_shards": options.elasticsearch_shards},
         "mappings": {"dynamic": "strict", "_meta": mark(key, source), "properties": fields()},
@@ -70,7 +70,7 @@ def body(options: StoreOptions, *, key: str, source: str, alias: str) -> dict[st
 
 
 def building(options: StoreOptions) -> dict[str, Any]:
-    """Settings of an index while it is written: what the server knows is safe only when `published`."""
+    """The settings of an index while it is written: what the server holds is safe only with those of `PUBLISHED`."""
     return {
         "index.number_of_replicas": options.elasticsearch_replicas,
         "index.refresh_interval": "-1",
@@ -82,7 +82,7 @@ def building(options: StoreOptions) -> dict[str, Any]:
 
 
 def cloned(options: StoreOptions) -> dict[str, Any]:
-    """Settings of a copy while it is written: it does not merge on its own.
+    """The settings of a copy while it is written: it does not merge on its own.
 
     A merge drops deleted blocks from the statistics of scores, and when it happens is chance. So an index is the same
     after the same builds, until it has that many segments.
@@ -92,4 +92,4 @@ def cloned(options: StoreOptions) -> dict[str, Any]:
 
 
 PUBLISHED = {"index.translog.durability": "request", "index.blocks.write": True}
-"""Settings of an index that answers: it is never written again, and only such an index can be cloned."""
+"""The settings of an index that answers: it is never written again, and only such an index can be cloned."""

@@ -1,4 +1,4 @@
-"""What an index remembers beside its blocks: its files, what was left out, how the last build went.
+"""The state that an index keeps besides its blocks: its files, what was left out, how the last build went.
 
 It stands in documents of the index itself, so it changes with the blocks in one step. Files are spread over
 `BUCKETS` documents: one changed file rewrites one of them.
@@ -19,9 +19,9 @@ from codenav.retrieval.elastic.lines import BLOCK
 from codenav.retrieval.elastic.schema import ROLE
 
 HEADER, SKIPS, FILES = "header", "skips", "files"
-"""Values of `ROLE`."""
+"""The values of `ROLE`."""
 BUCKETS = 256
-"""Documents that 100,000 files are spread over: 50 KB each."""
+"""Number of documents over which 100,000 files are spread: 50 KB each."""
 _SKIPS_EACH = 2_000
 
 
@@ -35,7 +35,7 @@ class FileEntry:
 
     @property
     def blocks(self) -> int:
-        """How many it has."""
+        """The number of its blocks."""
         return sum(self.kinds.values())
 
 
@@ -58,12 +58,12 @@ def summed(files: Iterable[FileEntry], stats: IndexStats) -> IndexStats:
 
 
 def header_lines(stats: IndexStats) -> bytes:
-    """Lines for the bulk interface that write the statistics, apart from what was left out."""
+    """The lines for the bulk interface that write the statistics, apart from what was left out."""
     return _document(HEADER, {**vars(stats), "skipped": len(stats.skipped)})
 
 
 def skip_lines(skips: list[FileSkip], before: int) -> bytes:
-    """Lines that write what was left out, in place of `before` such files."""
+    """The lines that write what was left out, in place of `before` such files."""
     count = -(-len(skips) // _SKIPS_EACH)
     parts = [
         _document(f"{SKIPS}.{number}", [number, [[skip.path, skip.reason] for skip in skips[at : at + _SKIPS_EACH]]])
@@ -74,7 +74,7 @@ def skip_lines(skips: list[FileSkip], before: int) -> bytes:
 
 
 def file_lines(files: Mapping[str, FileEntry], dirty: Iterable[str]) -> Iterator[bytes]:
-    """Lines that write the states of all files that share a document with one of those in `dirty`."""
+    """The lines that write the states of all files that share a document with one of those in `dirty`."""
     wanted = {bucket(path) for path in dirty}
     filled: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for path, entry in files.items():
@@ -92,12 +92,12 @@ def file_lines(files: Mapping[str, FileEntry], dirty: Iterable[str]) -> Iterator
 
 
 def bucket(path: str) -> int:
-    """The document that holds the state of a file."""
+    """The number of the document that holds the state of a file."""
     return zlib.crc32(path.encode("utf-8", "surrogatepass")) % BUCKETS
 
 
 def read_stats(header: Any, skips: Iterable[Any]) -> IndexStats:
-    """The statistics from their document and those of what was left out.
+    """The statistics, read from their document and those of what was left out.
 
     Raises:
         ValueError, TypeError, KeyError: they are damaged.
@@ -109,7 +109,7 @@ def read_stats(header: Any, skips: Iterable[Any]) -> IndexStats:
 
 
 def read_files(parts: Iterable[Any]) -> dict[str, FileEntry]:
-    """The files from their documents. Raises as `read_stats`."""
+    """The files, read from their documents. Raises as `read_stats`."""
     return {
         path: FileEntry(FileState(size, mtime, digest), kinds, languages)
         for part in parts

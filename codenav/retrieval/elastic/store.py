@@ -1,4 +1,4 @@
-"""All indexes of codenav in one cluster."""
+"""The store of all indexes of codenav in one cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codenav.retrieval.elastic.locks import held
 from codenav.retrieval.elastic.reader import IndexReplaced, Reader
 
 MOST_REPLICAS, MOST_SHARDS = 20, 64
-"""Above them a number is a slip."""
+"""Largest numbers of replicas and shards: a greater one is a slip."""
 
 
 class ElasticsearchStore:
@@ -58,7 +58,7 @@ class ElasticsearchStore:
 
     @contextlib.contextmanager
     def build_lock(self, key: str, *, wait: bool) -> Iterator[bool]:
-        """Hold the right to build an index, in the whole cluster; yields whether it was got. See `locks`.
+        """Hold the right to build an index, in the whole cluster; yields True if it was got. See `locks`.
 
         Raises:
             StorageFull, IndexUnavailable: the lock cannot be made.
@@ -101,7 +101,7 @@ class ElasticsearchStore:
         self._connection.close()
 
     def _shown(self) -> Iterator[tuple[str, str, bool]]:
-        """Name, key and usability of every index of ours that answers."""
+        """The name, key and usability of every index of ours that answers."""
         found = self._connection.read(
             lambda es: es.indices.get(index=f"{names.PREFIX}*", expand_wildcards="open", filter_path=STATE)
         )

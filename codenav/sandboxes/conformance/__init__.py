@@ -1,4 +1,4 @@
-"""Whether a sandbox backend keeps its promises here: probes, the contract, and the containment corpus."""
+"""Checks that a sandbox backend keeps its promises here: probes, the contract, and the containment corpus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ for _name in ("files", "network", "processes", "resources", "secrets", "confusio
     importlib.import_module(f"codenav.sandboxes.conformance.case_{_name}")
 
 ATTEMPTS = 3
-"""At a check that came too late: on a loaded machine that is no fault of the sandbox, unless it comes again."""
+"""Attempts at a check that came too late: on a loaded machine that is no fault of the sandbox, unless it recurs."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class CheckRow:
     name: str
     ok: bool
     detail: str
-    """What was expected and what came; empty where it passed."""
+    """The expected and the actual result; empty where it passed."""
     hint: str = ""
 
 
 def run_checks(
     backend: str, spec: SandboxSpec, *, start_checker: StartChecker, only: Collection[str] = ()
 ) -> Iterator[CheckRow]:
-    """Probes, contract and cases, each in sandboxes of its own; a probe that fails is the last row but one.
+    """Run probes, contract and cases, each in sandboxes of its own; a failed probe is in the last row but one.
 
     On `process` only the contract runs: the rest would hit the host. `only` names cases by their ids and leaves the
-    contract out. `start_checker` starts what reads each step on the host, beside the sandbox.
+    contract out. `start_checker` starts a checker on the host, which reads each step.
 
     Raises:
         SandboxUnavailable, UsageError: the backend does not start at all.
@@ -74,7 +74,7 @@ def run_checks(
 
 
 def run_probes(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
-    """The harmless questions; sandboxes are started without a network, as for the corpus."""
+    """Run the harmless questions; sandboxes are started without a network, as for the corpus."""
     with _folder() as folder:
         runner = _Runner(opened, dataclasses.replace(spec, network="none"), folder)
         for name, probe in PROBES.items():
@@ -82,7 +82,7 @@ def run_probes(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
 
 
 def run_contract(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
-    """What every sandbox does with a step, whether it contains anything or not."""
+    """Check what every sandbox does with a step, whether it contains anything or not."""
     with _folder() as folder:
         runner = _Runner(opened, spec, folder)
         for name, (item, changes) in CONTRACT.items():
@@ -92,7 +92,7 @@ def run_contract(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
 def run_corpus(
     opened: Open, spec: SandboxSpec, ids: Collection[str], *, start_checker: StartChecker | None = None
 ) -> Iterator[CheckRow]:
-    """The cases of these ids. They attack: `run_probes` comes first. S7 needs a checker."""
+    """Run the cases of these ids. They attack: `run_probes` comes first. S7 needs a checker."""
     with _folder() as folder:
         runner = _Runner(opened, dataclasses.replace(spec, network="none"), folder, start_checker)
         yield from runner.corpus([each for each in CASES.values() if each.id in ids])
@@ -108,7 +108,7 @@ def _folder() -> Iterator[Path]:
 
 
 class _Runner:
-    """Runs checks, each in a folder of its own, and makes rows of what they raise."""
+    """A runner of checks, each in a folder of its own, which makes rows of what they raise."""
 
     def __init__(
         self, opened: Open, spec: SandboxSpec, folder: Path, start_checker: StartChecker | None = None
@@ -117,7 +117,7 @@ class _Runner:
         self._count = 0
 
     def check(self, name: str, check: Callable[[Lab], None], changes: Mapping[str, Any]) -> CheckRow:
-        """One probe or item of the contract."""
+        """Run one probe or item of the contract."""
 
         def once() -> None:
             lab = self._lab(changes)
@@ -129,13 +129,13 @@ class _Runner:
         return _row(name, once)
 
     def corpus(self, cases: Collection[Case]) -> Iterator[CheckRow]:
-        """The cases, with a neighbour beside them and canaries on the host."""
+        """Run the cases, with a neighbour beside them and canaries on the host."""
         from codenav.sandboxes.conformance.case_secrets import HOST_NAME, HOST_VALUE
 
         temporary = self._folder / "tmp"
         temporary.mkdir()
         with planted({HOST_NAME: HOST_VALUE}, temporary), contextlib.ExitStack() as stack:
-            # The user's own place for marks stays, and is no leftover of a case that is the first to need it.
+            # The folder for marks stays for the user, and is no leftover of a case that is the first to need it.
             OwnedFolder.make().remove()
             neighbour = Neighbour.beside(self._open(dataclasses.replace(self._spec, snapshots=False)))
             stack.callback(neighbour.close)
@@ -145,7 +145,7 @@ class _Runner:
                 yield _row(f"{each.id}: {each.title}", lambda: self._attack(each, neighbour, canaries))  # noqa: B023
 
     def _attack(self, each: Case, neighbour: Neighbour, canaries: Canaries) -> None:
-        """The case, and what must be true around each of them."""
+        """Run a case, and check what must be true around each of them."""
         remains = Remains()
         neighbour.reset()
         lab = self._lab(each.changes)
@@ -171,7 +171,7 @@ class _Runner:
 
 
 def _next_step(lab: Lab) -> None:
-    """It works, or says what happened to the state: never silently empty."""
+    """Check that the next step works, or says what happened to the state: never silently empty."""
     lab.run("_codenav_next = 1", timeout=20.0)
     done = lab.run("import os\nos.write(1, str(_codenav_next).encode());", timeout=20.0)
     if done.stdout != "1" and not any(notice.startswith("state") for notice in lab.notices):

@@ -1,4 +1,4 @@
-"""The list of the containment cases, and what each one is."""
+"""The list of the containment cases, and the form of each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Case:
     """Section and number: `F` file system, `N` network, `P` processes, `R` resources, `S` secrets, `C` confusion."""
     title: str
     attack: Callable[[Lab], None]
-    """Raises `Broken` where the sandbox does not hold."""
+    """The attack; it raises `Broken` where the sandbox does not hold."""
     changes: Mapping[str, Any]
-    """To the specification of the sandbox under attack."""
+    """Changes to the specification of the sandbox under attack."""
     work: bool
-    """Whether it has a work folder of the host."""
+    """True if it has a work folder of the host."""
 
 
 CASES: dict[str, Case] = {}
@@ -31,7 +31,7 @@ CASES: dict[str, Case] = {}
 def case(
     id: str, title: str, *, work: bool = False, **changes: Any
 ) -> Callable[[Callable[[Lab], None]], Callable[[Lab], None]]:
-    """Adds a function to the list."""
+    """Add a function to the list, as a decorator."""
 
     def add(attack: Callable[[Lab], None]) -> Callable[[Lab], None]:
         CASES[id] = Case(id, title, attack, changes, work)

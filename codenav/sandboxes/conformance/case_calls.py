@@ -14,9 +14,9 @@ from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
 from codenav.sandboxes.shared import schema
 
 HANG_SECONDS = 4.0
-"""Of a handler: longer than the step may take, shorter than anybody wants to wait."""
+"""Time for which a handler hangs: longer than the step may take, shorter than anybody wants to wait."""
 HOST_BYTES = 32 << 20
-"""What calls may take of the host's memory: one at a time, with its result."""
+"""Maximum bytes of the host's memory that calls may take: one at a time, with its result."""
 
 _CALLS = (
     FORGE
@@ -37,7 +37,7 @@ class Host:
         self.over = threading.Event()
 
     def __call__(self, name: str, arguments: dict[str, Any]) -> Any:
-        # Kept here, what floods would be counted as the host's own.
+        # If the arguments of floods were kept here, they would be counted as the host's own memory.
         self.asked.append((name, {} if name == "flood" else arguments))
         if name == "hang":
             self.over.wait(HANG_SECONDS)
@@ -45,7 +45,7 @@ class Host:
         return {"name": name, "count": len(self.asked)}
 
     def since(self, before: int) -> list[str]:
-        """Names of the calls after so many."""
+        """The names of the calls after the first `before`."""
         return [name for name, _ in self.asked[before:]]
 
 

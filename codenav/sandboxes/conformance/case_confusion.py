@@ -13,7 +13,7 @@ from codenav.sandboxes.conformance.forging import FORGE, PROMPT_SECONDS, STATED,
 from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
 
 HOST_BYTES = 96 << 20
-"""What a flood of bytes from inside may take of the host's memory: one frame of the largest size, and its text."""
+"""Maximum bytes of the host's memory that a flood from inside may take: one frame of the largest size, and its text."""
 
 
 @case("C1", "a forged frame with another number is no result")
@@ -53,7 +53,7 @@ def _ahead(lab: Lab) -> None:
     for _ in range(5):
         done = lab.run("print('true')", within=PROMPT_SECONDS)
         ensure(done.outcome in STATED, f"beside a thread that forges: {told(done)}")
-    # It ends for certain, also one of a step that has to run again, before what is said has to be true.
+    # The thread ends for certain, also that of a step that runs again, before what is said has to be true.
     for _ in range(2):
         lab.run("open('/tmp/enough', 'w').close()\nimport threading\n"
                 "for one in threading.enumerate()[1:]: one.join()", timeout=5.0)  # fmt: skip
@@ -370,7 +370,7 @@ def _digests(lab: Lab) -> None:
             held = lab.box.digests().digests.get("kept")
             ensure(held is None or held.repr != "LIE", "a forged digest was believed")
     for _ in range(5):
-        # What was forged may lie in the channel still; a sandbox that was started anew has no such thread.
+        # A forged frame may still lie in the channel; a sandbox that was started anew has no such thread.
         lab.run("'thread' in globals() and thread.join()\nkept = [1, 2]", timeout=5.0)
         with contextlib.suppress(SandboxUnavailable):
             if held := lab.box.digests().digests.get("kept"):

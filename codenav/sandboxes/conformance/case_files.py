@@ -15,9 +15,9 @@ from codenav.sandboxes.conformance.lab import CLOSED, READ_ONLY, Broken, Lab, en
 from codenav.system.terminal_text import neutral
 
 RACES = 10_000
-"""Reads against a component that is swapped all the time."""
+"""Number of reads against a component that is swapped all the time."""
 INODE_BYTES = 1024
-"""Of the kernel's memory, for one empty file in a tmpfs (Linux 5.10: 720 of the inode, 192 of the entry)."""
+"""Bytes of the kernel's memory for one empty file in a tmpfs (Linux 5.10: 720 of the inode, 192 of the entry)."""
 
 
 @case("F1", "files of the host are absent or closed")
@@ -340,7 +340,7 @@ def _swapped(lab: Lab) -> None:
             continue
         raise Broken(f"{work} was taken beside {live}:rw")
     lab.says("open('first', 'w').write('x'); import os; os.mkdir('d'); open('d/f', 'w').write('x')")
-    # What the code would do if it could, or somebody else does.
+    # As the code would do if it could, or as somebody else does.
     lab.work.rename(moved)
     lab.work.symlink_to(victim)
     (moved / "d" / "f").unlink()

@@ -1,4 +1,4 @@
-"""Confusion of what speaks for a step: a thread in place of the frozen twin, a process of steps that is patched."""
+"""Confusion of who speaks for a step: a thread in place of the frozen twin, a process of steps that is patched."""
 
 from __future__ import annotations
 

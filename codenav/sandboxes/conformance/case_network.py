@@ -147,7 +147,7 @@ def _descriptors(lab: Lab) -> None:
     )
     expect("descriptors of the process that runs the code", own, "[]")
     child = "import subprocess, sys\nlist_them = 'import os; print(len(os.listdir(\"/proc/self/fd\")))'\n"
-    # The fourth is that of the folder which it reads.
+    # The fourth descriptor is that of the folder which the child lists.
     expect(
         "descriptors of a child",
         lab.says(child + "print(subprocess.check_output([sys.executable, '-Sc', list_them]).decode())"),
@@ -160,7 +160,7 @@ def _unconfined(lab: Lab) -> None:
     for family in (17, 30, 31, 38, 40, 44):
         for make in ("socket.socket", "socket.socketpair"):
             lab.refused(f"{make}({family}, socket.SOCK_STREAM)", NO_SOCKET, setup=_SETUP)
-    # Numbers that are the same on every processor.
+    # These numbers are the same on every processor.
     for number in (425, 426, 427):
         call = f"r = libc.syscall({number}, 1, b'x' * 120, 0, 0)\nif r < 0: raise OSError(ctypes.get_errno(), '')"
         setup = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)"

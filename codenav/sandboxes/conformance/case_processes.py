@@ -13,7 +13,7 @@ from codenav.sandboxes.conformance.lab import SMALL, SPARE_PROCESSES, Lab, ensur
 from codenav.sandboxes.conformance.victim import Victim
 
 GONE_SECONDS = 5.0
-"""After the end of its owner nothing of a sandbox may be left for longer."""
+"""Longest time for which anything of a sandbox may be left after the end of its owner."""
 _LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)"
 SYSCALLS = {
     "unshare": ((272, 97), "0x10000000"),
@@ -34,7 +34,7 @@ SYSCALLS = {
     "vmsplice": ((278, 75), "1, 0, 0, 0"),
     "settimeofday": ((164, 170), "0, b'x' * 8"),
 }
-"""Number on x86_64, number on aarch64; arguments."""
+"""Each call: its number on x86_64 and on aarch64, and its arguments."""
 
 OF_OTHERS = {
     "prlimit64": ((302, 261), "1, 7, b'x' * 16, 0"),
@@ -48,7 +48,7 @@ OF_OTHERS = {
     "migrate_pages": ((256, 238), "1, 0, 0, 0"),
     "an int of more than 32 bits": ((302, 261), "ctypes.c_long((1 << 32) + 1), 7, 0, 0"),
 }
-"""Numbers as above; arguments that name the supervisor."""
+"""Calls as above, with arguments that name the supervisor."""
 
 
 @case("P1", "a fork storm ends at the limit")
@@ -289,7 +289,7 @@ def _supervisor(lab: Lab) -> None:
     for numbers, arguments in OF_OTHERS.values():
         call = f"r = libc.syscall({numbers}[column], {arguments})\nif r == -1: raise OSError(ctypes.get_errno(), '')"
         lab.refused(call, ("EPERM", "ENOSYS"), setup="import os")
-    # What a process does with itself it may go on doing.
+    # A process may go on changing itself.
     for statement in (
         "resource.prlimit(0, resource.RLIMIT_CPU, resource.getrlimit(resource.RLIMIT_CPU))",
         "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",

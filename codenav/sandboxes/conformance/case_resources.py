@@ -13,11 +13,11 @@ from codenav.sandboxes.conformance.lab import Broken, Lab, Late, ensure, expect,
 
 STEPS = 10_000
 KEPT_STEPS = 500
-"""Of those, with a snapshot before each."""
+"""Number of the steps that have a snapshot before each."""
 GROWTH_BYTES = 24 << 20
-"""What the host's own memory may grow by in so many steps; the parts of Python's allocator that it keeps are in it."""
+"""Maximum bytes by which the host's own memory may grow in so many steps; those kept by Python's allocator count."""
 SLOWER = 2.0
-"""How many times as long the last steps may take as the first ones."""
+"""Maximum factor by which the last steps may take longer than the first ones."""
 
 
 @case("R1", "memory beyond the limit is refused or ends the step, by name")
@@ -236,7 +236,7 @@ def _many_steps(lab: Lab) -> None:
 
 
 def _rounds(box: Sandbox, count: int) -> float:
-    """Processor time of this process and the median of a step would hide a slow guest: the fastest tenth is taken."""
+    """Run steps and return the first quartile of their times; processor time or the median would hide a slow guest."""
     taken = []
     for _ in range(count):
         started = time.monotonic()

@@ -17,9 +17,9 @@ from codenav.sandboxes.conformance.witness import namespace_of, processes_of
 
 HOST_NAME = "CODENAV_CHECK_CANARY"
 HOST_VALUE = "canary-of-the-host-7f3a91c4"
-"""In the environment of the checking process for as long as the check runs."""
+"""A variable in the environment of the checking process for as long as the check runs."""
 GIVEN = {"CODENAV_CHECK_GIVEN": "canary-that-was-given-52b80d6e"}
-"""Given to the sandbox, as with `--env`."""
+"""A variable given to the sandbox, as with `--env`."""
 _BOTH = (HOST_VALUE, *GIVEN.values())
 
 _PROC = """
@@ -102,7 +102,7 @@ def _seen_from_outside(lab: Lab) -> None:
 
 
 def _pids(lab: Lab) -> Iterator[int]:
-    """Of the sandbox and of what this process has started, as far as the host sees them."""
+    """The process ids of the sandbox and of what this process has started, as far as the host sees them."""
     namespace = namespace_of(lab.box)
     if namespace != os.readlink("/proc/self/ns/pid"):
         yield from (one.pid for one in processes_of(namespace))
@@ -122,7 +122,7 @@ def _children_of(pid: int) -> list[int]:
 
 
 def _inspected() -> Iterator[str]:
-    """What the engine tells of containers and images of codenav."""
+    """The engine's descriptions, processes and logs of the containers of codenav."""
     from docker.errors import APIError
 
     from codenav.system.docker_engine import connect
@@ -185,7 +185,7 @@ def _saved_meanwhile(lab: Lab) -> None:
     lab.begin(import_paths=[base])
     expect("the code", lab.says("import open_to_all\nopen_to_all.X"), "1")
     for name in (".env", "sub/.env", "sub/.npmrc", "id_rsa"):
-        # As editors do it: a new file in the place of the old one, over which a mask was bound.
+        # As editors do, put a new file in the place of the old one, over which a mask was bound.
         (base / "draft").write_text(f"-----BEGIN PRIVATE KEY-----\n{lab.secret}", encoding="utf-8")
         os.replace(base / "draft", base / name)
     expect("what shows a secret", _showing(lab, base), "[]")
@@ -209,7 +209,7 @@ def _homes(lab: Lab) -> None:
 
 
 def _with_secrets(lab: Lab, base: Path) -> Path:
-    """A folder with the secret in each kind of file, and harmless code."""
+    """Make a folder with the secret in each kind of file, and harmless code."""
     names = (
         ".env", ".env.local", "sub/deep/.env", "sub/.git/config", ".netrc", "sub/.npmrc", ".pypirc", ".git-credentials",
         ".ssh/config", "keys/id_ed25519", "keys/server.pem", ".aws/credentials", ".azure/profile",

@@ -12,7 +12,7 @@ from codenav.execution import MIB, Outcome, Resources
 from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
 
 CONTRACT: dict[str, tuple[Callable[[Lab], None], dict[str, Any]]] = {}
-"""Name of the item; what checks it, and its changes to the specification."""
+"""The items by name: what checks each, and its changes to the specification."""
 
 
 def _item(**changes: Any) -> Callable[[Callable[[Lab], None]], Callable[[Lab], None]]:
@@ -171,7 +171,7 @@ def _an_interrupt_from_another_thread_ends_the_step(lab: Lab) -> None:
     step.start()
     while step.is_alive():
         time.sleep(0.3)
-        # One that comes before the step has begun is lost; two that reach it would end it.
+        # An interrupt that comes before the step has begun is lost; two that reach it would end it.
         lab.box.interrupt()
         step.join(2.0)
     expect("outcome", (done[0].outcome, done[0].error and done[0].error.type), (Outcome.ERROR, "KeyboardInterrupt"))

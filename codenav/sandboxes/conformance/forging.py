@@ -1,4 +1,4 @@
-"""What code does that lies to the supervisor, and what must be true after it: for the cases of confusion."""
+"""Code that lies to the supervisor, and what must be true after it: for the cases of confusion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from codenav.execution import Outcome
 from codenav.sandboxes.conformance.lab import Lab, expect
 
 STATED = (Outcome.OK, Outcome.ERROR, Outcome.CRASHED, Outcome.PROTOCOL_VIOLATION)
-"""Any of these is right for code that plays with the channel; a full timeout is not."""
+"""Outcomes that are right for code that plays with the channel; a full timeout is not."""
 PROMPT_SECONDS = 5.0
 
 FORGE = """
@@ -32,11 +32,11 @@ def result(number, **changes):
         'stdout_bytes': 3, 'late_output': 'LIE', 'changed': [['lie', 'int', '1']], 'error': None, 'displays': [],
         'seconds': 0.1, 'notice': 'LIE', 'deleted': False}, **changes))
 """
-"""Names for code that writes frames of its own into every channel that it finds."""
+"""Functions for code that writes frames of its own into every channel that it finds."""
 
 
 def next_is_true(lab: Lab) -> None:
-    """The step after an attack tells the truth: its own output, its own outcome."""
+    """Check that the step after an attack tells the truth: its own output, its own outcome."""
     done = lab.run("print('true'); truth = 6 * 7", timeout=20.0)
     expect("outcome and output of the next step", (done.outcome, done.stdout), (Outcome.OK, "true\n"))
     expect("what it changed", [(one.name, one.repr) for one in done.changed], [("truth", "42")])

@@ -1,4 +1,4 @@
-"""What a check works with: sandboxes of its own, a folder of the host, and ways to say what must be true."""
+"""The workplace of a check: sandboxes of its own, a folder of the host, and ways to say what must be true."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from codenav.protocols import CallHandler, Checker, Sandbox
 from codenav.system.terminal_text import neutral
 
 Open = Callable[..., Sandbox]
-"""Starts a sandbox of the backend that is checked: takes its specification, and `calls` where calls are answered."""
+"""A function that starts a sandbox of the backend: takes its specification, and `calls` where calls are answered."""
 
 StartChecker = Callable[..., Checker]
-"""Starts a checker of steps: takes `python` and `import_paths`, as `codenav.checkers.StepChecks` does."""
+"""A function that starts a checker: takes `python` and `import_paths`, as `codenav.checkers.StepChecks` does."""
 
 OVERRUN = 1.0
 """Seconds that a step may take beyond its timeout, whatever runs inside (docs/concepts.md, "Sandbox")."""
 SMALL = Resources(memory_bytes=256 * MIB, processes=64, work_bytes=64 * MIB, file_bytes=32 * MIB)
-"""What sandboxes under attack get: limits that are reached fast, and harmless where they do not hold."""
+"""The limits of sandboxes under attack, which are reached fast, and harmless where they do not hold."""
 SPARE_PROCESSES = 16
-"""What a backend may allow beyond `Resources.processes`, for the processes of the sandbox itself."""
+"""Processes that a backend may allow beyond `Resources.processes`, for those of the sandbox itself."""
 CLOSED = ("EACCES", "ENOENT", "EPERM", "ENOTDIR")
 READ_ONLY = ("EROFS", "EACCES", "EPERM")
 
@@ -38,11 +38,11 @@ class Broken(Exception):
 
 
 class Late(Broken):
-    """It did it too late: on a loaded machine that may be nobody's fault, so it is tried again."""
+    """A sandbox did it too late: on a loaded machine that may be nobody's fault, so it is tried again."""
 
 
 class Lab:
-    """One check's sandboxes, which are closed at its end, and its folder on the host."""
+    """The sandboxes of one check, which are closed at its end, and its folder on the host."""
 
     def __init__(
         self,
@@ -85,47 +85,47 @@ class Lab:
         return self._start_checker(python=self._spec.python, import_paths=self._spec.import_paths)
 
     def begin(self, **changes: Any) -> Sandbox:
-        """Open it with changes to the specification that only the check itself knows."""
+        """Open the sandbox with changes to the specification that only the check itself knows."""
         self._changes |= changes
         return self.box
 
     def begin_with(self, **changes: Any) -> None:
-        """Changes to the specification, before the sandbox under check is opened."""
+        """Change the specification before the sandbox under check is opened."""
         self._changes |= changes
 
     @property
     def is_open(self) -> bool:
-        """Whether it was opened, and not closed by the check."""
+        """True if the sandbox was opened, and not closed by the check."""
         return self._box is not None and bool(self._opened)
 
     def renew(self) -> Sandbox:
-        """A fresh one in its place, for an attack that leaves nothing to work with."""
+        """Open a fresh sandbox in its place, for an attack that leaves nothing to work with."""
         self.box.close()
         self._box = None
         return self.box
 
     def open(self, **changes: Any) -> Sandbox:
-        """One more sandbox."""
+        """Open one more sandbox."""
         spec = dataclasses.replace(self._spec, **{"resources": SMALL, **changes})
         opened = self._open(spec) if self.calls is None else self._open(spec, calls=self.calls)
         self._opened.append(opened)
         return opened
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all sandboxes."""
         for sandbox in self._opened:
             sandbox.close()
         self._opened.clear()
 
     @property
     def spec(self) -> SandboxSpec:
-        """What the sandbox under check is started with."""
+        """The specification with which the sandbox under check is started."""
         return dataclasses.replace(self._spec, **{"resources": SMALL, **self._changes})
 
     # Steps
 
     def run(self, code: str, *, timeout: float = 20.0, within: float | None = None, dedent: bool = True) -> Execution:
-        """One step, which must come back in time, as one of the outcomes, with nothing that a terminal acts on.
+        """Run a step, which must come back in time, with a known outcome, and nothing that a terminal acts on.
 
         `within` in seconds: the whole call, where that is less than `timeout` and the overrun.
         """
@@ -142,14 +142,14 @@ class Lab:
         return done
 
     def says(self, code: str, *, timeout: float = 20.0) -> str:
-        """What a step prints that must end well."""
+        """Run a step that must end well, and return what it prints."""
         done = self.run(code, timeout=timeout)
         if done.outcome is not Outcome.OK:
             raise Broken(f"a step ended as {told(done)}")
         return done.stdout.strip()
 
     def attempt(self, statement: str, *, setup: str = "import os", timeout: float = 20.0) -> str:
-        """`allowed`, or the name of the error number, or of the exception that a statement raises."""
+        """Run a statement; return `allowed`, or the name of the error number or exception that it raises."""
         code = [
             "import errno",
             setup,
@@ -162,13 +162,13 @@ class Lab:
         return self.says("\n".join(code), timeout=timeout).rpartition("\n")[2]
 
     def refused(self, statement: str, errors: Collection[str], *, setup: str = "import os") -> None:
-        """A statement must raise one of these."""
+        """Check that a statement raises one of these."""
         found = self.attempt(statement, setup=setup)
         if found not in errors:
             raise Broken(f"{' '.join(statement.split())}: {found}, wanted {' or '.join(errors)}")
 
     def outcome(self, code: str, *outcomes: Outcome, timeout: float = 20.0, within: float | None = None) -> Execution:
-        """A step must end in one of these ways."""
+        """Run a step and check that it ends in one of these ways."""
         done = self.run(code, timeout=timeout, within=within)
         if done.outcome not in outcomes:
             raise Broken(f"{first_line(code)}: {told(done)}, wanted {' or '.join(outcomes)}")
@@ -178,7 +178,7 @@ class Lab:
 
     @contextlib.contextmanager
     def at_most(self, seconds: float, what: str) -> Any:
-        """The block must not take longer."""
+        """Check that the block does not take longer."""
         started = time.monotonic()
         yield
         took = time.monotonic() - started
@@ -186,7 +186,7 @@ class Lab:
             raise Late(f"{what} took {took:.1f} s; {seconds:g} s were allowed")
 
     def files(self) -> Sequence[str]:
-        """What lies in the host's work folder, relative; links are not followed."""
+        """The files in the host's work folder, as relative paths; links are not followed."""
         return sorted(
             os.path.relpath(os.path.join(folder, name), self.work)
             for folder, folders, names in os.walk(self.work)
@@ -195,30 +195,30 @@ class Lab:
 
 
 def expect(what: str, found: object, wanted: object) -> None:
-    """Both must be equal."""
+    """Check that both are equal."""
     if found != wanted:
         raise Broken(f"{what}: expected {wanted!r}, got {str(found)[:300]!r}")
 
 
 def ensure(holds: object, message: str) -> None:
-    """It must be true."""
+    """Check that a condition holds."""
     if not holds:
         raise Broken(message)
 
 
 def told(done: Execution) -> str:
-    """How a step ended, in a line."""
+    """The end of a step, in a line."""
     why = f": {done.error.type}: {done.error.message[:200]}" if done.error else ""
     return f"{done.outcome.value}{why}{f' ({done.notice})' if done.notice else ''}"
 
 
 def first_line(code: str) -> str:
-    """Of a step, for a message."""
+    """The first line of a step, for a message."""
     return textwrap.dedent(code).strip().partition("\n")[0][:80]
 
 
 def inert(done: Execution) -> None:
-    """Every string of a result must be harmless for a terminal and storable."""
+    """Check that every string of a result is harmless for a terminal and storable."""
     for text in _strings(done.to_dict()):
         if neutral(text) != text:
             raise Broken(f"a string of the result holds control characters: {text[:100]!r}")

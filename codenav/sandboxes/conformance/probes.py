@@ -50,7 +50,7 @@ def _network(lab: Lab) -> None:
 
 
 def _limits(lab: Lab) -> None:
-    """Enough of them to keep a fork storm away from the host."""
+    """Check that the limits keep a fork storm away from the host."""
     found = lab.says(
         """
         import os, signal

@@ -1,7 +1,8 @@
 """A process that owns a sandbox with a busy step in it, to be killed or cut off.
 
-`python -c ENTRY`: specification and backend, pickled, on standard input; a line once the step runs. It has a forked
-child. After a line on standard input it closes every descriptor but the standard ones, and stays.
+Run as `python -c ENTRY`. It reads the specification and the backend, pickled, from standard input, prints a line once
+the step runs, and has a forked child. After a line on standard input it closes every descriptor but the standard
+ones, and stays.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ while True: pass
 
 
 class Victim:
-    """Started and busy once it is made."""
+    """A process that owns a sandbox, started and busy once this object is made."""
 
     def __init__(self, spec: SandboxSpec, backend: str) -> None:
         self.process = subprocess.Popen(
@@ -65,7 +66,7 @@ class Victim:
                 pipe.close()
 
     def alive(self) -> list[str]:
-        """What there is of its sandbox: processes, of which a container's may be hidden from its user, and containers.
+        """The parts of its sandbox: processes, of which a container's may be hidden from its user, and containers.
 
         While the step runs they are the supervisor, the worker, a twin and two children.
         """
@@ -80,7 +81,7 @@ class Victim:
             time.sleep(0.02)
 
     def cut(self) -> None:
-        """Its connections to the sandbox are gone once this returns."""
+        """Cut its connections to the sandbox; they are gone once this returns."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(b"cut\n")
@@ -89,7 +90,7 @@ class Victim:
 
 
 def containers_of(pid: int) -> list[str]:
-    """Those on the engine that a process owns."""
+    """The containers on the engine that a process owns."""
     from codenav.system import docker_engine
 
     client = docker_engine.connect().api
@@ -102,7 +103,7 @@ def containers_of(pid: int) -> list[str]:
 
 
 def main() -> None:
-    """The process itself."""
+    """Run the process itself."""
     from codenav.sandboxes import start
 
     spec, backend = pickle.load(sys.stdin.buffer)
@@ -114,7 +115,7 @@ def main() -> None:
     namespace = box.run("import os\nprint(os.readlink('/proc/self/ns/pid'))").stdout.strip()
     threading.Thread(target=lambda: box.run(_BUSY, timeout=600.0), daemon=True).start()
     if os.fork() == 0:
-        # As of `multiprocessing`: it must not keep the sandbox alive. Its session is ended by whoever began it.
+        # A child as of `multiprocessing`: it must not keep the sandbox alive. Whoever began its session ends it.
         time.sleep(60.0)
         os._exit(0)
     sys.stdout.write(namespace + "\n")
@@ -128,7 +129,7 @@ def main() -> None:
 
 
 def _close_all() -> None:
-    """Connections are shut down first: the kernel keeps one open while a thread waits on it."""
+    """Close all connections, shut down first: the kernel keeps one open while a thread waits on it."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
             with contextlib.suppress(OSError), socket.socket(fileno=int(name)) as connection:

@@ -1,4 +1,4 @@
-"""What must be true around every case: nothing left behind, the host untouched, a neighbour undisturbed."""
+"""Checks around every case: nothing left behind, the host untouched, a neighbour undisturbed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ from codenav.protocols import Sandbox
 from codenav.sandboxes.conformance.lab import Broken, Lab, Late
 
 LEFT_SECONDS = 5.0
-"""For the kernel and an engine to take away what was ended."""
+"""Time for the kernel and an engine to take away what was ended."""
 BEAT_SECONDS = 0.01
 MISSED_SECONDS = 0.1
-"""How much later than due a beat of the neighbour may come, beside what the machine itself was late. Where more
-processes want to run than there are processors, as many times later: control groups share by group, and the waiting
-is not of the sandbox's making."""
+"""Maximum seconds that a beat of the neighbour may be late, besides those that the machine itself was late.
+
+Where more processes want to run than there are processors, as many times more: control groups share by group, and the
+waiting is not of the sandbox's making.
+"""
 CLOCK_SECONDS = 1.0
-"""How far the wall clock may drift from the monotonic one in a case."""
+"""Maximum seconds that the wall clock may drift from the monotonic one in a case."""
 _PR_GET_CHILD_SUBREAPER = 37
-"""prctl(2)."""
+"""An option of prctl(2)."""
 _SYSCTLS = ("kernel/hostname", "kernel/core_pattern", "kernel/domainname", "vm/overcommit_memory", "kernel/pid_max")
 _FILES = ("/etc/passwd", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
 
@@ -49,7 +51,7 @@ def namespace_of(box: Sandbox) -> str:
 
 
 def processes_of(namespace: str) -> set[Alive]:
-    """Those in a pid namespace, as the host sees them. Zombies have ended."""
+    """The processes in a pid namespace, as the host sees them. Zombies have ended."""
     found = set()
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -68,7 +70,7 @@ def _alive(pid: int) -> Alive | None:
 
 
 class Remains:
-    """Counts before a case what must be gone after it."""
+    """The host before a case, to find what must be gone after it."""
 
     def __init__(self) -> None:
         gc.collect()
@@ -89,7 +91,7 @@ class Remains:
             self._cgroups |= _cgroups_of(one.pid) - self._own
 
     def check(self) -> None:
-        """Raises `Broken` where something is left, after some patience."""
+        """Check that nothing is left, after some patience. Raises Broken."""
         until = time.monotonic() + LEFT_SECONDS
         while True:
             gc.collect()
@@ -132,7 +134,7 @@ def _temporary() -> set[str]:
 
 
 def _children() -> set[int]:
-    """Those of this process. Where orphans of others become its own, ended ones may be theirs and do not count."""
+    """The children of this process. If it adopts orphans, ended ones may be those of others and do not count."""
     found: set[int] = set()
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
@@ -141,14 +143,14 @@ def _children() -> set[int]:
 
 
 def _adopts() -> bool:
-    """Whether orphans come to this process: as the first one of a container, or because it asked for them."""
+    """True if orphans come to this process: as the first one of a container, or because it asked for them."""
     asked = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(asked), 0, 0, 0)
     return os.getpid() == 1 or bool(asked.value)
 
 
 def _cgroups_of(pid: int) -> set[str]:
-    """Folders of the cgroups of a process, of both versions."""
+    """The folders of the cgroups of a process, of both versions."""
     found = set()
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
@@ -187,7 +189,7 @@ class Canaries:
         self._unix.close()
 
     def check(self, lab: Lab) -> None:
-        """Raises `Broken` where something has changed."""
+        """Check that nothing has changed. Raises Broken."""
         after = self._state()
         for name, value in self._before.items():
             if after[name] != value:
@@ -240,20 +242,20 @@ state = [0.0, 0]
 
 
 def crowding() -> float:
-    """How many processes want to run for each processor, of the last minute; at least 1."""
+    """The number of processes that want to run for each processor, in the last minute; at least 1."""
     return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
 @dataclass
 class Neighbour:
-    """A sandbox that counts, all along, and a process of the host that does too: what both miss is the machine's."""
+    """A sandbox that counts all along, and a process of the host that does too: what both miss is the machine's."""
 
     box: Sandbox
     control: subprocess.Popen[bytes]
 
     @classmethod
     def beside(cls, box: Sandbox) -> Neighbour:
-        """Start counting in a sandbox of its own."""
+        """Start counting in a sandbox, and beside it on the host."""
         pulse = _PULSE.format(beat=BEAT_SECONDS)
         done = box.run(pulse + "import threading\nthreading.Thread(target=beat, daemon=True).start()", timeout=20.0)
         if not done.ok:
@@ -272,7 +274,7 @@ class Neighbour:
         self.check(raising=False)
 
     def slack(self) -> float:
-        """Seconds that anything may come later than promised, for what the machine is busy with beside it."""
+        """The seconds that anything may come later than promised, for what else the machine is busy with."""
         return self.late() + crowding() - 1.0
 
     def late(self) -> float:
@@ -284,7 +286,7 @@ class Neighbour:
         return float(self.control.stdout.readline().split()[0])
 
     def check(self, *, raising: bool = True) -> None:
-        """Raises `Late` where beats of the sandbox came late, and `Broken` where they stopped."""
+        """Check the beats of the sandbox: raises `Late` where they came late, and `Broken` where they stopped."""
         done = self.box.run("print(*state)\nstate[0], state[1] = 0.0, 0", timeout=20.0)
         machine = self.late()
         if not done.ok:
@@ -296,7 +298,7 @@ class Neighbour:
             raise Late(f"the neighbour was {float(worst):.2f} s late, the machine itself {machine:.2f} s")
 
     def close(self) -> None:
-        """End both."""
+        """End the sandbox and the process."""
         self.control.kill()
         self.control.communicate()
         self.box.close()
@@ -304,7 +306,7 @@ class Neighbour:
 
 @contextlib.contextmanager
 def planted(environment: Mapping[str, str], folder: Path) -> Iterator[None]:
-    """Canaries in the environment of this process, and a temporary folder of its own, while the block runs."""
+    """Put canaries into the environment of this process, and give it a temporary folder, while the block runs."""
     kept = tempfile.tempdir
     os.environ.update(environment)
     tempfile.tempdir = str(folder)

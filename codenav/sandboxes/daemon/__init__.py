@@ -1,4 +1,4 @@
-"""Named sandboxes: each belongs to a small host process and outlives the command that started it.
+"""Named sandboxes. Each belongs to a small host process and outlives the command that started it.
 
-`launch.start` starts one, `client.connect` talks to one, `places.listed` finds them all.
+`launch.start` starts one, `client.connect` connects to one, `places.listed` finds all of them.
 """

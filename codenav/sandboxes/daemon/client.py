@@ -1,4 +1,4 @@
-"""A named sandbox as its clients see it: a `codenav.protocols.Sandbox` over the socket of its host process."""
+"""The client of a named sandbox: a `codenav.protocols.Sandbox` over the socket of its host process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from codenav.sandboxes.files import Files
 from codenav.sandboxes.values import decoded
 
 STATUS_SECONDS = 3.0
-"""For a host process to say how it is."""
+"""Time for a host process to report its status."""
 ABANDON_SECONDS = 1.0
-"""For a step to end whose answer nobody waits for any more: before it is interrupted again, and after that."""
+"""Time for an abandoned step to end, before it is interrupted again and again after that."""
 STOP_SECONDS = 5.0
-"""For a host process to end by itself."""
+"""Time for a host process to end by itself."""
 
 
 class NamedSandbox(Commands):
-    """One connection to a sandbox that others may use at the same time; closing it ends nothing but the connection."""
+    """A connection to a sandbox that others may use at the same time. Closing it does not end the sandbox."""
 
     def __init__(self, record: places.Record, wire: Wire) -> None:
         self.record = record
@@ -45,7 +45,7 @@ class NamedSandbox(Commands):
 
     @property
     def info(self) -> SandboxInfo:
-        """What the sandbox is."""
+        """The description of the sandbox."""
         of = self.record
         inside = of.work_inside
         return SandboxInfo(of.backend, of.isolated, of.python_version, inside, of.network, of.image, of.notice)
@@ -59,86 +59,86 @@ class NamedSandbox(Commands):
         return Execution.from_dict(answer["execution"])
 
     def get(self, name: str) -> Any:
-        """The value of a name. See `protocols.Sandbox.get`."""
+        """Return the value of a name. See `protocols.Sandbox.get`."""
         return decoded(self._ask({"op": "get", "name": name})[0]["value"])
 
     def variables(self) -> Mapping[str, Variable]:
-        """The names that steps have bound. See `protocols.Sandbox.variables`."""
+        """Return the variables that steps have bound. See `protocols.Sandbox.variables`."""
         answer, _ = self._ask({"op": "variables"})
         return {item["name"]: Variable(**item) for item in answer["variables"]}
 
     def digests(self, first: Sequence[str] = ()) -> Held:
-        """Digests of what steps have bound. See `protocols.Sandbox.digests`."""
+        """Return digests of what steps have bound. See `protocols.Sandbox.digests`."""
         return Held.from_dict(self._ask({"op": "digests", "first": list(first)})[0]["held"])
 
     def checkpoint(self) -> int:
-        """Keep the variables as they are now. See `protocols.Sandbox.checkpoint`."""
+        """Keep the current variables. See `protocols.Sandbox.checkpoint`."""
         answer, _ = self._ask({"op": "checkpoint"})
         number: int = answer["number"]
         return number
 
     def restore(self, number: int) -> str:
-        """Take up the variables of a checkpoint. See `protocols.Sandbox.restore`."""
+        """Return to the variables of a checkpoint. See `protocols.Sandbox.restore`."""
         answer, _ = self._ask({"op": "restore", "number": number})
         return str(answer["notice"])
 
     def artifacts(self) -> Sequence[str]:
-        """The files of the work folder. See `protocols.Sandbox.artifacts`."""
+        """Return the files of the work folder. See `protocols.Sandbox.artifacts`."""
         answer, _ = self._ask({"op": "artifacts"})
         return list(answer["files"])
 
     @property
     def files(self) -> Files:
-        """The files of its work folder. See `protocols.SandboxFiles`."""
+        """The files of the work folder. See `protocols.SandboxFiles`."""
         return Files(self)
 
     def read_file(self, name: str) -> bytes:
-        """A file of the work folder. See `protocols.Sandbox.read_file`."""
+        """Return the content of a file of the work folder. See `protocols.Sandbox.read_file`."""
         return self._ask({"op": "read_file", "name": name})[1]
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Put a file into the work folder. See `protocols.Sandbox.write_file`."""
+        """Write a file into the work folder. See `protocols.Sandbox.write_file`."""
         self.files.write(name, data)
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """A file of the work folder. See `protocols.Sandbox.read_file_into`."""
+        """Copy a file of the work folder into `file`. See `protocols.Sandbox.read_file_into`."""
         self._ask({"op": "read_file", "name": name}, into=file)
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Put a file into the work folder. See `protocols.Sandbox.write_file_from`."""
+        """Copy `file` into the work folder. See `protocols.Sandbox.write_file_from`."""
         self.put_file(name, file, executable=None)
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
-        """See `protocols.SandboxFiles.write_from`."""
+        """Copy `file` into the work folder. See `protocols.SandboxFiles.write_from`."""
         self._ask({"op": "write_file", "name": name, "executable": executable}, file)
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
-        """See `protocols.SandboxFiles.list`."""
+        """Return the entries of a folder. See `protocols.SandboxFiles.list`."""
         answer, _ = self._ask({"op": "list_files", "folder": folder, "recursive": recursive})
         return [FileEntry(**item) for item in answer["entries"]]
 
     def stat_file(self, name: str) -> FileEntry:
-        """See `protocols.SandboxFiles.stat`."""
+        """Return the entry of a file or folder. See `protocols.SandboxFiles.stat`."""
         return FileEntry(**self._ask({"op": "stat_file", "name": name})[0]["entry"])
 
     def remove_file(self, name: str) -> None:
-        """See `protocols.SandboxFiles.remove`."""
+        """Remove a file or folder. See `protocols.SandboxFiles.remove`."""
         self._ask({"op": "remove_file", "name": name})
 
     def make_folder(self, name: str) -> None:
-        """See `protocols.SandboxFiles.make_folder`."""
+        """Make a folder. See `protocols.SandboxFiles.make_folder`."""
         self._ask({"op": "make_folder", "name": name})
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the step that `run` waits for; callable from a signal's handler.
+        """Raise KeyboardInterrupt in the step that `run` waits for. Callable from a signal handler.
 
-        A second one ends it: see `protocols.Sandbox.interrupt`.
+        A second interrupt ends the step: see `protocols.Sandbox.interrupt`.
         """
         with contextlib.suppress(ConnectionClosed):
             self._wire.send({"op": "interrupt"})
 
     def status(self) -> dict[str, Any]:
-        """Steps so far, seconds that one has been running (or None), seconds without one.
+        """Return the number of steps, seconds that one has been running (or None), and seconds without one.
 
         Raises:
             SandboxUnavailable: the host process does not answer.
@@ -151,7 +151,7 @@ class NamedSandbox(Commands):
         return {key: answer[key] for key in ("steps", "running_seconds", "idle_seconds")}
 
     def close(self, *, force: bool = False) -> None:
-        """Leave; a step that still runs is interrupted, the sandbox runs on either way. Safe to call twice."""
+        """Disconnect. A running step is interrupted; the sandbox keeps running. Safe to call twice."""
         self._wire.close()
 
     def _ask(
@@ -162,7 +162,10 @@ class NamedSandbox(Commands):
         into: IO[bytes] | None = None,
         on_output: Callable[[Output], None] | None = None,
     ) -> tuple[dict[str, Any], bytes]:
-        """The answer, and what comes with it, unless that goes `into` a file; OSError where that does not take it."""
+        """Send a request. Return the answer and its data, unless the data go to `into`.
+
+        Raises OSError if `into` does not accept them.
+        """
         name, attached = self.record.name, b""
         try:
             self._wire.send(message, data)
@@ -188,7 +191,7 @@ class NamedSandbox(Commands):
         return answer, attached
 
     def _hand(self, on_output: Callable[[Output], None], piece: Output) -> None:
-        """Where the callback raises the step is interrupted, and its answer not waited for for long."""
+        """Pass a piece of output on. If the callback raises, interrupt the step and drop its answer within seconds."""
         try:
             on_output(piece)
         except BaseException:
@@ -208,16 +211,16 @@ class NamedSandbox(Commands):
                 continue
             finally:
                 self._wire.patience(None)
-        # Its answer would be taken for that of the next question.
+        # A late answer would be taken for that of the next request.
         self._wire.close()
 
 
 def connect(name: str) -> NamedSandbox:
-    """Connect to a sandbox that was started.
+    """Connect to a running sandbox.
 
     Raises:
         NotFound: there is none of that name, or it has ended.
-        SandboxUnavailable: it is another machine's, is just starting, or does not answer.
+        SandboxUnavailable: it belongs to another machine, is just starting, or does not answer.
     """
     record = places.record_of(name)
     if not record.owner.lives():
@@ -244,13 +247,14 @@ def connect(name: str) -> NamedSandbox:
 
 
 def stop(name: str, *, force: bool = False) -> None:
-    """End a sandbox with all that is in it and remove what it left; a host process that does not answer by force.
+    """End a sandbox and everything in it, and remove what it left.
 
-    A step that runs has a second to answer to an interrupt; with `force` it ends at once.
+    A host process that does not answer is killed. A running step has a second to answer an interrupt; `force` ends it
+    at once.
 
     Raises:
         NotFound: there is none of that name.
-        SandboxUnavailable: it is another machine's.
+        SandboxUnavailable: it belongs to another machine.
     """
     record = places.Record.read(places.checked_name(name)) or places.record_of(name)
     if record.owner.lives():

@@ -1,4 +1,4 @@
-"""Starts a named sandbox: a host process of its own, which gets what to start over a private socket."""
+"""Starting a named sandbox: a separate host process, which receives the specification over a private socket."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from codenav.sandboxes.daemon import places
 from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict, spec_to_dict
 
 IDLE_SECONDS = 3600.0
-"""Of a sandbox for which nothing else was said."""
+"""Default idle limit of a sandbox."""
 START_SECONDS = 120.0
-"""A backend has 30 s of its own; an engine may be slow to find an image."""
+"""Time for a start. A backend takes up to 30 s of its own, and an engine may be slow to find an image."""
 
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TZ", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR",
          "CODENAV_HOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH")  # fmt: skip
 _KEPT_PREFIXES = ("LC_", "XDG_", "DOCKER_", "PYTHON")
-"""What the host process needs of the environment. Secrets of the shell, `--env` ones included, stay out of it."""
+"""Prefixes of environment variables that the host process keeps, beside `_KEPT`. Secrets of the shell stay out."""
 
 
 def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE_SECONDS) -> str:
-    """Start a sandbox that outlives this process; its name.
+    """Start a sandbox that outlives this process, and return its name.
 
-    Without a name it is the first free one of `box1`, `box2` and so on. `idle` in seconds without a step, after which
-    it ends by itself; 0 never. Without a work folder its files lie in one that goes with it.
+    Without a name it gets the first free one of `box1`, `box2` and so on. It ends by itself after `idle` seconds
+    without a step; 0 means never. Without a work folder its files lie in one that is removed with it.
 
     Raises:
-        UsageError: the name is taken, or as `codenav.sandboxes.start`.
-        SandboxUnavailable: it cannot run here.
+        UsageError: the name is taken, or for the reasons of `codenav.sandboxes.start`.
+        SandboxUnavailable: the sandbox cannot run here.
         StorageFull: nothing can be written under CODENAV_HOME.
     """
     if name:
@@ -43,7 +43,7 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
     root = str(Path(errors.__file__).parent.parent)
     command = [sys.executable, "-P", "-m", "codenav.sandboxes.daemon.server"]
     with ours, theirs:
-        # It forks at once, so that no parent has to wait for its end.
+        # The child forks at once, so that no parent has to wait for its end.
         child = subprocess.Popen(
             command,
             stdin=theirs.fileno(),
@@ -75,7 +75,7 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
 
 
 _FRUGAL = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
-"""glibc gives memory back, mallopt(3): after a file of 32 MiB was copied 18 MiB stay instead of 28."""
+"""Makes glibc return memory, mallopt(3): after a file of 32 MiB was copied, 18 MiB stay in use instead of 28."""
 
 
 def _environment(root: str) -> Mapping[str, str]:

@@ -1,9 +1,9 @@
-"""Where named sandboxes are: a folder each, with a record of what they are, a log of their steps and a socket.
+"""Folders of named sandboxes, each with a record of the sandbox, a log of its steps and a socket.
 
-CODENAV_HOME/sandboxes/lab/sandbox.json   what it is and whose
-CODENAV_HOME/sandboxes/lab/steps.jsonl    what ran in it
-CODENAV_HOME/sandboxes/lab/work/          the files of its work folder, where no other was named
-CODENAV_HOME/sandboxes/lab/socket         or in the runtime directory, where that path is too long
+CODENAV_HOME/sandboxes/lab/sandbox.json     the sandbox and its owner
+CODENAV_HOME/sandboxes/lab/steps.jsonl      the steps that ran in it
+CODENAV_HOME/sandboxes/lab/work/            the files of its work folder, if no other was named
+CODENAV_HOME/sandboxes/lab/socket           or in the runtime directory, if that path is too long
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from codenav.system.locks import locked
 from codenav.system.process_identity import Owner
 
 LONGEST_SOCKET = 107
-"""Bytes of a socket's path (unix(7): 108 with the null byte)."""
+"""Longest path of a socket in bytes (unix(7): 108 with the null byte)."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _RECORD, _LOCK = "sandbox.json", ".lock"
@@ -39,16 +39,16 @@ _RECORD, _LOCK = "sandbox.json", ".lock"
 
 @dataclass(frozen=True)
 class Record:
-    """What a named sandbox is. It is written before it starts, and again when it runs."""
+    """The description of a named sandbox, written before it starts and again when it runs."""
 
     name: str
     owner: Owner
-    """Its host process."""
+    """The host process of the sandbox."""
     socket: str
     created: str
-    """UTC, ISO 8601."""
+    """Time of creation in UTC, ISO 8601."""
     running: bool = False
-    """Whether it has started."""
+    """True once it has started."""
     backend: str = ""
     isolated: bool = True
     python_version: str = ""
@@ -61,40 +61,40 @@ class Record:
     work_dir: str = ""
     """The folder of this machine that its files are copied to."""
     idle_seconds: float = 0.0
-    """It ends after so long without a step; 0 never."""
+    """Seconds without a step after which it ends. 0 means never."""
 
     @classmethod
     def read(cls, name: str) -> Record | None:
-        """None where there is none that can be read."""
+        """Read the record of a sandbox. None if there is no readable one."""
         try:
             data = json.loads((folder_of(name) / _RECORD).read_text(encoding="utf-8"))
             owner = Owner.from_dict(data["owner"])
-            # Keys of another version of codenav are passed over: its sandbox may still run.
+            # Unknown keys come from another version of codenav, whose sandbox may still run.
             known = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
             return None if owner is None else cls(**{**known, "owner": owner})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def write(self) -> None:
-        """Write it, whole or not at all."""
+        """Write the record atomically."""
         write_whole(folder_of(self.name) / _RECORD, json.dumps(asdict(self)))
 
 
 def sandboxes_dir() -> Path:
-    """Where the named sandboxes lie."""
+    """Return the folder that contains those of the named sandboxes."""
     return home("data") / "sandboxes"
 
 
 def folder_of(name: str) -> Path:
-    """The folder of one; it need not exist."""
+    """Return the folder of a sandbox. It need not exist."""
     return sandboxes_dir() / name
 
 
 def checked_name(name: str) -> str:
-    """The name.
+    """Return a name after checking that a sandbox can have it.
 
     Raises:
-        UsageError: it is no name for a sandbox.
+        UsageError: it is not a valid name.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -105,7 +105,7 @@ def checked_name(name: str) -> str:
 
 
 def record_of(name: str) -> Record:
-    """The record of a sandbox that is there.
+    """Return the record of a sandbox that has not ended.
 
     Raises:
         NotFound: there is none of that name, or its host process has ended.
@@ -125,7 +125,7 @@ def record_of(name: str) -> Record:
 
 
 def names() -> Sequence[str]:
-    """The names of all that have a folder, sorted."""
+    """Return the names of all sandboxes with a folder, sorted."""
     try:
         return sorted(name for name in os.listdir(sandboxes_dir()) if _NAME.fullmatch(name))
     except OSError:
@@ -133,13 +133,13 @@ def names() -> Sequence[str]:
 
 
 def listed() -> Sequence[Record]:
-    """The records of all, the oldest first; also of those whose host process has ended."""
+    """Return the records of all sandboxes, the oldest first, including those whose host process has ended."""
     found = [record for record in map(Record.read, names()) if record is not None]
     return sorted(found, key=lambda record: record.created)
 
 
 def claim(name: str, *, created: str, idle_seconds: float) -> Record:
-    """Take a name, or the first free one of `box1`, `box2` and so on, for this process.
+    """Claim a name, or the first free one of `box1`, `box2` and so on, for this process.
 
     Raises:
         UsageError: the name is taken.
@@ -165,7 +165,7 @@ def claim(name: str, *, created: str, idle_seconds: float) -> Record:
 
 
 def remove(name: str) -> bool:
-    """Remove what is left of a sandbox; whether it is gone."""
+    """Remove what is left of a sandbox. True if it is gone."""
     record = Record.read(name)
     for path in {record.socket if record else "", str(_socket_of(folder_of(name), make=False))}:
         with contextlib.suppress(OSError):
@@ -176,7 +176,7 @@ def remove(name: str) -> bool:
 
 
 def leftovers() -> list[Leftover]:
-    """Folders of named sandboxes whose host process has ended."""
+    """Return the folders of named sandboxes whose host process has ended."""
     found = []
     for name in names():
         record = Record.read(name)
@@ -202,7 +202,7 @@ def _socket_of(folder: Path, *, make: bool = True) -> Path:
 
 
 def _runtime_dir(*, make: bool) -> Path:
-    """A folder of this user's own on this machine."""
+    """Return a folder on this machine that belongs to this user, short enough for a socket."""
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     own = f"codenav-{os.geteuid()}"
     candidates = [*([Path(given, "codenav")] if given else []), Path(tempfile.gettempdir(), own), Path("/tmp", own)]
@@ -223,7 +223,7 @@ def _fits(path: Path) -> bool:
 
 
 def to_dict(record: Record, **more: Any) -> dict[str, Any]:
-    """What `codenav sandbox ps --json` prints of one."""
+    """Convert a record to the JSON of `codenav sandbox ps --json`."""
     return {
         "name": record.name,
         "backend": record.backend,

@@ -1,9 +1,9 @@
-"""The host process of one named sandbox; standard input says what to start.
+"""The host process of one named sandbox. Standard input says what to start.
 
 Run as `python -m codenav.sandboxes.daemon.server`.
 
-It says on standard output that the sandbox runs, or why not; from then on it holds nothing of whoever started it, and
-serves clients of the same user on its socket until it is told to stop or was idle for too long.
+It reports on standard output that the sandbox runs, or why not, and then detaches from its starter. From then on it
+serves clients of the same user on its socket until it is stopped or reaches the idle limit.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from codenav.sandboxes.values import as_json
 from codenav.secrets.masking import masker
 
 AGAIN_SECONDS = 2.0
-"""Between interrupts of a step whose client has left; the second one ends it."""
+"""Time between interrupts of a step whose client has left. The second one ends the step."""
 STOP_SECONDS = 3.0
-"""For a sandbox to end that is stopped, the second among them in which a step may answer to its interrupt."""
+"""Time for a stopped sandbox to end, including the second in which a step may answer its interrupt."""
 
 
 class Signal:
-    """Says that this process is to end: given by a client, by SIGTERM or SIGINT, also before the sandbox runs."""
+    """The request to end this process, made by a client, SIGTERM or SIGINT. It may come before the sandbox runs."""
 
     def __init__(self) -> None:
         self.seen, self._giving = os.pipe()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, frame: self.give())
-        # Not SIG_IGN, which what is started would inherit.
+        # Not SIG_IGN, which child processes would inherit.
         signal.signal(signal.SIGHUP, lambda number, frame: None)
 
     def give(self) -> None:
-        """Give it. Safe in a signal's handler."""
+        """Request the end. Safe in a signal handler."""
         os.write(self._giving, b"!")
 
 
 class Step:
-    """One request to run code, so that an interrupt of its client reaches no other's step."""
+    """One request to run code. It keeps the interrupts of its client away from steps of others."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -63,7 +63,7 @@ class Step:
 
 
 class Host:
-    """Serves one sandbox."""
+    """The server of one sandbox."""
 
     def __init__(self, record: places.Record, sandbox: Sandbox, spec: SandboxSpec, end: Signal) -> None:
         self._record, self._sandbox, self._ending = record, sandbox, end
@@ -79,7 +79,7 @@ class Host:
         self._force = False
 
     def serve(self, listener: socket.socket) -> None:
-        """Accept clients until the end: a client's `stop`, a signal, or the idle limit."""
+        """Accept clients until a `stop` of a client, a signal, or the idle limit."""
         poll = select.poll()
         poll.register(listener, select.POLLIN)
         poll.register(self._ending.seen, select.POLLIN)
@@ -97,7 +97,7 @@ class Host:
         self._end()
 
     def _left(self) -> float | None:
-        """Seconds until the idle limit; None where there is no limit, or something is being done."""
+        """Return the seconds until the idle limit, or None if there is no limit. While busy that is the whole limit."""
         with self._guard:
             if not self._record.idle_seconds:
                 return None
@@ -106,10 +106,10 @@ class Host:
             return self._last_use + self._record.idle_seconds - time.monotonic()
 
     def _end(self) -> None:
-        """End the sandbox with what runs, remove what is left."""
+        """End the sandbox with everything that runs, and remove what is left."""
         closing = threading.Thread(target=self._sandbox.close, kwargs={"force": self._force}, daemon=True)
         closing.start()
-        # A step that does not answer ends with the sandbox when this process does.
+        # A step that does not answer ends when this process does.
         closing.join(STOP_SECONDS)
         places.remove(self._record.name)
         if self._stopper is not None:
@@ -141,7 +141,7 @@ class Host:
                 else:
                     self._answer(wire, message, size)
         except ConnectionClosed:
-            # Nobody waits for the step any more; an interrupt that comes before it has begun is lost.
+            # Nobody waits for the step any more. An interrupt that comes before it begins is lost, hence the loop.
             while step is not None and not step.done.wait(0.0 if not step.interrupted else AGAIN_SECONDS):
                 self._interrupt(step)
         finally:
@@ -192,14 +192,14 @@ class Host:
             finally:
                 with self._guard:
                     self._running = None
-            # A full disk costs the log, not the step.
+            # A full disk must not fail the step, only the log.
             with contextlib.suppress(OSError):
                 steps.write(self._folder, self._steps, self._mask(code), execution)
             return execution
 
     def _answer(self, wire: Wire, message: dict[str, Any], size: int) -> None:
         answer: dict[str, Any] = {"ok": True}
-        # A file goes over the disk: a client that is slow must not hold up the sandbox, nor memory hold what it copies.
+        # Data go over the disk: a slow client must not hold up the sandbox, nor large files fill the memory.
         with tempfile.SpooledTemporaryFile(max_size=PIECE, dir=str(self._folder)) as file:
             try:
                 wire.receive_into(file, size)
@@ -250,7 +250,7 @@ class Host:
 
     @contextlib.contextmanager
     def _use(self) -> Any:
-        """While something is done the sandbox is not idle."""
+        """Mark the sandbox as busy, so that it does not count as idle."""
         with self._guard:
             self._working += 1
         try:
@@ -262,13 +262,13 @@ class Host:
 
 
 def _send_output(wire: Wire, piece: Output) -> None:
-    """To a client that has left nothing is sent: its step is interrupted for that."""
+    """Send output to a client, unless it has left: its step is interrupted elsewhere."""
     with contextlib.suppress(ConnectionClosed):
         wire.send({"output": piece.to_dict()})
 
 
 def main() -> None:
-    """Start what standard input says, tell standard output, and serve."""
+    """Start what standard input says, report on standard output, and serve."""
     os.umask(0o077)
     end = Signal()
     said = Wire(socket.socket(fileno=os.dup(0)))
@@ -319,7 +319,7 @@ def main() -> None:
 
 
 def _with_work_dir(spec: SandboxSpec, record: places.Record) -> SandboxSpec:
-    """Where no folder was named, one of its own: its files survive a new start of the sandbox."""
+    """Give the sandbox a work folder of its own if none was named. Its files survive a restart of the sandbox."""
     if spec.work_dir is not None:
         return spec
     folder = places.folder_of(record.name) / "work"
@@ -328,7 +328,7 @@ def _with_work_dir(spec: SandboxSpec, record: places.Record) -> SandboxSpec:
 
 
 def _let_go(folder: Path) -> None:
-    """Standard streams of our own; what goes wrong from here on is in `host.log`."""
+    """Replace the standard streams. Errors from here on go to `host.log`."""
     null = os.open(os.devnull, os.O_RDWR)
     log = os.open(folder / "host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for number, descriptor in ((0, null), (1, null), (2, log)):
@@ -339,7 +339,7 @@ def _let_go(folder: Path) -> None:
 
 if __name__ == "__main__":
     if os.fork():
-        # The starter waits for this process; the other one belongs to nobody.
+        # The starter waits for this process only. Its child has no parent to wait for it.
         os._exit(0)
     os.setsid()
     os.chdir("/")

@@ -1,4 +1,4 @@
-"""The log of a named sandbox: a line for each step, with secrets masked and pictures left out."""
+"""The log of a named sandbox: one line per step, with secrets masked and pictures left out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from codenav.execution import Execution
 
 FILE = "steps.jsonl"
 MOST_BYTES = 8 << 20
-"""Then the log begins anew; the one before it is kept beside it."""
+"""Size at which a new log is begun. The previous one is kept beside it."""
 
 
 def write(folder: Path, number: int, code: str, execution: Execution) -> None:
-    """Append a step. Raises OSError."""
+    """Append a step to the log. Raises OSError."""
     told = execution.to_dict()
     told["displays"] = [{"mime": item.mime, "bytes": len(item.data)} for item in execution.displays]
     line = json.dumps({"number": number, "at": now(), "code": code, "execution": told}) + "\n"
@@ -29,7 +29,7 @@ def write(folder: Path, number: int, code: str, execution: Execution) -> None:
 
 
 def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """The steps, the oldest first; a line that was just being written is passed over."""
+    """Yield the logged steps, the oldest first. Incomplete lines are skipped."""
     for name in (f"older-{FILE}", FILE):
         try:
             file = (folder / name).open(encoding="ascii")
@@ -44,5 +44,5 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def now() -> str:
-    """The time in UTC, ISO 8601, whole seconds."""
+    """Return the current time in UTC, ISO 8601, in whole seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,6 +1,6 @@
-"""What a named sandbox's host process and its clients say to each other: frames of JSON and bytes over a socket.
+"""The protocol between a named sandbox's host process and its clients: frames of JSON and bytes over a socket.
 
-Both ends are codenav of the same user: shapes are not checked, sizes are.
+Both ends are codenav of the same user, so sizes are checked but shapes are not.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from codenav.system.interpreter import Interpreter
 
 MOST_JSON = 64 << 20
 MOST_BYTES = (1 << 32) - 1
-"""Largest file that is copied: what a length of a frame can say."""
+"""Largest file that can be copied: the highest length that a frame can state."""
 PIECE = 1 << 20
 _PEER = struct.Struct("3i")
 
 
 class ConnectionClosed(Exception):
-    """The other end closed, or says what no end of ours says."""
+    """The other end closed the connection, or sent something that is not part of the protocol."""
 
 
 class TruncatedFile(Exception):
-    """The file that was being sent has become shorter; the connection is of no more use."""
+    """The file that was being sent has become shorter. The connection is unusable."""
 
 
 class Wire:
-    """One end of a connection. One thread receives; any may send."""
+    """One end of a connection. One thread receives, any may send."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -47,12 +47,12 @@ class Wire:
         self._lock = threading.Lock()
 
     def send(self, message: Mapping[str, Any], data: bytes | IO[bytes] = b"") -> None:
-        """Send one frame; of a file what lies before its end, without holding it.
+        """Send one frame. A file is sent from its current position to its end, without holding it in memory.
 
         Raises:
             UsageError: the file is too large, or a number in the message is not finite.
             ConnectionClosed, TruncatedFile
-            TimeoutError: the socket has a timeout, and it passed.
+            TimeoutError: the timeout of the socket passed.
         """
         file = io.BytesIO(data) if isinstance(data, bytes) else data
         size = left_in(file)
@@ -78,12 +78,12 @@ class Wire:
             raise ConnectionClosed(str(error)) from None
 
     def receive(self) -> tuple[dict[str, Any], bytes]:
-        """The next frame. Raises ConnectionClosed, TimeoutError."""
+        """Return the next frame. Raises ConnectionClosed, TimeoutError."""
         message, size = self.receive_message()
         return message, self._take(size)
 
     def receive_message(self) -> tuple[dict[str, Any], int]:
-        """The next message, and how many bytes come with it, for `receive_into`.
+        """Return the next message and the number of bytes that follow it, for `receive_into`.
 
         Raises:
             ConnectionClosed, TimeoutError
@@ -97,10 +97,10 @@ class Wire:
             raise ConnectionClosed(str(error)) from None
 
     def receive_into(self, file: IO[bytes], size: int) -> None:
-        """Write so many bytes that come next to a file, without holding them.
+        """Write the next bytes to a file, without holding them in memory.
 
         Raises:
-            OSError: the file does not take them; all were read nevertheless.
+            OSError: the file does not accept them. All of them were read nevertheless.
             ConnectionClosed, TimeoutError
         """
         failed: OSError | None = None
@@ -115,17 +115,17 @@ class Wire:
             raise failed
 
     def patience(self, seconds: float | None) -> None:
-        """How long the other end may be silent."""
+        """Set how many seconds the other end may be silent. None means any time."""
         self._socket.settimeout(seconds)
 
     def close(self) -> None:
-        """Close, also while another thread receives; safe to call twice."""
+        """Close the connection, even while another thread receives. Safe to call twice."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def _take(self, count: int) -> bytes:
-        """As many bytes; what has come stays when a signal's handler raises meanwhile."""
+        """Read exactly `count` bytes. Received data are kept if a signal handler raises meanwhile."""
         while len(self._buffer) < count:
             try:
                 data = self._socket.recv(min(1 << 20, max(count - len(self._buffer), 1 << 16)))
@@ -137,40 +137,40 @@ class Wire:
                 raise ConnectionClosed("closed")
             self._buffer += data
         taken = bytes(memoryview(self._buffer)[:count])
-        # A new one: a buffer that once held a large file would keep its size.
+        # A new buffer: one that once held a large file would keep its size.
         self._buffer = self._buffer[count:]
         return taken
 
 
 def peer_user(connected: socket.socket) -> int:
-    """The user id of the process at the other end, from the kernel."""
+    """Return the user id of the process at the other end, from the kernel."""
     found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     user: int = _PEER.unpack(found)[1]
     return user
 
 
 def error_to_dict(error: CodeNavError) -> dict[str, str]:
-    """An error of ours, for the other end: as the nearest type that needs no more than a message."""
+    """Convert an error for the other end, as its nearest type that needs no more than a message."""
     kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
     plain = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)  # type: ignore[misc]
     return {"type": plain.__name__, "message": str(error), "hint": error.hint}
 
 
 def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
-    """The inverse of `error_to_dict`."""
+    """Restore an error, the inverse of `error_to_dict`."""
     error: CodeNavError = getattr(errors, data["type"])(data["message"], hint=data["hint"])
     return error
 
 
 def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
-    """JSON types only. Installed distributions are left out: nothing that runs code asks for them."""
+    """Convert a specification to JSON types. Distributions are left out: nothing that runs code asks for them."""
     found = asdict(replace(spec, python=replace(spec.python, distributions=())))
     made: dict[str, Any] = json.loads(json.dumps(found, default=str))
     return made
 
 
 def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
-    """The inverse of `spec_to_dict`."""
+    """Restore a specification, the inverse of `spec_to_dict`."""
     python = {**data["python"], "paths": tuple(map(Path, data["python"]["paths"])), "distributions": ()}
     python |= {key: Path(python[key]) for key in ("executable", "prefix", "base_prefix")}
     mounts = [Mount(Path(each["path"]), each["writable"], _path(each["source"])) for each in data["mounts"]]

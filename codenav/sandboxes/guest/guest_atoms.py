@@ -1,4 +1,4 @@
-"""Numbers and short texts in the variables: what an answer may speak of. A bounded part, for the host to look into."""
+"""A bounded set of numbers and short texts from the variables, for the host to look up what an answer mentions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Callable, Iterable, Mapping
 import guest_describe
 
 FEW = 10
-"""Numbers of a container up to which each stands for itself; of a larger one, chance holds nearly anything."""
+"""Maximum numbers in a container for each to count by itself; a larger one holds nearly any number by chance."""
 EACH, MANY, TEXTS = 2000, 8000, 4000
-"""Numbers of one variable, and of all; texts of all."""
+"""Maximum numbers of one variable, numbers of all variables, and texts of all variables."""
 TEXT = 300
-"""Characters of a text."""
+"""Maximum characters of a text."""
 DEPTH = 5
 SECONDS, EACH_SECONDS = 2.0, 0.5
 
@@ -24,7 +24,7 @@ _clock = time.monotonic
 
 
 class Atoms:
-    """Collects within a budget of time."""
+    """A collector of numbers and short texts, within a budget of time."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._until = _clock() + seconds
@@ -34,7 +34,7 @@ class Atoms:
         self._found: list[float] = []
 
     def add(self, space: Mapping[str, Any], names: Iterable[str]) -> None:
-        """Look into the named variables."""
+        """Collect from the named variables."""
         for name in names:
             if _clock() > self._until:
                 return
@@ -50,7 +50,7 @@ class Atoms:
                 self.many.update(dict.fromkeys(self._found))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """What the answer holds beside the digests."""
+        """The collected values, as keys of the answer besides the digests."""
         return {
             "numbers": list(self.numbers)[:MANY],
             "many": list(self.many)[:MANY],

@@ -1,33 +1,33 @@
-"""When a snapshot is worth its price: the fork, and the copy of each page that is written to after it.
+"""The time budget of snapshots, each of which costs a fork and a copy of every page that is written to after it.
 
 Steps earn credit, snapshots spend it: `SHARE` of the time of all steps, whatever the size of the state. Cheap ones are
-free. What a snapshot will cost is what the last one cost, per byte; of a state unlike any before the worst is expected.
+free. The expected cost of a snapshot is that of the last one, per byte; for a state unlike any before, the worst.
 """
 
 from __future__ import annotations
 
 CHEAP_SECONDS = 0.025
-"""What costs no more is made before every step: 2.5 % of a step of one second."""
+"""A snapshot that costs no more is made before every step: 2.5 % of a step of one second."""
 SMALL_BYTES = 16 << 20
 """A state that is no larger is cheap: the interpreter and a few modules. Copying all of it takes 12 ms."""
 SHARE = 0.03
-"""Of the time of the steps, for what is dearer. Twice as much, 0.06, came to 13 % (100 MB of objects read) and 20 %
-(512 MiB rewritten) of 20 steps of over a second; this came to 9 and 8 %."""
+"""The part of the time of all steps that dearer snapshots may cost. Twice as much, 0.06, came to 13 % (100 MB of
+objects read) and 20 % (512 MiB rewritten) of 20 steps of over a second; this came to 9 and 8 %."""
 GRANT_SECONDS = 0.3
 """Credit at the start: room to find out what a snapshot costs of a state of a few hundred megabytes."""
 MOST_CREDIT_SECONDS = 2.0
-"""Or twice the dearest snapshot that was wanted: long steps in the past must not pay for many dear ones in a row."""
+"""The most credit, or twice the cost of the snapshot wanted last: long steps must not pay for many dear ones later."""
 COPY_SECONDS = 0.7e-9
-"""Per byte, at least, where nothing was measured. An array of 1 GB rewritten in place took 0.12 s, after a fork 0.8 s:
-two shared cores, Linux 6.18."""
+"""Minimum time to copy a byte, where nothing was measured. An array of 1 GB rewritten in place took 0.12 s, after a
+fork 0.8 s: two shared cores, Linux 6.18."""
 SLOW_COPY_SECONDS = 5e-9
-"""At most. Memory that the machine has to find first took 3.8e-9 s per byte there."""
+"""Maximum time to copy a byte. Memory that the machine has to find first took 3.8e-9 s per byte there."""
 GROWN_BYTES = 32 << 20
-"""A step that took so much memory shows what memory costs here."""
+"""Growth in one step from which that step shows what memory costs on this machine."""
 
 
 class Budget:
-    """Knows what snapshots have cost, and what may be spent."""
+    """The cost of earlier snapshots, and the credit for more."""
 
     def __init__(self) -> None:
         self._credit = GRANT_SECONDS
@@ -39,7 +39,7 @@ class Budget:
         self._known_rate = self._first_rate = COPY_SECONDS
 
     def allows(self, size: int) -> bool:
-        """Whether to make a snapshot of a state of so many bytes."""
+        """True if a snapshot of a state of `size` bytes may be made."""
         if size <= SMALL_BYTES:
             return True
         self._learn()
@@ -50,14 +50,14 @@ class Budget:
         return self._wanted <= max(CHEAP_SECONDS, self._credit)
 
     def begin(self, size: int) -> None:
-        """A snapshot of so many bytes was made; what is copied from now on is its cost."""
+        """Note a new snapshot of `size` bytes; pages copied from now on are its cost."""
         self._learn()
         self._size, self._copying = size, 0.0
 
     def step(self, seconds: float, fork: float | None, copying: float, slowdown: float = 1.0) -> None:
-        """A step took so long; processor time of the fork, where there was one, and of the copying of pages.
+        """Note the seconds of a step, and the processor time of its fork, if it had one, and of the copying of pages.
 
-        A processor that has others to serve makes both `slowdown` times as long.
+        A processor that also serves others makes both `slowdown` times as long.
         """
         if fork is not None:
             self._forks = [*self._forks[-3:], (fork, max(1, self._size))]
@@ -69,7 +69,7 @@ class Budget:
         self._credit = min(self._credit, max(MOST_CREDIT_SECONDS, 2 * self._wanted))
 
     def grew(self, size: int, kernel_seconds: float) -> None:
-        """A step has taken so many bytes of memory, for which the kernel worked so long."""
+        """Note that a step has taken `size` bytes of memory, which cost the kernel `kernel_seconds`."""
         if size >= GROWN_BYTES:
             self._first_rate = min(max(COPY_SECONDS, kernel_seconds / size), SLOW_COPY_SECONDS)
 

@@ -15,7 +15,7 @@ from guest_schema import CALL_BYTES, CALL_NAME
 _to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _from_json = json.JSONDecoder().decode
 _getpid, _ident, _read = os.getpid, threading.get_ident, os.read
-"""Code of the user may put something else in their place."""
+"""Bound here because user code may put something else in their place."""
 
 _OVER = "the step is over: calls to the host are made while one runs"
 _NOBODY = "the host takes no calls: this sandbox was started without a handler for them"
@@ -32,7 +32,7 @@ HostCallError.__module__ = "builtins"
 
 
 class Line:
-    """The line of one step to the supervisor. One call at a time: other threads wait for their turn."""
+    """The connection of one step to the supervisor. One call at a time: other threads wait for their turn."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._owner = descriptor, _getpid()
@@ -40,10 +40,10 @@ class Line:
         self._turn = threading.Lock()
         self._caller = self._count = 0
         self._closed = ""
-        """Why no more calls are made; empty while they are."""
+        """The reason why no more calls are made; empty while they are."""
 
     def close(self, why: str) -> None:
-        """No more calls; whoever waits for an answer is told `why`."""
+        """Refuse all further calls; a thread that waits for an answer is told `why`."""
         if self._closed:
             return
         self._closed = why
@@ -56,7 +56,7 @@ class Line:
                 line.close()
 
     def call(self, name: str, arguments: bytes) -> Any:
-        """The result. Raises HostCallError."""
+        """Make a call and return its result. Raises HostCallError."""
         if self._owner != _getpid():
             raise HostCallError(_CHILD)
         if self._caller == _ident():
@@ -92,27 +92,27 @@ class Line:
 
 
 class _Now:
-    """What a call finds at this moment."""
+    """The connection of the running step, and the reason to refuse calls where there is none."""
 
     line: Line | None = None
     refusal = _OVER
 
 
 def begin(descriptor: int | None) -> None:
-    """A step begins; without a descriptor the host takes no calls."""
+    """Begin the calls of a step; without a descriptor the host takes none."""
     _Now.line = None if descriptor is None else Line(descriptor)
     _Now.refusal = _NOBODY if descriptor is None else _OVER
 
 
 def end() -> None:
-    """The step is over."""
+    """End the calls of a step."""
     line, _Now.line = _Now.line, None
     if line is not None:
         line.close(_OVER)
 
 
 def call_host(name: str, /, **arguments: Any) -> Any:
-    """Have the host do something that it offers; what it returns.
+    """Call a function that the host offers, and return its result.
 
     Arguments and result are JSON data: None, bool, int, float, str, list and dict with texts as keys.
 

@@ -11,13 +11,13 @@ from typing import Any, Tuple
 
 REPR_CHARACTERS = 1000
 ALL_CHARACTERS = 20000
-"""Of one variable, and of all variables of one answer together: beyond it reprs are cut to `FEW_CHARACTERS`."""
+"""Maximum characters of one repr, and of all in one answer: beyond that reprs are cut to `FEW_CHARACTERS`."""
 FEW_CHARACTERS = 80
 NAMES = 200
-"""Variables in one answer."""
+"""Maximum number of variables in one answer."""
 REPR_SECONDS = 0.25
 ALL_SECONDS = 1.0
-"""A repr that takes longer is cut off, unless it sits in C code: then the limit of the step ends it."""
+"""Time for one repr, and for all. A slower one is cut off, unless it is in C code: the limit of the step ends that."""
 
 _clock = time.monotonic
 Described = Tuple[str, str, str]
@@ -25,7 +25,7 @@ Described = Tuple[str, str, str]
 _ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), type, ModuleType, type(len), type(lambda: 0)})
 
 _QUICK = frozenset({int, float, complex, bool, str, bytes, type(None)})
-"""Their reprs run no code of the user's, and are cut before they are made."""
+"""Types whose reprs run no user code, and are cut before they are made."""
 
 
 class _TooSlow(BaseException):
@@ -55,7 +55,7 @@ _short = _Short().repr
 
 
 def cut(text: str, characters: int) -> str:
-    """At most so many characters, head and tail kept."""
+    """The text cut to at most `characters` characters, its head and tail kept."""
     if len(text) <= characters:
         return text
     half = max((characters - 3) // 2, 1)
@@ -67,13 +67,13 @@ def _on_alarm(signum: int, frame: FrameType | None) -> None:
 
 
 class Describer:
-    """Makes bounded reprs within one budget of time."""
+    """A maker of bounded reprs within one budget of time."""
 
     def __init__(self, seconds: float = ALL_SECONDS) -> None:
         self._until = _clock() + seconds
 
     def repr(self, value: Any) -> str:
-        """The repr of a value, or in angle brackets why there is none."""
+        """The repr of a value, or in angle brackets the reason why there is none."""
         if type(value) in _QUICK:
             return cut(_short(value), REPR_CHARACTERS)
         left = min(REPR_SECONDS, self._until - _clock())
@@ -94,7 +94,7 @@ class Describer:
 
 
 def variables(space: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Described]:
-    """Name, type and bounded repr: of all names, or of the given ones; modules and `_names` left out."""
+    """The name, type and bounded repr of all variables, or of the named ones; modules and `_names` are left out."""
     describer = Describer()
     found: list[Described] = []
     total = 0
@@ -118,7 +118,7 @@ def variables(space: Mapping[str, Any], names: Iterable[str] | None = None) -> l
 
 
 class Before:
-    """What the names were before a step, so that what it changed can be told."""
+    """The variables before a step, to find out what it changed."""
 
     def __init__(self, space: Mapping[str, Any], mentions: set[str]) -> None:
         self._bound: dict[str, Any] = dict(space)
@@ -128,7 +128,7 @@ class Before:
         }
 
     def changed(self, space: Mapping[str, Any], binds: set[str]) -> list[Described]:
-        """Names that the step bound, and names that it mentions whose repr differs."""
+        """The variables that the step bound, and those that it mentions whose repr differs."""
         missing: Any = object()
         names = [name for name in list(space) if name in binds or self._bound.get(name, missing) is not space.get(name)]
         same = set(self._reprs).difference(names)
@@ -138,7 +138,7 @@ class Before:
 
 
 def guarded(make: Callable[[], Any]) -> Any:
-    """The result of user code that may do anything; None where it raises."""
+    """Call user code, which may do anything, and return its result; None where it raises."""
     try:
         return make()
     except BaseException:
@@ -146,7 +146,7 @@ def guarded(make: Callable[[], Any]) -> Any:
 
 
 def timed(make: Callable[[], Any], seconds: float) -> Any:
-    """As `guarded`, and None where it takes longer, unless it sits in C code."""
+    """Like `guarded`, but None also where it takes longer than `seconds`, unless it is in C code."""
     if seconds <= 0:
         return None
     try:

@@ -13,22 +13,22 @@ import guest_describe
 from guest_values import NOT_DATA, Reader, Unknown, shown_text
 
 NAMES = 1000
-"""Variables in one answer."""
+"""Maximum number of variables in one answer."""
 ALL_SECONDS, VALUE_SECONDS = 6.0, 3.0
-"""For all of them, and for one."""
+"""Time for all variables, and for one."""
 TELLING_TEXT, TELLING_INT, TELLING_LENGTH = 8, 1000, 5
-"""From there on a text, an int, a container is hardly the same by chance."""
+"""Characters of a text, size of an int, items of a container from which equal ones are hardly chance."""
 
 _clock = time.monotonic
 Item = Tuple[str, str, str, str, bool, str]
-"""Name, type, digest, kind, whether it is telling, bounded repr."""
+"""A variable: name, type, digest, kind, whether it is telling, bounded repr."""
 
 FIRM, PART, SOFT, NONE = "firm", "part", "soft", "none"
-"""What a digest is worth: firm; part, an equal one says little; soft, another one says nothing; none."""
+"""The worth of a digest: firm; part (an equal one says little); soft (a different one says nothing); none."""
 
 
 def own_names(space: Mapping[str, Any], first: Iterable[str]) -> list[str]:
-    """The names that steps have bound to data: the wanted ones first, then the newest."""
+    """The names that steps have bound to data: those in `first` ahead, then the newest."""
     names = [name for name in space if isinstance(name, str) and _is_own(name, space[name])]
     wanted = set(first)
     return ([name for name in names if name in wanted] + [name for name in reversed(names) if name not in wanted])[
@@ -42,7 +42,7 @@ def _is_own(name: str, value: Any) -> bool:
 
 
 def digests(space: Mapping[str, Any], names: Iterable[str], seconds: float = ALL_SECONDS) -> list[Item]:
-    """An item for each name."""
+    """An `Item` for each name."""
     until = _clock() + seconds
     describer = guest_describe.Describer()
     found: list[Item] = []
@@ -78,7 +78,7 @@ def _hash(token: bytes) -> str:
 
 
 def _telling(value: Any, depth: int = 3) -> bool:
-    """Whether the same value is hardly there by chance."""
+    """True if an equal value is hardly there by chance."""
     if value is None or isinstance(value, bool) or depth == 0:
         return False
     if isinstance(value, int):
@@ -98,7 +98,7 @@ def _telling(value: Any, depth: int = 3) -> bool:
 
 
 def answer(space: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]:
-    """The answer to `digests`."""
+    """The answer to a `digests` request."""
     names = own_names(space, first)
     items = digests(space, names)
     atoms = guest_atoms.Atoms()

@@ -21,11 +21,11 @@ _METHODS = (
     ("text/latex", "_repr_latex_"),
     ("application/json", "_repr_json_"),
 )
-"""The best one first."""
+"""Media types and the methods that make them, the best one first."""
 
 
 def rich(value: Any) -> list[Picture]:
-    """What a value shows of itself; the first of `_METHODS` that it has."""
+    """The rich representation of a value: the first of `_METHODS` that it has, else its figure or bundle."""
     if isinstance(value, type):
         return []
     for mime, name in _METHODS:
@@ -75,7 +75,7 @@ def _bytes(data: Any, mime: str) -> bytes | None:
 
 
 def within(pictures: list[Picture], limit: int) -> list[Picture]:
-    """Those that fit into so many bytes together."""
+    """The pictures that fit into `limit` bytes together."""
     kept, total = [], 0
     for mime, data in pictures:
         if total + len(data) <= limit:
@@ -91,7 +91,7 @@ _drawn: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def figures() -> list[Picture]:
-    """The open figures of matplotlib that were not shown yet; all are closed then."""
+    """Draw the open figures of matplotlib that were not shown yet, and close all."""
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
         return []
@@ -119,13 +119,13 @@ def _png(figure: Any) -> bytes:
     return buffer.getvalue()
 
 
-# What is shown in the middle of a step
+# Values shown in the middle of a step
 
 _shown: list[Picture] = []
 
 
 def take_shown() -> list[Picture]:
-    """What `show()` and `display()` have shown since the last call."""
+    """Return the pictures that `show()` and `display()` have made since the last call."""
     taken = list(_shown)
     _shown.clear()
     return taken
@@ -165,7 +165,7 @@ def _hook_ipython(module: Any) -> None:
 
 
 class Hooks:
-    """A finder for `sys.meta_path`: sees to it that `show()` of a library is a display and opens no window."""
+    """A finder for `sys.meta_path` that turns `show()` of a library into a display, which opens no window."""
 
     _after: Mapping[str, Callable[[Any], None]] = {
         "matplotlib.pyplot": _hook_pyplot,
@@ -175,7 +175,7 @@ class Hooks:
     }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """That of the other finders, with a loader that does something afterwards."""
+        """The spec that the other finders give, with a loader that runs a hook after the module."""
         hook = self._after.get(name)
         if hook is None:
             return None

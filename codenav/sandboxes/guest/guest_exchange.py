@@ -1,4 +1,4 @@
-"""Python values as JSON, for the host: those of plain types, without pickle. `codenav.sandboxes.values` reads them."""
+"""Values of plain types as JSON for the host, without pickle. `codenav.sandboxes.values` reads them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from guest_describe import REPR_CHARACTERS, cut, guarded
 from guest_frames import Message
 
 MOST_BYTES = 8 << 20
-"""Of a value as JSON."""
+"""Maximum bytes of a value as JSON."""
 MOST_DEPTH = 100
 SMALL_BYTES = 10_000
-"""Of the value of a step's last expression, which then comes as itself beside its repr."""
+"""Maximum bytes of the value of a step's last expression for it to be sent itself, beside its repr."""
 SAFE_INT = 1 << 53
 
 
 class Unfit(Exception):
-    """A value that does not travel, and why."""
+    """A value that cannot be sent, and why."""
 
 
 class _Encoder:
-    """Makes one value into JSON types: an object has one key, the name of a type. Counts what that takes."""
+    """An encoder of one value into JSON types, within a limit of bytes; an object has one key, the name of a type."""
 
     def __init__(self, limit: int) -> None:
         self._left = self._limit = limit
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Raises Unfit."""
+        """The value as JSON types. Raises Unfit."""
         if depth > MOST_DEPTH:
             raise Unfit(f"it is nested over {MOST_DEPTH} deep")
         self._spend(8)
@@ -87,7 +87,7 @@ def _no_plain_type(value: Any, kind: type) -> str:
 
 
 def answer(space: Mapping[str, Any], name: str) -> Message:
-    """The value of a name."""
+    """The answer to a request for the value of a name."""
     if name not in space:
         return {"op": "value", "missing": True, "why": ""}
     try:
@@ -99,7 +99,7 @@ def answer(space: Mapping[str, Any], name: str) -> Message:
 
 
 def described(value: Any, text: str) -> Message:
-    """The value of a step's last expression: its repr, and itself where it is small and plain JSON data."""
+    """The value of a step's last expression: type, repr, and the value itself where it is small and plain JSON data."""
     found: Message = {"type": type(value).__name__[:200], "repr": cut(text, REPR_CHARACTERS), "data": None}
     found["data"] = guarded(lambda: _small(value))
     return found

@@ -1,4 +1,4 @@
-"""Puts on the filter of system calls under which user code runs; the host has assembled it (`seccomp.py`).
+"""Installation of the filter of system calls under which user code runs; the host has assembled it (`seccomp.py`).
 
 A filter stays for good, and every process that is started under it has it.
 """
@@ -20,18 +20,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def trouble(programs: Mapping[str, str]) -> str:
-    """Why no filter can be put on here; empty where it can."""
+    """The reason why no filter can be installed here; empty where one can."""
     machine = _machine()
     if machine not in programs:
         return f"there is none for {machine}"
-    # Without a program: what a kernel with filters finds wrong is its address.
+    # No program is passed: a kernel that has filters then complains of its address.
     _libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
     code = ctypes.get_errno()
     return "" if code == _EFAULT else f"the kernel takes none ({os.strerror(code)})"
 
 
 def install(programs: Mapping[str, str]) -> None:
-    """Put on the one for this machine.
+    """Install the filter for this machine.
 
     Raises:
         OSError: the kernel does not take it.
@@ -44,6 +44,6 @@ def install(programs: Mapping[str, str]) -> None:
 
 
 def _machine() -> str:
-    """As filters are named; a Python of 32 bits makes other calls than its kernel is named for."""
+    """The name of this machine in filters; a Python of 32 bits makes other calls than its kernel is named for."""
     machine = os.uname().machine
     return machine if sys.maxsize > 1 << 32 else f"a Python of 32 bits on {machine}"

@@ -15,13 +15,13 @@ from guest_frames import Message
 CHUNK = 1 << 20
 SKIPPED = frozenset({"__pycache__"})
 MOST_FILES = 100_000
-"""Looked at in one scan."""
+"""Maximum number of files looked at in one scan."""
 SCAN_SECONDS = 2.0
 MOST_FOLDERS = 100
-"""Above a file."""
+"""Maximum number of folders above a file."""
 PAGE_ITEMS = 1000
 PAGE_CHARACTERS = 2 << 20
-"""Of the names in one answer; each may take six in JSON."""
+"""Maximum characters of the names in one answer; each may take six in JSON."""
 MOST_TOLD = 20
 
 Stamp = Tuple[int, int, int, int]
@@ -35,11 +35,11 @@ _OF_REPOSITORY = frozenset({"config", "objects", "refs", "commondir"})
 
 
 class Refused(Exception):
-    """A file that is not taken, and why."""
+    """A file that is refused, and why."""
 
 
 class WorkFolder:
-    """Never follows a link, never blocks on a FIFO, opens every component by itself."""
+    """The work folder. No operation follows a link or blocks on a FIFO; every component is opened by itself."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -54,7 +54,7 @@ class WorkFolder:
         }  # fmt: skip
 
     def answer(self, message: Message, blob: bytes) -> Answer:
-        """What the host asks of the folder. Raises OSError, Refused."""
+        """Answer a request of the host. Raises OSError, Refused."""
         known = self._answers.get(message["op"])
         if known is None:
             raise Refused("unknown request")
@@ -88,7 +88,7 @@ class WorkFolder:
     # Out
 
     def _changes(self, message: Message, blob: bytes) -> Answer:
-        """Regular files that are new or changed, the smallest first, a page of them; what is refused, with the reason.
+        """A page of the new or changed regular files, the smallest first, and what is refused, with the reason.
 
         A file stays among them until the host has `settled` it.
         """
@@ -103,7 +103,7 @@ class WorkFolder:
         return {**found, "refused": refused[:MOST_TOLD], "unseen": unseen[:MOST_TOLD], "more": more}, b""
 
     def _look(self, left: frozenset[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """Scan for what changed; what is refused since this scan, and what could not be looked into."""
+        """Scan for changed files; return what is refused since this scan, and what could not be looked into."""
         refused: list[tuple[str, str]] = []
         troubles: list[tuple[str, str]] = []
         changed, self._seen = [], {}
@@ -156,10 +156,10 @@ class WorkFolder:
         last = offset + len(data) >= info.st_size or not data
         return {"op": "data", "last": last, "executable": bool(info.st_mode & stat.S_IXUSR)}, data
 
-    # What the host's user does
+    # Requests of the host's user
 
     def _list(self, message: Message, blob: bytes) -> Answer:
-        """What is in a folder, or below it, a page of it."""
+        """A page of what is in a folder, or below it."""
         if message["from"] == 0:
             troubles: list[tuple[str, str]] = []
             os.close(self._open_folder(message["folder"]))
@@ -183,7 +183,7 @@ class WorkFolder:
         return {"op": "done"}, b""
 
     def _remove(self, message: Message, blob: bytes) -> Answer:
-        """A file, or a folder with all that is in it."""
+        """Remove a file, or a folder with all that is in it."""
         folders = [message["name"]]
         if not stat.S_ISDIR(self._stat(message, b"")[0]["entries"][0][-1]):
             self._unlink(folders.pop(), os.unlink)
@@ -239,8 +239,11 @@ class WorkFolder:
         left: frozenset[str] = frozenset(),
         refused: list[tuple[str, str]] | None = None,
     ) -> Iterator[Item]:
-        """What is below a folder. `troubles` gets what was not looked into; of `left` and repositories nothing comes,
-        where `refused` gets their names."""
+        """The entries of a folder; with `deep`, of all folders below it too.
+
+        `troubles` gets what was not looked into. Where `refused` is given, repositories and the names in `left` are
+        left out and go there.
+        """
         until, seen, folders = time.monotonic() + SCAN_SECONDS, 0, [top]
         while folders:
             folder = folders.pop()
@@ -280,7 +283,7 @@ _TOO_MANY = "too many files to look through; what is left stays inside, where re
 
 
 def _page(items: list[list[Any]], start: int) -> list[list[Any]]:
-    """As many as fit into an answer, at least one where there is one."""
+    """The items that fit into an answer, at least one where there is one."""
     end, size = start, 0
     while end < min(len(items), start + PAGE_ITEMS):
         size += len(items[end][0]) + 8
@@ -307,12 +310,12 @@ def _entry(name: str, info: os.stat_result) -> list[Any]:
 
 
 def _stamp(info: os.stat_result, checksum: int = 0) -> Stamp:
-    """Another one after each change: the code sets the time of a change of data, not that of a change of the inode."""
+    """A stamp that differs after each change: code can set the time when data changed, not when the inode did."""
     return info.st_ctime_ns, info.st_size, info.st_ino, checksum
 
 
 def _mapped() -> set[int]:
-    """Inodes of files that processes inside share as memory, as `numpy.memmap` does: writing there sets no time."""
+    """The inodes of files that processes inside share as memory, as `numpy.memmap` does: writing there sets no time."""
     found: set[int] = set()
     for pid in guest_linux.processes_inside():
         try:

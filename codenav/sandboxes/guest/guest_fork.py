@@ -1,4 +1,4 @@
-"""Makes the frozen copy of a worker: forks, and cuts what a copy must not hold."""
+"""The fork that makes the frozen copy of a worker, and cuts the connections that a copy must not hold."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import TypeVar
 from guest_revived import replace_by_dead
 
 FORK_SECONDS = 2.0
-"""A fork of 10 GB takes half a second."""
+"""Maximum time for a fork. A fork of 10 GB takes half a second."""
 
 T = TypeVar("T")
 _clock = time.monotonic
 
 
 class Forker:
-    """Forks twice, so that user code finds no child that it did not start."""
+    """A double fork, so that user code finds no child that it did not start."""
 
     def __init__(self) -> None:
         self._ends = True
-        """Whether a fork comes to its end: what a library does at each fork may wait for a lock for ever."""
+        """False once a fork did not come to its end: what a library does at each fork may wait for a lock for ever."""
 
     def fork(self) -> bool | None:
-        """True in the copy; False where there is one; None where none could be made."""
+        """Fork. True in the copy; False in this process where there is a copy; None where none could be made."""
         if not self._ends:
             return None
         started = _clock()
@@ -61,7 +61,7 @@ def _wait_for(pid: int) -> bool:
 
 
 def _within(seconds: float, work: Callable[[], T]) -> T | None:
-    """The result of something that may wait for ever; None where it takes too long or the system refuses."""
+    """Return the result of work that may wait for ever; None where it takes too long or the system refuses."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
     theirs = signal.signal(signal.SIGALRM, _on_alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -91,9 +91,12 @@ def _fork() -> int:
 
 
 def cut_connections(spared: set[int]) -> None:
-    """Put a dead socket in the place of each pipe and socket: their other ends must see the end of file when user
-    code closes them, and a port must be free again, which a copy held by the twin would prevent. The numbers stay
-    taken, so that an object of user code never meets the descriptor of another one."""
+    """Replace each pipe and socket by a dead socket.
+
+    Their other ends must see the end of file when user code closes them, and a port must be free again, which a copy
+    held by the twin would prevent. The numbers stay taken, so that an object of user code never meets the descriptor
+    of another one.
+    """
     cut = []
     for name in os.listdir("/proc/self/fd"):
         number = int(name)

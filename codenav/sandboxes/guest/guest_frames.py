@@ -1,6 +1,6 @@
 """Frames: two big-endian lengths, a JSON object, a blob. No pickle; sizes are checked before memory is taken.
 
-Both ends use this file, and the clients of named sandboxes; it imports the standard library alone.
+Both ends use this file, and so do the clients of named sandboxes; it imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Frame = Tuple[Message, bytes]
 
 
 class Violation(Exception):
-    """What came in is not a frame, or not of the promised shape."""
+    """Input that is not a frame, or not of the promised shape."""
 
 
 def _no_constant(name: str) -> None:
@@ -30,17 +30,17 @@ def _no_constant(name: str) -> None:
 
 to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 from_json = json.JSONDecoder(parse_constant=_no_constant).decode
-"""Both made once: `json.loads` would make a decoder for each frame."""
+"""Both are made once: `json.loads` would make a decoder for each frame."""
 
 
 def head(message: Message, size: int) -> bytes:
-    """A frame up to its blob of so many bytes. Lone surrogates travel as escapes."""
+    """The start of a frame, up to its blob of `size` bytes. Lone surrogates travel as escapes."""
     body = to_json(message).encode("ascii")
     return HEADER.pack(len(body), size) + body
 
 
 def encode(message: Message, blob: bytes = b"") -> bytes:
-    """One frame."""
+    """A frame as bytes."""
     return head(message, len(blob)) + blob
 
 
@@ -60,14 +60,14 @@ def message_of(data: bytes) -> Message:
 
 
 class Frames:
-    """Cuts a stream of bytes into frames."""
+    """A parser that cuts a stream of bytes into frames."""
 
     def __init__(self, *, json_bytes: int = JSON_BYTES, blob_bytes: int = BLOB_BYTES) -> None:
         self._buffer = bytearray()
         self._most = json_bytes, blob_bytes
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with `data`. Raises Violation."""
+        """Add bytes, and return the frames that are complete with them. Raises Violation."""
         self.add(data)
         found: list[Frame] = []
         while True:
@@ -77,11 +77,11 @@ class Frames:
             found.append(frame)
 
     def add(self, data: bytes) -> None:
-        """Bytes as they came."""
+        """Add bytes as they came."""
         self._buffer += data
 
     def take(self) -> Frame | None:
-        """The next frame; None where it has not come whole.
+        """Take the next frame; None where it has not come whole.
 
         Raises:
             Violation: a length is over its limit, or the JSON part is not an object.

@@ -1,4 +1,4 @@
-"""The process that holds the state, and which takes its place when a step ends it."""
+"""The keeper of the process that holds the state, and of what takes its place when a step ends it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from guest_rerun import Rerun
 from guest_told import losses, numbers
 
 HISTORY_BYTES = 32 << 20
-"""Source of earlier steps, and answers to their calls, kept to run them again where there is no snapshot."""
+"""Maximum bytes of earlier steps' source, and answers to their calls, kept to run them again without a snapshot."""
 
 
 class Keeper:
-    """Holds the worker, its snapshot, the checkpoints, and the steps that led to each."""
+    """The worker, its snapshot, the checkpoints, and the steps that led to each."""
 
     def __init__(self, loop: Any, config: Message) -> None:
         self._loop, self._config = loop, config
@@ -35,9 +35,9 @@ class Keeper:
         """The snapshot."""
         self._newest: Twin | None = None
         self.since: list[Done] = []
-        """The steps after it."""
+        """The steps after the snapshot."""
         self.no_room = False
-        """Whether a snapshot was given up for want of memory."""
+        """True if a snapshot was given up for want of memory."""
         self._forget()
         self._again: list[Done] = []
         self._news: list[str] = []
@@ -50,16 +50,16 @@ class Keeper:
 
     @property
     def steps(self) -> list[Done] | None:
-        """What led to the state; None where that is no longer known."""
+        """The steps that led to the state; None where they are no longer known."""
         return list(self.history) if self._whole_history else None
 
     @property
     def to_tell(self) -> bool:
-        """Whether the worker is another one and `settle` was not called yet."""
+        """True if the worker was replaced and `settle` was not called yet."""
         return bool(self._news)
 
     def keep(self, done: Done) -> None:
-        """A step has ended."""
+        """Record a step that has ended."""
         threads = guest_linux.tasks(self.worker.pid)
         done.leaves, self._threads = threads > self._threads, threads
         self.since.append(done)
@@ -69,7 +69,7 @@ class Keeper:
             self.history, self._whole_history = [], False
 
     def adopt(self, twin: Twin) -> None:
-        """A snapshot was made: the older one has served."""
+        """Replace the snapshot by a newer one."""
         if self.twin is not None:
             self.memory.replaced(self.twin)
             self.twin.drop()
@@ -77,17 +77,17 @@ class Keeper:
         self.no_room = False
 
     def drop_snapshot(self) -> None:
-        """There is none from now on."""
+        """Drop the snapshot, if there is one."""
         if self.twin is not None:
             self.twin.drop()
         self.twin, self.since = None, []
 
     def frozen(self) -> list[Twin]:
-        """Twins, the oldest first; the snapshot is the last."""
+        """The twins, the oldest first; the snapshot is the last."""
         return [*self.checkpoints.twins(), *([self.twin] if self.twin is not None else [])]
 
     def new_twin(self) -> Twin:
-        """A line for the copy that the next request is to leave behind."""
+        """Make the twin for the copy that the next request is to leave behind."""
         present = [self.worker.pid, *guest_linux.processes_inside()]
         processes = len(present) - len(self.frozen())
         if processes > self._processes > 0 and self.since:
@@ -97,7 +97,7 @@ class Keeper:
         return self._newest
 
     def request(self, on_twin: Callable[[Twin], None]) -> Request:
-        """One to the worker; `on_twin` gets the copy that it leaves behind, where it is to do that."""
+        """A request to the worker; `on_twin` gets the copy that it leaves behind, where it is to leave one."""
         return Request(self._loop, self.worker, self.over_memory, on_twin)
 
     def freeze(self, seconds: float) -> tuple[Request, Twin | None]:
@@ -111,7 +111,7 @@ class Keeper:
             made.pop().drop()
         return request, made[0] if made else None
 
-    # Another worker
+    # Replacing the worker
 
     def replace(self, why: str) -> None:
         """Kill what is left of the worker and put another one in its place; `settle` says what became of the state."""
@@ -142,21 +142,21 @@ class Keeper:
             self._begin(because, list(self.history), "", "")
 
     def replace_after_violation(self, why: str) -> None:
-        """The same, where the channel of the sandbox was written to: what may have done it never runs again."""
+        """Replace the worker after the sandbox's channel was written to; what may have done it never runs again."""
         for step in (*self.history, *self.since):
             if step.leaves:
                 step.refusal = "it had left a thread or process behind when the channel of the sandbox was written to"
         self.replace(why)
 
     def undo_last(self) -> None:
-        """The worker is still busy with a step that claimed to be over: back to the state from before that step."""
+        """Go back to the state before a step that claimed to be over, with which the worker is still busy."""
         for steps in (self.since, self.history):
             if steps:
                 steps.pop()
         self.replace_after_violation("the step before was still running although it had answered; it was undone")
 
     def go_back(self, kept: Checkpoint) -> None:
-        """To the state of a checkpoint, which stays kept; `settle` says what became of it."""
+        """Go back to the state of a checkpoint, which stays kept; `settle` says what became of it."""
         self.kill_worker()
         self.drop_snapshot()
         self.history, self._whole_history = list(kept.steps or ()), kept.steps is not None
@@ -173,7 +173,7 @@ class Keeper:
             self._news = ["state lost: all variables are gone; run again what is needed"]
 
     def take_up(self, kept: Checkpoint) -> str | None:
-        """Wake the twin of a checkpoint, and let it leave another one behind. What it said; None where it did not."""
+        """Wake the twin of a checkpoint and have it leave another; return what it said, None where that failed."""
         twin = kept.twin
         if not kept.lives() or twin is None:
             return None
@@ -189,7 +189,7 @@ class Keeper:
         return twin.losses
 
     def kill_worker(self) -> None:
-        """And everything of the user's beside it; the frozen twins stay."""
+        """Kill the worker and everything else of the user's; the frozen twins stay."""
         twins = [twin for twin in self.frozen() if twin.exists()]
         guest_linux.kill_all({twin.pid for twin in twins if twin.pid is not None})
         if self._config.get("shared_memory"):
@@ -224,7 +224,7 @@ class Keeper:
         self._news = [f"state rebuilt: {because}{which} run again: {ran}", *losses(said)]
 
     def settle(self) -> str:
-        """Run again what the new worker lacks, in a time of its own; says what happened to the state."""
+        """Run again what the new worker lacks, in a time of its own, and say what happened to the state."""
         steps, self._again = self._again, []
         if steps:
             rerun = Rerun(self._loop, self, self._config["work"])
@@ -245,20 +245,20 @@ class Keeper:
     # Memory
 
     def others(self) -> set[int]:
-        """Processes of user code beside the worker."""
+        """The processes of user code besides the worker."""
         known = {twin.pid for twin in self.frozen()}
         return {pid for pid in guest_linux.processes_inside() if pid != self.worker.pid and pid not in known}
 
     def begin_memory(self) -> None:
-        """What the kernel has killed until now is over."""
+        """Forget what the kernel has killed until now."""
         self.memory.begin(self.frozen())
 
     def killed_of_user(self) -> bool:
-        """As `Memory.killed_of_user`."""
+        """True if the kernel has killed user code: see `Memory.killed_of_user`."""
         return self.memory.killed_of_user(self.frozen(), self._newest)
 
     def over_memory(self) -> bool | None:
-        """As `Memory.over`. Near the limit the frozen copies go, the oldest first."""
+        """True if user code is over its memory: see `Memory.over`. Near the limit, drops the oldest frozen copy."""
         frozen = self.frozen()
         over = self.memory.over(frozen, self._newest)
         if over is False and frozen and self.memory.full(frozen):

@@ -1,6 +1,6 @@
-"""What the kernel holds in memory for user code that is no page of a process: an estimate that is never too low.
+"""Memory that the kernel holds for user code outside the pages of its processes: an estimate that is never too low.
 
-A control group counts most of it. Where there is none, nobody else does.
+A control group counts most of it. Without one, nothing else does.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import guest_sockets
 
 _PAGE = resource.getpagesize()
 PIPE_BYTES = 16 * _PAGE
-"""Of a pipe of the usual size, which it stays at: F_SETPIPE_SZ is refused."""
+"""Bytes of a pipe of the usual size, which it keeps: F_SETPIPE_SZ is refused."""
 FULL_PIPE_BYTES = 2 * _PAGE
-"""Of a pipe that a user makes who has more than `pipe-user-pages-soft` in all."""
+"""Bytes of a pipe made by a user who has more than `pipe-user-pages-soft` in all."""
 DESCRIPTOR_BYTES = 1024
-"""The kernel's own for what is open: its inode, its entry, its operations."""
+"""The kernel's own bytes for what is open: its inode, its entry, its operations."""
 LOCK_BYTES = 256
 MAPPING_BYTES = 224
 FEW_PROCESSES = 4
-"""Whose mappings, 65,530 each at most, come to little."""
+"""Number of processes whose mappings, 65,530 each at most, come to little."""
 MAPPINGS_EVERY = 8
-"""Calls from one to the next at which mappings are counted, which takes longer than all the rest."""
+"""Calls from one count of the mappings to the next; counting takes longer than all the rest."""
 TERMINAL_BYTES = 160 << 10
-"""Of a pseudo-terminal with both directions full."""
+"""Bytes of a pseudo-terminal with both directions full."""
 
 
 class Kernel:
-    """Counts it."""
+    """A counter of the kernel's memory for user code."""
 
     def __init__(self, *, sockets: bool, rest: bool) -> None:
         """`sockets`: this network namespace is the sandbox's own; `rest`: no control group counts."""
@@ -40,7 +40,7 @@ class Kernel:
         self._pipes = guest_linux.number_in("/proc/sys/fs/pipe-user-pages-soft") * _PAGE
 
     def held(self, pids: Sequence[int], enough: int) -> int:
-        """Bytes that it holds for these processes; from `enough` on not exactly."""
+        """Bytes that the kernel holds for these processes; from `enough` on not exactly."""
         sockets = self._sockets.held(enough) if self._sockets is not None else 0
         if not self._rest:
             return sockets
@@ -52,7 +52,7 @@ class Kernel:
         return sockets + pipes + descriptors * DESCRIPTOR_BYTES + _locks(enough) + _terminals() + mappings
 
     def tables(self, pids: Sequence[int]) -> int:
-        """Bytes of page tables, and of what lies in the swap."""
+        """Bytes of the page tables of these processes, and of what lies in the swap."""
         return sum(_tables(pid) for pid in pids) if self._rest else 0
 
     def _mapped(self, pids: Sequence[int], enough: int) -> int:
@@ -68,7 +68,7 @@ class Kernel:
 
 
 def _descriptors(pid: int) -> int:
-    """How many a process has open. Since Linux 6.2 its folder has that as its size."""
+    """The number of descriptors that a process has open. Since Linux 6.2 its folder has that as its size."""
     try:
         return os.stat(f"/proc/{pid}/fd").st_size or len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
@@ -76,7 +76,7 @@ def _descriptors(pid: int) -> int:
 
 
 def _locks(enough: int) -> int:
-    """Locks on files, of which there may be millions on one; those of this process id namespace."""
+    """Bytes of the locks on files, of which there may be millions on one; those of this process id namespace."""
     return _lines("/proc/locks", enough // LOCK_BYTES) * LOCK_BYTES
 
 

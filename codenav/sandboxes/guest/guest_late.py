@@ -1,4 +1,4 @@
-"""Output that comes when its step is over: from threads and children that the step left behind."""
+"""Output that comes after its step is over, from threads and children that the step left behind."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from guest_output import Kept, Pipe
 
 MOST_PIPES = 64
-"""Pipes of earlier steps that are still read because a process holds their other end."""
+"""Maximum number of pipes of earlier steps that are still read because a process holds their other end."""
 
 
 class Late:
-    """Reads what comes late, and keeps a bounded part of it."""
+    """A reader of late output, of which it keeps a bounded part."""
 
     def __init__(self, loop: Any, limit: int) -> None:
         self._loop, self._limit = loop, limit
@@ -23,18 +23,18 @@ class Late:
 
     @property
     def writer(self) -> int:
-        """What the worker has for its output between two steps."""
+        """The descriptor that the worker has for its output between two steps."""
         return self._own.writer
 
     def text(self) -> str:
-        """What has come so far."""
+        """The late output since the last `take`."""
         self._own.drain()
         for pipe in list(self._pipes):
             self._drain(pipe)
         return self._kept.text()
 
     def take(self) -> str:
-        """What has come since the last call."""
+        """Return the late output since the last call, and begin anew."""
         text = self.text()
         self._kept = Kept(self._limit)
         for pipe in (self._own, *self._pipes):
@@ -42,7 +42,7 @@ class Late:
         return text
 
     def new_pipes(self, old: list[Pipe]) -> list[Pipe]:
-        """For the output of a step, watched; in place of old ones."""
+        """Make and watch two pipes for the output of a step; the `old` ones are forgotten."""
         for pipe in old:
             self.forget(pipe)
         made = [Pipe(self._limit), Pipe(self._limit)]
@@ -51,7 +51,7 @@ class Late:
         return made
 
     def follow(self, pipe: Pipe) -> None:
-        """Go on reading the pipe of a step that is over while somebody holds its other end."""
+        """Go on reading the pipe of a step that is over while a process holds its other end."""
         if pipe.ended:
             self.forget(pipe)
             return
@@ -63,7 +63,7 @@ class Late:
             self.forget(self._pipes.pop(0))
 
     def forget(self, pipe: Pipe) -> None:
-        """Read it no more."""
+        """Stop reading a pipe, and close it."""
         self._loop.unwatch(pipe.reader)
         pipe.close()
 

@@ -13,16 +13,16 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _IPC_RMID = 0
 _PAGE = resource.getpagesize()
 _INODE_BYTES = 1024
-"""Of the kernel's memory, for each file of a tmpfs however small (Linux 5.10: 720 the inode, 192 its name)."""
+"""Bytes of the kernel's memory for each file of a tmpfs, however small (Linux 5.10: 720 the inode, 192 its name)."""
 BUSY_ROUNDS, GONE_SECONDS = 100, 5.0
-"""Of killing without a pause, so that no process forks faster than it is found; for what is killed to be gone."""
+"""Rounds of killing without a pause, so that no process forks faster than it is found; time for the killed to go."""
 USUAL_DESCRIPTORS = 1024
-"""The kernel's own default; select(2) takes no more."""
+"""The kernel's own default number of descriptors; select(2) takes no more."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def set_dumpable(on: bool) -> None:
-    """Whether processes of the same user may read this one's memory and descriptors, or trace it."""
+    """Set whether processes of the same user may read this one's memory and descriptors, or trace it."""
     _libc.prctl(_PR_SET_DUMPABLE, int(on), 0, 0, 0)
 
 
@@ -32,12 +32,12 @@ def adopt_orphans() -> None:
 
 
 def die_with_parent(signum: int) -> None:
-    """Get a signal when the parent ends."""
+    """Ask for a signal when the parent ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signum, 0, 0, 0)
 
 
 def be_killed_first(*, frozen: bool = False) -> None:
-    """Where the kernel has to kill for want of memory: frozen twins first, then user code, then the supervisor."""
+    """Have the kernel kill this process early for want of memory: frozen twins, then user code, then the supervisor."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000" if frozen else "900")
@@ -46,7 +46,7 @@ def be_killed_first(*, frozen: bool = False) -> None:
 
 
 def killed_for_memory(descriptor: int) -> int:
-    """How many processes the kernel has killed for want of memory, from a control group's file; 0 where it is not."""
+    """The number of processes that the kernel killed for want of memory, from a control group's file; 0 without one."""
     try:
         # Read anew through one descriptor it takes 2 microseconds, opened each time 10.
         for line in os.pread(descriptor, 4096, 0).splitlines():
@@ -78,27 +78,27 @@ def bound(limits: Mapping[str, int]) -> None:
 
 
 def _bound_descriptors(most: int) -> None:
-    """How many a process may have open, and have under way to others; without asking as many as is usual."""
+    """Limit the descriptors that a process may have open, and under way to others; the soft limit is the usual one."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     hard = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(USUAL_DESCRIPTORS, hard), hard))
 
 
 def all_descriptors() -> None:
-    """Allow this process as many as it may have."""
+    """Raise the limit of this process's descriptors to as many as it may have."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def default_signals() -> None:
-    """Every signal to its default action: then the kernel shields a PID 1 from them."""
+    """Set every signal to its default action: then the kernel shields a PID 1 from them."""
     for signum in signal.valid_signals() if hasattr(signal, "valid_signals") else range(1, 32):
         if signum not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(signum, signal.SIG_DFL)
 
 
 def processes_inside() -> list[int]:
-    """Every process below this one. As PID 1 of a namespace that is everything there is."""
+    """The ids of all processes below this one. For PID 1 of a namespace these are all there are."""
     own = os.getpid()
     if own == 1:
         return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
@@ -111,7 +111,7 @@ def processes_inside() -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Each thread has its own; a list is whole only where none of them ends meanwhile: see `kill_all`."""
+    """The children of all threads of a process; complete only if none of the threads ends meanwhile: see `kill_all`."""
     found = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -123,7 +123,7 @@ def _children(pid: int) -> list[int]:
 
 
 def tasks(pid: int) -> int:
-    """How many threads a process has."""
+    """The number of threads of a process; 0 where it is gone."""
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
@@ -145,14 +145,14 @@ def kill_all(spared: set[int]) -> None:
         reap()
         rounds += 1
         if rounds > BUSY_ROUNDS:
-            # What could fork is stopped by now.
+            # All that could fork is stopped by now.
             if time.monotonic() > until:
                 return
             time.sleep(0.001)
 
 
 def remove_shared_memory() -> None:
-    """Shared memory of System V goes with its last user, as by `kernel.shm_rmid_forced`; in a namespace of ours."""
+    """Have the System V shared memory of our namespace go with its last user, as by `kernel.shm_rmid_forced`."""
     try:
         with open("/proc/sysvipc/shm", "rb") as file:
             found = [int(line.split()[1]) for line in file.readlines()[1:]]
@@ -178,7 +178,7 @@ def _ended(pid: int) -> bool:
 
 
 def exiting(pid: int) -> bool:
-    """True if it has ended, is giving back what it has (PF_EXITING), or was killed and has not run since: proc(5).
+    """True if a process has ended, gives back what it has (PF_EXITING), or was killed and has not run since: proc(5).
 
     A process that the kernel has killed needs a processor to end, which on a loaded machine may take a second.
     """
@@ -196,19 +196,19 @@ _watched: set[int] = set()
 
 
 def watch_end(pid: int) -> None:
-    """From now on `reap` keeps how this process ended; process ids come round again, so an older end is forgotten."""
+    """Have `reap` keep how this process ends; process ids come round again, so an older end is forgotten."""
     _watched.add(pid)
     _ends.pop(pid, None)
 
 
 def unwatch_end(pid: int) -> None:
-    """The inverse of `watch_end`."""
+    """Undo `watch_end`."""
     _watched.discard(pid)
     _ends.pop(pid, None)
 
 
 def reap() -> Mapping[int, int]:
-    """Collect ended children; of those watched, process id and wait status."""
+    """Collect ended children; return process id and wait status of those watched."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -221,7 +221,7 @@ def reap() -> Mapping[int, int]:
 
 
 def memory(pids: Iterable[int], frozen: Sequence[int], folders: Iterable[str]) -> tuple[int, int]:
-    """Bytes that user code holds, and what frozen copies of it hold beside that.
+    """The bytes that user code holds, and those that frozen copies of it hold in addition.
 
     Pages that are shared after a fork count once: the proportional share (`smaps_rollup`) is read, but only
     when the cheap upper bound, `resident_sum`, is large. Of a frozen copy it cannot be read (it is not dumpable).
@@ -245,7 +245,7 @@ def memory(pids: Iterable[int], frozen: Sequence[int], folders: Iterable[str]) -
 
 
 def resident_sum(pids: Iterable[int], folders: Iterable[str]) -> int:
-    """The upper bound of `memory`: shared pages count for each process."""
+    """The upper bound of `memory`, in bytes: shared pages count for each process."""
     return sum(_resident(pid) for pid in pids) + sum(_used(folder) for folder in folders)
 
 
@@ -258,7 +258,7 @@ def _resident(pid: int) -> int:
 
 
 def _rollup(pid: int) -> dict[str, int]:
-    """What a process is charged for; where that cannot be read, all that is resident."""
+    """The bytes that a process is charged for, by kind; where that cannot be read, all that is resident."""
     found = {"Pss": _resident(pid), "Pss_Anon": 0, "Anonymous": 0, "Shared_Dirty": 0}
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
@@ -272,7 +272,7 @@ def _rollup(pid: int) -> dict[str, int]:
 
 
 def anonymous(pid: int) -> int:
-    """Resident memory that stands for no file."""
+    """The bytes of a process's resident memory that stand for no file."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             _, resident, backed, *_ = file.read().split()
@@ -282,7 +282,7 @@ def anonymous(pid: int) -> int:
 
 
 def processor_time(pid: int) -> tuple[int, int]:
-    """Nanoseconds for which the first thread of a process ran, and for which it waited for a processor."""
+    """The nanoseconds for which the first thread of a process ran, and for which it waited for a processor."""
     try:
         with open(f"/proc/{pid}/schedstat", "rb") as file:
             ran, waited, _ = file.read().split()
@@ -292,12 +292,12 @@ def processor_time(pid: int) -> tuple[int, int]:
 
 
 def shared_dirty(pid: int) -> int:
-    """Bytes that a process shares with copies of itself; walks its page tables."""
+    """The bytes that a process shares with copies of itself; walks its page tables."""
     return _rollup(pid)["Shared_Dirty"]
 
 
 def number_in(path: str) -> int:
-    """The number that a file of the kernel's holds; 0 where it is not there or says something else."""
+    """The number in a file of the kernel's; 0 where the file is missing or says something else."""
     try:
         with open(path, "rb") as file:
             return int(file.read())

@@ -1,4 +1,4 @@
-"""The event loop of steps that await: one for all of them."""
+"""The one event loop of all steps that await."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from guest_describe import guarded
 
 CANCEL_SECONDS = 0.2
-"""What a step that was interrupted has for its `finally`; less than the supervisor's grace."""
+"""Time that an interrupted step has for its `finally`; less than the supervisor's grace."""
 
 
 class Loop:
-    """Runs a coroutine to its end. Tasks that it leaves go on while a later one runs."""
+    """An event loop that runs a coroutine to its end. Tasks that it leaves go on while a later one runs."""
 
     def __init__(self) -> None:
         self._loop: Any = None
         self._owner = 0
 
     def run(self, coroutine: Any) -> None:
-        """Raises what it raises. Where it is interrupted it is cancelled, and what it makes of that holds."""
+        """Run a coroutine. Raises what it raises; if interrupted it is cancelled, and what it makes of that holds."""
         import asyncio
 
         loop = self._ready()

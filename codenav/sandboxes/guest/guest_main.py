@@ -1,4 +1,4 @@
-"""Entry of the guest: `python -s -S -B …/guest_main.py`. Talks to the host over descriptors 0 and 1."""
+"""The entry point of the guest: `python -s -S -B …/guest_main.py`. Talks to the host over descriptors 0 and 1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from guest_supervisor import Supervisor
 
-# Python put this folder there; what the code may import is told by the host.
+# Python put this folder there; the host says what the code may import.
 del sys.path[0]
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The memory limit: of all that user code holds, in whatever processes and files."""
+"""The memory limit on all that user code holds, in whatever processes and files."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from guest_kernel import Kernel
 from guest_processes import Twin
 
 ENDING_SECONDS = 0.2
-"""For the end of a process that the kernel has killed to be seen."""
+"""Time for the end of a process that the kernel has killed to be seen."""
 LITTLE = 16
-"""The part of the limit for which no frozen copy is given up."""
+"""Divisor of the limit: below that part of it no frozen copy is given up."""
 
 
 class Memory:
-    """Watches it, beside the kernel where that has a limit of its own."""
+    """A watch on the memory limit, besides the kernel's where that has a limit of its own."""
 
     def __init__(self, config: Message) -> None:
         self._limit: int = config["limits"]["memory_bytes"]
         self.over_limit = f"over the limit of {self._limit >> 20} MiB"
-        """For a message."""
+        """The words for a message that the limit was exceeded."""
         self._folders: list[str] = config["counted"]
         self._kernel = Kernel(**config.get("kernel", {"sockets": False, "rest": False}))
         self.descriptors: list[int] = []
-        """What a worker must not inherit."""
+        """Descriptors that a worker must not inherit."""
         if config.get("killed"):
             with contextlib.suppress(OSError):
                 self.descriptors.append(os.open(config["killed"], os.O_RDONLY))
@@ -42,18 +42,18 @@ class Memory:
         self._lost_since = 0.0
 
     def killed(self) -> bool:
-        """Whether the kernel has killed for want of memory since `begin`: what nobody has mapped counts there."""
+        """True if the kernel has killed for want of memory since `begin`: it also counts what nobody has mapped."""
         return self._count_kills() > self._kills
 
     def replaced(self, twin: Twin) -> None:
-        """A frozen copy goes; that the kernel has killed it since `begin` is no loss of user code."""
+        """Note that a frozen copy goes: if the kernel has killed it since `begin`, that is no loss of user code."""
         if self.killed() and _dead([twin]) - self._dead:
             self._kills += 1
 
     def killed_of_user(self, frozen: list[Twin], newest: Twin | None) -> bool:
-        """Whether the kernel has killed something else than frozen copies since `begin`; False where that is not sure.
+        """True if the kernel has killed more than frozen copies since `begin`; False where that is not sure.
 
-        As `killed` it costs microseconds where the kernel has killed nothing; else up to `ENDING_SECONDS`, or a second.
+        Like `killed` it takes microseconds if the kernel has killed nothing; else up to `ENDING_SECONDS`, or a second.
         """
         if not self.killed():
             return False
@@ -68,7 +68,7 @@ class Memory:
         return False
 
     def over(self, frozen: list[Twin], newest: Twin | None) -> bool | None:
-        """Whether user code holds more than its limit, or the kernel has killed of it; None where that is far off.
+        """True if user code holds more than its limit, or the kernel has killed part of it; None where that is far off.
 
         False: with the frozen copies, of which the `newest` may be just being made, it may be too much: see `full`.
         """
@@ -81,7 +81,7 @@ class Memory:
         if guest_linux.resident_sum(pids, self._folders) + self._kernel.tables(pids) + kernel <= self._limit:
             return None
         if newest is not None and newest.coming():
-            # It cannot be told from user code yet.
+            # The copy cannot be told from user code yet.
             return None
         if newest is not None and newest.pid is not None and newest not in frozen:
             # A checkpoint that is just made: its request is not over.
@@ -92,7 +92,7 @@ class Memory:
         return None if kernel > self._limit // LITTLE else False
 
     def _lost_one(self, frozen: list[Twin]) -> bool:
-        """Whether the kernel has killed more than frozen copies. One that it kills takes a while to end."""
+        """True if the kernel has killed more than frozen copies. A process that it kills takes a while to end."""
         if self._count_kills() - self._kills <= len(_dead(frozen) - self._dead):
             self._lost_since = 0.0
             return False
@@ -101,9 +101,9 @@ class Memory:
         return now - self._lost_since > ENDING_SECONDS
 
     def full(self, frozen: list[Twin]) -> bool:
-        """Whether one of the frozen copies must go: each costs what was rewritten since its fork.
+        """True if one of the frozen copies must go: each costs what was rewritten since its fork.
 
-        Not for little: a copy of a small state makes no room for code that is about to go over its limit anyway.
+        None goes for little: a copy of a small state makes no room for code that is about to go over its limit anyway.
         """
         pids = guest_linux.processes_inside()
         held, beside = self._sum(frozen, pids)

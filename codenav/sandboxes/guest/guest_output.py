@@ -1,4 +1,4 @@
-"""What a step writes: read without limit, kept within one."""
+"""The output of a step: read without limit, kept within one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Kept:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take in more."""
+        """Add more bytes."""
         self.total += len(data)
         room = self._half - len(self._head)
         if room > 0:
@@ -30,7 +30,7 @@ class Kept:
                 del self._tail[: -self._half]
 
     def text(self) -> str:
-        """What is kept, as text; bytes that are not UTF-8 as `\\xff`."""
+        """The kept part as text; bytes that are not UTF-8 as `\\xff`."""
         tail = bytes(self._tail[-self._half :])
         left_out = self.total - len(self._head) - len(tail)
         if not left_out:
@@ -41,7 +41,7 @@ class Kept:
 
 
 def _whole_end(data: bytes) -> bytes:
-    """Without a character that the cut went through."""
+    """The data without a character that the cut went through."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte < 0x80:
@@ -68,7 +68,7 @@ class Pipe:
         self.kept = Kept(limit)
         self.ended = False
         self.tap: Callable[[bytes], None] | None = None
-        """Gets what is read, too."""
+        """Called with what is read, too."""
 
     def drain(self, rounds: int = 256) -> None:
         """Read what is there; `rounds` of 64 KiB at most, so that an endless writer cannot hold the reader."""
@@ -85,13 +85,13 @@ class Pipe:
                 self.tap(data)
 
     def close_writer(self) -> None:
-        """The writing end is elsewhere now."""
+        """Close the writing end: another process has it now."""
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
 
     def close(self) -> None:
-        """Both ends."""
+        """Close both ends."""
         self.close_writer()
         if self.reader >= 0:
             os.close(self.reader)

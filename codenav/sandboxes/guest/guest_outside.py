@@ -1,4 +1,4 @@
-"""What a process holds outside its private memory, and its frozen twin shares: noted before the fork, put right after.
+"""State outside private memory that a process shares with its frozen twin: noted before the fork, put right after.
 
 A twin that wakes finds its files read on, its shared memory written to, its children killed. `Outside` notes what was
 there, and `put_right` brings back what can be; of the rest it returns the kinds, a letter each.
@@ -17,9 +17,9 @@ import guest_revived
 from guest_describe import guarded
 
 SHARED_BYTES = 1 << 20
-"""Of shared memory, copied before each fork: 0.1 ms."""
+"""Maximum bytes of shared memory copied before each fork, which takes 0.1 ms."""
 _MAPPED = ("mmap", "_multiprocessing", "multiprocessing.heap")
-"""Where none of these modules is loaded, Python code has no memory that it shares."""
+"""Modules for shared memory: where none of them is loaded, Python code has none."""
 _GPUS = (195, 226)
 """Major numbers of NVIDIA's devices and of the kernel's direct rendering."""
 _SQLITE = b"SQLite format 3\0"
@@ -36,11 +36,11 @@ class File(NamedTuple):
     changed: int
     links: int
     lock: bytes
-    """Of `flock`: `READ`, `WRITE` or nothing."""
+    """The lock of `flock`: `READ`, `WRITE` or empty."""
 
 
 class Outside:
-    """What was there at the moment of a fork. Descriptors of the guest itself are its `own`."""
+    """The shared things at the moment of a fork. Descriptors of the guest itself are its `own`, which are left out."""
 
     def __init__(self, own: Iterable[int]) -> None:
         self.pid = os.getpid()
@@ -56,7 +56,7 @@ class Outside:
         self._locks = self._fcntl is not None and _holds_locks(self.pid)
         self._shared: list[tuple[int, bytes]] = []
         self._mapped: set[int] = set()
-        """Inodes of which that is: files among them are brought back with it."""
+        """Inodes of the memory in `_shared`: files among them are brought back with it."""
         self._large = False
         self._look(set(own))
         if any(name in sys.modules for name in _MAPPED):
@@ -64,8 +64,11 @@ class Outside:
 
     @property
     def spared(self) -> set[int]:
-        """Connections that the twin keeps open: a helper of `multiprocessing` takes the end of its own for the end
-        of the session, and removes the shared memory that has a name."""
+        """The connections that the twin keeps open.
+
+        A helper of `multiprocessing` takes the end of its own for the end of the session, and removes the shared memory
+        that has a name.
+        """
         return {helper for helper, _ in guest_revived.trackers()}
 
     def _look(self, own: set[int]) -> None:
@@ -113,7 +116,7 @@ class Outside:
     # In the twin, when it wakes
 
     def put_right(self, space: dict[str, Any]) -> str:
-        """Bring back what can be; the kinds of what cannot, as letters of `guest_told.KINDS`."""
+        """Bring back what can be, and return the kinds of what cannot, as letters of `guest_told.KINDS`."""
         kinds: set[str] = set()
         if self._random is not None:
             # Python seeds it anew in every forked process.
@@ -129,7 +132,7 @@ class Outside:
 
     @staticmethod
     def _guard(kinds: set[str], work: Callable[[], None]) -> None:
-        """Hostile and odd objects must not keep a twin from waking."""
+        """Do some work without failing: hostile and odd objects must not keep a twin from waking."""
         try:
             work()
         except BaseException:
@@ -139,7 +142,7 @@ class Outside:
         try:
             before, now = self._files[number], _fstat(number)
         except OSError:
-            # It was a file of a database, which has closed it.
+            # The file was of a database, which has closed it.
             return
         position = _lseek(number, 0, os.SEEK_CUR)
         if position != before.position and _lseek(number, before.position, os.SEEK_SET) != before.position:
@@ -151,7 +154,7 @@ class Outside:
         if now.st_nlink == 0 and before.links:
             kinds.add("u")
         if now.st_size > before.size and position > before.size and _is_written(number):
-            # What a writer has buffered goes where it belongs, and no rest of longer text stays behind it.
+            # The text that a writer has buffered goes where it belongs, and no rest of longer text stays behind it.
             os.ftruncate(number, before.size)
             kinds.add("x")
         elif now.st_size != before.size or (now.st_mtime_ns != before.changed and now.st_ino not in self._mapped):
@@ -182,7 +185,7 @@ class Outside:
             os.close(memory)
 
     def _close_databases(self, kinds: set[str], found: guest_revived.Found) -> None:
-        """SQLite does not survive a fork: what it has cached is not what the file holds by now, and its locks are gone.
+        """Close SQLite, which does not survive a fork: its cache is not what the file holds, and its locks are gone.
 
         Its files are taken away from it before it is closed: it must neither commit, nor roll back, nor remove what
         the next one that opens the file needs for that.
@@ -228,7 +231,7 @@ class Outside:
 
 
 def _children(*, several: bool) -> dict[int, int | None] | None:
-    """Children of user code, and how they ended, as `Popen.returncode`. None where the kernel does not tell of any."""
+    """The children of user code and how they ended, as `Popen.returncode`; None where the kernel does not list them."""
     found: dict[int, int | None] = {}
     tasks = os.listdir("/proc/self/task") if several else [str(os.getpid())]
     for task in tasks:
@@ -256,7 +259,7 @@ def _ended(pid: int) -> int | None:
 
 
 def _shared_mappings() -> list[tuple[int, int, int]]:
-    """Memory that is written to for other processes too. SQLite's, of a database in WAL mode, is its own affair."""
+    """The memory that is written to for other processes too. SQLite's, of a database in WAL mode, is its own affair."""
     with open("/proc/self/maps", "rb") as file:
         data = file.read()
     found = []
@@ -272,13 +275,13 @@ def _shared_mappings() -> list[tuple[int, int, int]]:
 
 
 def _holds_locks(pid: int) -> bool:
-    """Whether a process has locks on files that a fork does not pass on, those of `fcntl` and `lockf`."""
+    """True if a process has locks on files that a fork does not pass on, those of `fcntl` and `lockf`."""
     with open("/proc/locks", "rb") as file:
         return any(b" POSIX " in line and line.split()[4] == b"%d" % pid for line in file)
 
 
 def _is_written(number: int) -> bool:
-    """Whether a descriptor is open for writing."""
+    """True if a descriptor is open for writing."""
     with open(f"/proc/self/fdinfo/{number}", "rb") as file:
         for line in file:
             if line.startswith(b"flags:"):

@@ -16,11 +16,11 @@ import guest_linux
 from guest_frames import Message, encode
 
 WAKE_SECONDS = 0.4
-"""A woken twin that does not answer by then hangs, in a lock of a thread that a fork does not copy."""
+"""Time for a woken twin to answer; one that does not hangs, in a lock of a thread that a fork does not copy."""
 COMING_SECONDS = 1.0
-"""A twin speaks by then, also on a machine under load."""
+"""Time for a new twin to speak, also on a machine under load."""
 LOST = 70
-"""Exit code of a worker that cannot talk to the supervisor any more."""
+"""The exit code of a worker that cannot talk to the supervisor any more."""
 
 _CREDENTIALS = struct.Struct("3i")
 _SO_PASSCRED = getattr(socket, "SO_PASSCRED", 16)
@@ -37,31 +37,31 @@ class Worker:
         self.unsent = b""
         self._time = (0, 0)
         self.served = False
-        """Whether it has taken up a request: a fresh one may need long to import what it must."""
+        """True once it has taken up a request: a fresh one may need long to import what it must."""
 
     def close(self) -> None:
-        """Forget it; it was killed."""
+        """Forget the worker, which was killed."""
         self.control.close()
         guest_linux.unwatch_end(self.pid)
 
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """True if it has not ended."""
         return self.pid not in guest_linux.reap()
 
     def was_killed(self) -> bool:
-        """Whether it ended by SIGKILL."""
+        """True if it ended by SIGKILL."""
         status = guest_linux.reap().get(self.pid)
         return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
     def slowdown(self) -> float:
-        """How many times as long as it ran it was running or waiting for a processor, since the last call."""
+        """The time that it ran or waited for a processor, divided by the time that it ran, since the last call."""
         ran, waited = guest_linux.processor_time(self.pid)
         before, self._time = self._time, (ran, waited)
         ran, waited = ran - before[0], waited - before[1]
         return 1.0 + waited / ran if ran > 0 else 1.0
 
     def end(self) -> str:
-        """How it ended, in words."""
+        """A description of its end, such as `was killed by SIGKILL`."""
         status = guest_linux.reap().get(self.pid)
         if status is None:
             return "was killed"
@@ -76,7 +76,7 @@ class Worker:
         return f"ended with exit code {os.WEXITSTATUS(status)}"
 
     def send(self, message: Message, descriptors: list[int]) -> None:
-        """Begin to send; `push` sends what did not fit."""
+        """Begin to send a message; `push` sends what did not fit."""
         data = encode(message)
         attached = array.array("i", descriptors)
         try:
@@ -111,15 +111,15 @@ class Twin:
         self.pid: int | None = None
         self.gone = False
         self.losses = ""
-        """What it said when it woke of things that a fork cannot keep: letters, of which it may have made up any."""
+        """The letters that it sent on waking for what a fork cannot keep; it may have made up any of them."""
         self._made = time.monotonic()
 
     def coming(self) -> bool:
-        """Whether it may be just being made."""
+        """True if it may be just being made."""
         return self.pid is None and not self.gone and time.monotonic() - self._made < COMING_SECONDS
 
     def sent(self, on_life: Callable[[Twin], None]) -> None:
-        """The other end was handed over; `on_life` is called when it speaks."""
+        """Note that the other end was handed over; `on_life` is called when the twin speaks."""
         self.theirs.close()
         self._on_life = on_life
         self._loop.watch(self.line.fileno(), self.listen)
@@ -134,7 +134,7 @@ class Twin:
             on_life(self)
 
     def _hear(self) -> bytes:
-        """What it says; nothing where another one spoke."""
+        """Read what it says; nothing where another process spoke."""
         try:
             data, ancillary, _, _ = self.line.recvmsg(32, 64)
         except BlockingIOError:
@@ -154,7 +154,7 @@ class Twin:
         return data if speaker == self.pid else b""
 
     def _await(self, heard: Callable[[], object], seconds: float) -> bool:
-        """Whether it is there and was heard in time."""
+        """Wait for the twin to be heard. True if it is there and was heard in time."""
         poll = select.poll()
         poll.register(self.line, select.POLLIN)
         until = time.monotonic() + seconds
@@ -165,7 +165,7 @@ class Twin:
         return not self.gone
 
     def exists(self) -> bool:
-        """Whether it was made and still is. Waits for one that is just being made."""
+        """True if it was made and still is there. Waits for one that is just being made."""
         if self.pid is None and not self.gone:
             self._await(self._lives, WAKE_SECONDS)
         return self.pid is not None and not self.gone and self.pid not in guest_linux.reap()
@@ -175,7 +175,7 @@ class Twin:
         return self.pid is not None
 
     def wake(self) -> Worker | None:
-        """Make it the worker; None where it does not answer."""
+        """Make the twin the worker; None where it does not answer."""
         said = b""
 
         def answers() -> bool:
@@ -193,7 +193,7 @@ class Twin:
         return Worker(self.pid, self.line)
 
     def drop(self) -> None:
-        """End it. One that has not spoken yet ends at the end of its line."""
+        """End the twin. One that has not spoken yet ends at the end of its line."""
         if self.pid is None:
             self._hear()
         self._loop.unwatch(self.line.fileno())

@@ -1,6 +1,6 @@
-"""The calls of one step on the supervisor's side: one at a time from the worker to the host, and the answer back.
+"""The relay of the calls of one step, one at a time, from the worker to the host, and of the answers back.
 
-What was answered is kept with the step. One that runs again gets these answers, and reaches the host no more.
+Answers are kept with the step. A step that runs again gets these answers, and reaches the host no more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from guest_schema import CALL_BYTES, FROM_CALLER, MOST_CALLS
 HEAD_BYTES = 4096
 """Largest JSON part of a call, which holds its number and name."""
 KEPT_BYTES = 8 << 20
-"""Answers that are kept of one step."""
+"""Maximum bytes of answers kept of one step."""
 
 
 class Answered(NamedTuple):
@@ -24,14 +24,14 @@ class Answered(NamedTuple):
 
     name: str
     arguments: int
-    """A hash: the same ones are the same call."""
+    """A hash of the arguments: equal ones are the same call."""
     frame: bytes
 
 
 class Relay:
-    """Listens to the worker from `begin` to `close`. With `earlier`, the answers of the first run, it asks nobody.
+    """A listener to the worker from `begin` to `close`. With `earlier`, the answers of the first run, it asks nobody.
 
-    `on_violation` is called where the worker writes what is no call.
+    `on_violation` is called where the worker writes something that is no call.
     """
 
     def __init__(self, loop: Any, step: int, earlier: Sequence[Answered] | None = None) -> None:
@@ -51,18 +51,18 @@ class Relay:
 
     @property
     def complete(self) -> bool:
-        """Whether all answers were kept."""
+        """True if all answers were kept."""
         return self._kept <= KEPT_BYTES
 
     def begin(self, on_violation: Callable[[], None]) -> None:
-        """The worker has its end now."""
+        """Begin to listen: the worker has its end now."""
         os.close(self.writer)
         self._violated = on_violation
         self._loop.on_answer = self._take
         self._loop.watch(self._line.fileno(), self._read)
 
     def close(self) -> None:
-        """No more calls, no more answers."""
+        """Take no more calls, and send no more answers."""
         self._loop.on_answer = None
         self._stop()
         self._line.close()
@@ -116,7 +116,7 @@ class Relay:
             self._say(encode({"op": "answer", "error": f"the step runs again, and had not called {name} then"}))
 
     def _take(self, message: Message, result: bytes) -> None:
-        """The host has answered."""
+        """Pass on an answer of the host."""
         if self._asked is None or (message["step"], message["call"]) != (self._step, self._count):
             return
         frame = encode({"op": "answer", "error": message["error"]}, result)

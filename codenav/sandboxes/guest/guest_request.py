@@ -17,17 +17,17 @@ from guest_schema import FROM_WORKER, agrees, trouble
 from guest_seal import TOKEN_BYTES
 
 GRACE_SECONDS = 0.3
-"""Between SIGINT and SIGKILL: at the timeout, and where the host has asked for an interrupt twice."""
+"""Time between SIGINT and SIGKILL: at the timeout, and where the host has asked for an interrupt twice."""
 BEGIN_SECONDS = 2.0
-"""A worker that does not take up a request by then, or by half of its time, is still busy with an earlier step."""
+"""Time to take up a request, or half of the request's if less. A slower worker is busy with an earlier step."""
 CHECK_SECONDS = 0.05
-"""How often memory is summed during a step."""
+"""Interval at which memory is summed during a step."""
 SLOW_CHECK_SECONDS = 0.25
-"""How often where the exact sum is needed, which walks page tables."""
+"""Interval where the exact sum is needed, which walks page tables."""
 
 
 class Answers:
-    """The line on which a worker answers a request; of a step its `token` waits there for the worker to take it."""
+    """The line on which a worker answers a request. The `token` of a step waits there for the worker to take it."""
 
     def __init__(self, token: bytes) -> None:
         ours, theirs = _socket.socketpair()
@@ -37,23 +37,23 @@ class Answers:
         self.reader, self.writer = ours.detach(), theirs.detach()
 
     def close_writer(self) -> None:
-        """The worker has its end now."""
+        """Close the writing end: the worker has it now."""
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
 
     def close(self) -> None:
-        """Both ends."""
+        """Close both ends."""
         self.close_writer()
         os.close(self.reader)
 
 
 _OUTCOMES = {"ended": "ok", "raised": "error", "memory": "out_of_memory"}
-"""What the worker says as soon as a step is over, and the outcome of the result that may follow."""
+"""The outcome of the result that may follow, by what the worker says as soon as a step is over."""
 
 
 class Request:
-    """One request to a worker; `outcome` says how it went.
+    """A request to a worker; `outcome` says how it went.
 
     `ok`: `reply` and `blob` hold a checked answer. Else `busy` (it was never taken up), `timeout`, `interrupted`,
     `out_of_memory`, `crashed` or `protocol_violation`: the worker is of no more use. `interrupted` is set where
@@ -83,7 +83,7 @@ class Request:
 
     @property
     def unheard(self) -> bool:
-        """Whether the worker ended without having taken it up."""
+        """True if the worker ended without having taken it up."""
         return self.outcome == "crashed" and not self._begun
 
     def go(
@@ -126,7 +126,7 @@ class Request:
             if relay:
                 relay.close()
         if twin is not None and self.twin is not None:
-            # Its last preparations need not be waited for: it was forked.
+            # The twin's last preparations need not be waited for: it was forked.
             forked = self.outcome == "ok" and "fork_seconds" in self.reply
             if forked or (self.outcome != "busy" and twin.exists()):
                 self._adopt(twin)
@@ -169,7 +169,7 @@ class Request:
                 self.outcome = self.outcome or "crashed"
 
     def _heed(self) -> None:
-        """What the host has asked for. A SIGINT that comes before the worker has taken the request up is lost."""
+        """Act on interrupts of the host. A SIGINT that comes before the worker has taken the request up is lost."""
         asked = self._loop.take_interrupts()
         if not self._asked and not asked:
             return
@@ -193,7 +193,7 @@ class Request:
         except BlockingIOError:
             return
         except OSError:
-            # What the worker has not read of its token goes with it.
+            # The connection is reset where the worker has not read its token.
             data = b""
         if not data:
             self._loop.unwatch(self._answer.reader)
@@ -210,7 +210,7 @@ class Request:
         self.outcome = self.outcome or "protocol_violation"
 
     def _hear(self, message: Message, blob: bytes) -> None:
-        """`begun`; of a step how it ended, said once and with its token where it came to its end; the answer."""
+        """Take in `begun`; the end of a step, said once, with its token where it came to its end; the answer."""
         op = message.get("op")
         if self.outcome:
             return

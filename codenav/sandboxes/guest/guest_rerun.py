@@ -1,4 +1,4 @@
-"""Earlier steps that run again: within a time of their own, and with what is different from the first time."""
+"""The rerun of earlier steps, within a time of its own, and its differences from the first run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from guest_keeper import Keeper
 
 SPARE_SECONDS = 5.0
-"""Beside twice the time that the steps took before, for a machine that is busier now."""
+"""Time besides twice what the steps took before, for a machine that is busier now."""
 END_SECONDS = 2.0
-"""For the end of a step that does not come to its end by then, and another worker."""
+"""Time for the end of a step that does not come to its end by then, and for another worker."""
 MOST_FILES = 5000
-"""Of the work folder, that are looked at before and after."""
+"""Maximum number of files of the work folder that are looked at before and after."""
 
 
 class Rerun:
-    """Runs steps again, and compares."""
+    """A rerun of steps, compared with their first run."""
 
     def __init__(self, loop: Any, keeper: Keeper, folder: str) -> None:
         self._loop, self._keeper, self._folder = loop, keeper, folder
@@ -34,7 +34,7 @@ class Rerun:
         self._answered = False
 
     def run(self, steps: list[Done]) -> str:
-        """Why it did not work; empty where it did. The host is told how long it may take."""
+        """Run steps again; return why that did not work, or an empty text. The host is told how long it may take."""
         for step in steps:
             if step.refusal:
                 return f"step {step.number} cannot run again, because {step.refusal}"
@@ -66,11 +66,11 @@ class Rerun:
         return True
 
     def changed(self) -> list[str]:
-        """The same of files alone, which is so where a step did not come to its end too."""
+        """A sentence on files that were changed again; it holds also where a step did not come to its end."""
         return [f"that has changed files again: {few(self._files)}"] if self._files else []
 
     def differences(self) -> list[str]:
-        """Sentences: what is not as it was, and what is there once more."""
+        """Sentences on what is not as it was, and on what is there once more."""
         found = []
         if self._values:
             found.append(f"{few(self._values)} {'differs' if len(self._values) == 1 else 'differ'} from before")
@@ -87,7 +87,7 @@ class Rerun:
 
 
 def _stamps(folder: str) -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """Of regular files below a folder, following no link."""
+    """The stamps of the regular files below a folder, following no link."""
     seen, folders = 0, [""]
     while folders:
         below = folders.pop()

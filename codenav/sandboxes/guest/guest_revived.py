@@ -1,4 +1,4 @@
-"""Objects of a woken twin that stand for what is gone: they say so, where they would lie or wait for ever.
+"""Objects of a woken twin that stand for what is gone, mended to say so where they would lie or wait for ever.
 
 They are mended through attributes of the standard library's classes that Python 3.8 to 3.13 have; each object on its
 own, and one that does not take it stays as it is.
@@ -17,17 +17,17 @@ from typing import Any
 from guest_describe import guarded
 
 SCAN_SECONDS = 0.15
-"""For a look at all objects: of a million it takes 0.05 s."""
+"""Time for a look at all objects: of a million it takes 0.05 s."""
 _SOME = 50_000
 KILLED = -9
 _GONE = "its threads and processes are gone: the process of the step before was ended"
 _clock = time.monotonic
 _dead: set[int] = set()
-"""Inodes of such sockets: they are no connections."""
+"""Inodes of dead sockets, which are no connections."""
 
 
 def replace_by_dead(numbers: list[int]) -> None:
-    """Put a dead socket in the place of descriptors: what reads or writes there fails, and the numbers stay taken."""
+    """Replace descriptors by a dead socket: what reads or writes there fails, and the numbers stay taken."""
     dead, peer = socket.socketpair()
     peer.close()
     _dead.add(os.fstat(dead.fileno()).st_ino)
@@ -37,19 +37,19 @@ def replace_by_dead(numbers: list[int]) -> None:
 
 
 def is_dead(inode: int) -> bool:
-    """Whether that is one of those sockets, which keep their places in the process that woke."""
+    """True if the inode is that of a dead socket. These keep their places in the process that woke."""
     return inode in _dead
 
 
 def trackers() -> list[tuple[int, int]]:
-    """Descriptor and process id of the helper of `multiprocessing` that cleans up after a session."""
+    """The descriptor and process id of the helper of `multiprocessing` that cleans up after a session."""
     helper = getattr(sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None)
     number, pid = getattr(helper, "_fd", None), getattr(helper, "_pid", None)
     return [(number, pid)] if type(number) is int and type(pid) is int else []
 
 
 def forget_trackers() -> None:
-    """It was killed: the next that needs it starts another one."""
+    """Forget the helper, which was killed: the next that needs it starts another one."""
     for number, _ in trackers():
         helper = sys.modules["multiprocessing.resource_tracker"]._resource_tracker
         helper._fd = helper._pid = None
@@ -57,7 +57,7 @@ def forget_trackers() -> None:
 
 
 class Found:
-    """Objects that a fork leaves without what they stand for, found in one look at all that there are.
+    """The objects that a fork leaves without what they stand for, found in one look at all objects.
 
     They are known by the identity of their classes: no method of theirs is called for it. Of a state of very many
     objects it holds those that were found in time.
@@ -86,7 +86,7 @@ class Found:
             self._look(space)
 
     def of(self, name: str) -> list[Any]:
-        """Those of a class and its subclasses."""
+        """The objects of a class and its subclasses."""
         return self._objects.get(name, [])
 
     def _add(self, module: str, name: str) -> None:
@@ -112,7 +112,7 @@ class Found:
 
 
 def connections(found: Found) -> list[tuple[Any, str]]:
-    """Connections of SQLite to files, with a path each; those to `:memory:` are private and stay."""
+    """The connections of SQLite to files, with a path each; those to `:memory:` are private and stay."""
     paths = []
     for connection in found.of("Connection"):
         listed = guarded(functools.partial(_files_of, connection))
@@ -121,7 +121,7 @@ def connections(found: Found) -> list[tuple[Any, str]]:
 
 
 def close_connections(closing: list[tuple[Any, str]], found: Found) -> None:
-    """Their cursors first: a connection lives on, with its locks, while one of them has a statement."""
+    """Close connections, their cursors first: a connection lives on, with its locks, while one has a statement."""
     own = {id(connection) for connection, _ in closing}
     for cursor in found.of("Cursor"):
         if id(guarded(functools.partial(getattr, cursor, "connection"))) in own:
@@ -135,14 +135,14 @@ def _files_of(connection: Any) -> list[Any]:
 
 
 class Revived:
-    """Mends what was found."""
+    """The mending of the objects that were found."""
 
     def __init__(self, pid: int, children: dict[int, int | None] | None, found: Found) -> None:
         self._pid, self._children = pid, children
         self.descriptors: set[int] = set()
-        """Which belonged to event loops, and were renewed."""
+        """Descriptors that belonged to event loops, and were renewed."""
         self.broken = False
-        """Whether there were pools, futures or queues that threads or processes had served."""
+        """True if there were pools, futures or queues that threads or processes had served."""
         for name, mend in (
             ("BaseSelectorEventLoop", self._loop),
             ("Popen", self._child),
@@ -197,7 +197,7 @@ class Revived:
             queue._closed = True
 
     def _loop(self, loop: Any) -> None:
-        """Its own pipe is cut, and the kernel's list of what it waits for is shared with the process that ended."""
+        """Renew an event loop: its pipe is cut, and the ended process shares the kernel's list of what it waits for."""
         if loop.is_closed() or loop.is_running():
             return
         selector = loop._selector

@@ -1,4 +1,4 @@
-"""What a step is made of, and what it raised."""
+"""The code of a step, the module in which it runs, and the description of what it raised."""
 
 from __future__ import annotations
 import __future__
@@ -14,7 +14,7 @@ from typing import Any
 
 MESSAGE_CHARACTERS = 4000
 TRACEBACK_CHARACTERS = 12000
-"""Kept of an error: what a model can use, and a bound on hostile messages."""
+"""Maximum characters kept of an error: what a model can use, and a bound on hostile messages."""
 
 FUTURE = 0
 for _name in __future__.all_feature_names:
@@ -50,7 +50,7 @@ def _refuse_unreadable(source: str, filename: str) -> None:
 
 
 def names(tree: ast.AST) -> tuple[set[str], set[str]]:
-    """Names bound at the top level, and names mentioned anywhere."""
+    """The names bound at the top level, and the names mentioned anywhere."""
     binds: set[str] = set()
     mentions: set[str] = set()
     queue: list[tuple[ast.AST, bool]] = [(tree, True)]
@@ -83,7 +83,7 @@ def provide(names: Mapping[str, Any]) -> None:
 
 
 def fresh_main() -> ModuleType:
-    """The module in which steps run; it takes the place of `__main__`, so that what they define can be pickled."""
+    """Make the module in which steps run; it takes the place of `__main__`, so that what they define can be pickled."""
     module = ModuleType("__main__")
     sys.modules["__main__"] = module
     mend(module)
@@ -101,7 +101,7 @@ def mend(module: ModuleType) -> None:
 
 
 def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
-    """`error` of the result: without the frames of the guest, bounded, whatever the exception's own methods do."""
+    """The `error` of the result: bounded, without the frames of the guest, whatever the exception's own methods do."""
     kind = type(error)
     name = (
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else kind.__module__ + "." + kind.__qualname__
@@ -132,11 +132,11 @@ _GUEST = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """Without the frames of the guest: the outermost, and the innermost where SIGINT was answered."""
+    """A traceback without the frames of the guest: the outermost, and the innermost where SIGINT was answered."""
     first = trace
     while first is not None and not first.tb_frame.f_code.co_filename.startswith("<step "):
         first = first.tb_next
-    # Before a step that awaits are frames of the event loop.
+    # Frames of the event loop come before those of a step that awaits.
     trace = first or trace
     while trace is not None and _is_guest(trace):
         trace = trace.tb_next

@@ -1,5 +1,7 @@
-"""The shape of each frame that comes from inside, for both ends: the supervisor checks its worker with it, and the host
-the supervisor. The host loads this file too; it imports the standard library alone.
+"""The shape of each frame that comes from inside, for both ends.
+
+The supervisor checks its worker with it, and the host the supervisor. The host loads this file too; it imports the
+standard library alone.
 
 A shape has the keys of an object with a check for each. A key with `?` may be missing; no other key may be there, but
 for `...`, of which nothing is handed on.
@@ -12,29 +14,29 @@ from collections.abc import Mapping
 from typing import Any, Callable
 
 TEXT = 1 << 20
-"""Characters of a text where nothing smaller is said."""
+"""Maximum characters of a text where nothing smaller is said."""
 STREAM = (4 << 20) + 100
-"""Of what a step has printed: 1 MiB, of which each byte may be written as four characters, and the mark of a cut."""
+"""Maximum characters of what a step has printed: 1 MiB, each byte of which may take four, and the mark of a cut."""
 MOST_ITEMS = 1000
-"""Variables, displays or files of one frame."""
+"""Maximum number of variables, displays or files of one frame."""
 MOST_ATOMS = 8000
-"""Numbers, or texts, of an answer to `digests`."""
+"""Maximum numbers, or texts, of an answer to `digests`."""
 SECONDS = 1e9
 
 MOST_CALLS = 1000
-"""Calls to the host in one step."""
+"""Maximum number of calls to the host in one step."""
 CALL_BYTES = 1 << 20
-"""Of the arguments of a call, and of its result, as JSON."""
+"""Maximum bytes of the arguments of a call, and of its result, as JSON."""
 CALL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/\-]{0,199}")
-"""What a call may be named: `petstore.find_pet`."""
+"""The names that a call may have: `petstore.find_pet`."""
 CALL_ERROR_CHARACTERS = 4000
-"""Of the message of a call that failed."""
+"""Maximum characters of the message of a call that failed."""
 
 Check = Callable[[Any], bool]
 
 
 class Shape:
-    """The keys of an object. Called, it says whether a value has them."""
+    """The keys of an object with a check for each. Called, it says whether a value has them."""
 
     def __init__(self, keys: Mapping[str, Check]) -> None:
         self.checks = {key.rstrip("?"): check for key, check in keys.items()}
@@ -47,7 +49,7 @@ class Shape:
         return not self.trouble(value)
 
     def trouble(self, value: Any) -> str:
-        """What is wrong with it; empty where nothing is."""
+        """A description of what is wrong with a value; empty where nothing is."""
         if not isinstance(value, dict):
             return "not an object"
         for key in self._needed:
@@ -63,52 +65,52 @@ class Shape:
 
 
 def text(most: int = TEXT) -> Check:
-    """Of at most so many characters."""
+    """A check for a text of at most `most` characters."""
     return lambda value: isinstance(value, str) and len(value) <= most
 
 
 def matching(pattern: re.Pattern[str]) -> Check:
-    """A text that is all of a pattern."""
+    """A check for a text that matches a pattern as a whole."""
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def one_of(*words: str) -> Check:
-    """One of these texts."""
+    """A check for one of these texts."""
     return lambda value: isinstance(value, str) and value in words
 
 
 def number(least: float, most: float) -> Check:
-    """Between two others, both excluded but a least of 0; no bool."""
+    """A check for a number between two others, both excluded but a least of 0; no bool."""
     return lambda value: type(value) in (int, float) and (least < value < most or value == least == 0)
 
 
 def whole(most: int, least: int = 0) -> Check:
-    """An int of this range."""
+    """A check for an int from `least` to `most`."""
     return lambda value: type(value) is int and least <= value <= most
 
 
 def flag(value: Any) -> bool:
-    """A bool."""
+    """True for a bool."""
     return isinstance(value, bool)
 
 
 def anything(value: Any) -> bool:
-    """What JSON can hold; its reader decodes and bounds it."""
+    """True for whatever JSON can hold; its reader decodes and bounds it."""
     return True
 
 
 def none_or(check: Check) -> Check:
-    """None, or what passes the check."""
+    """A check for None, or for what passes `check`."""
     return lambda value: value is None or check(value)
 
 
 def listed(check: Check, most: int = MOST_ITEMS) -> Check:
-    """A list of at most so many that pass the check."""
+    """A check for a list of at most `most` items that pass `check`."""
     return lambda value: isinstance(value, list) and len(value) <= most and all(check(item) for item in value)
 
 
 def row(*checks: Check) -> Check:
-    """A list of as many as there are checks, each of which holds."""
+    """A check for a list with an item for each of `checks`, which it passes."""
     return lambda value: (
         isinstance(value, list) and len(value) == len(checks) and all(check(item) for check, item in zip(checks, value))
     )
@@ -117,13 +119,13 @@ def row(*checks: Check) -> Check:
 _SECONDS = number(0, SECONDS)
 _COUNT = whole(1 << 62)
 _VARIABLES = listed(row(text(), text(), text()))
-"""Name, type, repr."""
+"""Name, type and repr of each variable."""
 _DIGEST = matching(re.compile(r"[0-9a-f]{32}|"))
 _ATOMS = listed(number(-1e308, 1e308), MOST_ATOMS)
 _NAMED = listed(row(text(), text()))
-"""Name and reason."""
+"""Name and reason of each."""
 _ENTRIES = listed(row(text(), _COUNT, whole(1 << 62, -(1 << 62)), whole((1 << 32) - 1)))
-"""Name, size, time in milliseconds, mode."""
+"""Name, size, time in milliseconds and mode of each entry."""
 ERROR = Shape(
     {"type": text(), "message": text(), "line": text(), "traceback": text(), "line_number": none_or(whole(1 << 31, 1))}
 )
@@ -135,7 +137,7 @@ _STEP: dict[str, Check] = {
     "seconds": _SECONDS,
     "value?": none_or(VALUE),
 }
-"""What the worker says of a step, and the supervisor hands on."""
+"""The keys of a step that the worker sends, and the supervisor hands on."""
 OUTCOMES = ("ok", "error", "timeout", "out_of_memory", "crashed", "protocol_violation")
 RESULT = Shape(
     {
@@ -150,7 +152,7 @@ RESULT = Shape(
         "notice": text(),
     }
 )
-"""A step, as the supervisor tells the host: the keys are the fields of `codenav.execution.Execution`."""
+"""The result of a step, as the host gets it: the keys are the fields of `codenav.execution.Execution`."""
 
 
 def _frames(shapes: Mapping[str, Mapping[str, Check]]) -> dict[str, Shape]:
@@ -169,7 +171,7 @@ _ASKED: dict[str, Mapping[str, Check]] = {
         "texts": listed(text(1000), MOST_ATOMS),
     },
 }
-"""What the worker answers, and the supervisor hands on."""
+"""The answers that the worker sends, and the supervisor hands on."""
 
 FROM_WORKER = _frames(
     {
@@ -218,7 +220,7 @@ FROM_SUPERVISOR = {
 
 
 def trouble(message: Mapping[str, Any], shapes: Mapping[str, Shape]) -> str:
-    """What is wrong with a frame; empty where nothing is."""
+    """A description of what is wrong with a frame; empty where nothing is."""
     op = message.get("op")
     shape = shapes.get(op) if isinstance(op, str) else None
     if shape is None:
@@ -228,6 +230,6 @@ def trouble(message: Mapping[str, Any], shapes: Mapping[str, Shape]) -> str:
 
 
 def agrees(result: Mapping[str, Any], blob: bytes) -> bool:
-    """Whether the displays of a step fill its blob, and it has an error where it did not end well."""
+    """True if the displays of a step fill its blob, and it has an error just where it did not end well."""
     sizes = sum(size for _, size in result["displays"])
     return bool(sizes == len(blob)) and (result["error"] is None) == (result["outcome"] == "ok")

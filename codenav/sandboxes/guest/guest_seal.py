@@ -1,4 +1,4 @@
-"""The loop of the process in which steps run: one frame, from its start to its end, that decides how a step went.
+"""The loop of the process in which steps run: one stack frame decides, from its start to its end, how a step went.
 
 What decides is in its local variables, filled before any step ran, and is built into Python: classes, functions,
 modules and builtins that a step puts something else into do not change it. That a step came to its end is told with a
@@ -29,7 +29,7 @@ _COROUTINE = 0x80
 
 
 def serve(worker: Any) -> None:
-    """Until the supervisor closes its end. `worker` does what decides nothing: see `guest_worker.Worker`."""
+    """Serve until the supervisor closes its end. `worker` does what decides nothing: see `guest_worker.Worker`."""
     recvmsg, read, write, leave, getpid = worker.control.recvmsg, os.read, os.write, os._exit, os.getpid
     make, evaluate, instance, length, number = compile, eval, isinstance, len, int.from_bytes
     text, ints, buffer = str, array.array, bytearray
@@ -114,18 +114,18 @@ def serve(worker: Any) -> None:
 
 
 async def _awaited(ended, read, write, reply, coroutine, own, getpid, worker, armed, tree):  # type: ignore[no-untyped-def]
-    """A step that awaits: as the line of `serve` that runs one that does not."""
+    """Run a step that awaits, as a line of `serve` runs one that does not."""
     write(reply, (ended + read(reply, 16), await (coroutine, worker.look(tree))[0], own == getpid() or worker.end_child(), worker.show(), armed.clear())[0])  # fmt: skip  # noqa: E501
 
 
 def _kinds() -> dict[type, Any]:
-    """Each class of nodes with its fields, and what it is made of."""
+    """Each class of syntax nodes with its fields, its base classes and its contents."""
     kinds = [kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)]
     return {kind: (kind._fields, kind.__mro__, dict(vars(kind))) for kind in kinds}
 
 
 def _honest(tree, kinds, bases, type, dict, vars, getattr, isinstance, list, node_kind):  # type: ignore[no-untyped-def]
-    """Whether the classes of a tree are as they were: else it need not be compiled to what was written.
+    """True if the classes of a tree are as they were: else it need not be compiled to what was written.
 
     Uses nothing but its arguments, and is made anew from its code for each call.
     """

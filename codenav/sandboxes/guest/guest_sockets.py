@@ -1,4 +1,4 @@
-"""What sockets hold in memory, in a network namespace of our own (sock_diag(7)).
+"""The memory that sockets hold, in a network namespace of our own (sock_diag(7)).
 
 The kernel says how many there are (`/proc/net/sockstat`), with those that nobody has open and whose bytes are still
 under way. It lists most of them with what each holds; one that it does not list is taken to hold all that it may.
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 import guest_linux
 
 OWN_BYTES = 2048
-"""Of a socket that holds nothing."""
+"""Bytes of a socket that holds nothing."""
 LITTLE = 16 << 20
-"""So much they may hold together without being asked one by one."""
+"""Bytes that sockets may hold together without being asked one by one."""
 MOST_LISTED = 20_000
-"""As many are asked; the rest is estimated."""
+"""Maximum number of sockets that are asked one by one; where there are more, all are estimated."""
 STAYING = 3
-"""Calls in a row at which a socket that is not listed is there."""
+"""Calls in a row at which an unlisted socket must be there to count."""
 BUFFER_BYTES = 212_992
 """The kernel's largest buffer where it does not say (net.core.wmem_max)."""
 
@@ -41,11 +41,11 @@ _QUESTIONS = (
     (struct.pack("=BBHIIII", _NETLINK, 255, 0, 0, _SHOW_NETLINK_MEMORY, 0, 0), 28, 0),
 )
 _RECEIVED, _SENT, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
-"""Of `sk_meminfo` (linux/sock_diag.h)."""
+"""Indices into `sk_meminfo` (linux/sock_diag.h)."""
 
 
 class Sockets:
-    """Counts them."""
+    """A counter of the memory that sockets hold."""
 
     def __init__(self) -> None:
         largest = max(guest_linux.number_in(f"/proc/sys/net/core/{name}mem_max") or BUFFER_BYTES for name in "rw")
@@ -54,7 +54,7 @@ class Sockets:
         self._unlisted = [0] * STAYING
 
     def held(self, enough: int) -> int:
-        """Bytes that they hold; from `enough` on not exactly."""
+        """Bytes that the sockets hold; from `enough` on not exactly."""
         count = _count()
         if count * self._most <= LITTLE or count > MOST_LISTED:
             self._unlisted = [0] * STAYING
@@ -81,7 +81,7 @@ def _count() -> int:
 
 
 def _ask(request: bytes, skipped: int, attribute: int) -> tuple[int, int]:
-    """How many sockets of a kind there are, and what they hold; (0, 0) where the kernel does not say."""
+    """The number of sockets of a kind and the bytes they hold; (0, 0) where the kernel does not say."""
     found = held = 0
     try:
         with socket.socket(_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as asked:

@@ -1,4 +1,4 @@
-"""The steps and what else is asked of the state: each goes to the worker, and what becomes of the state is told."""
+"""Steps and other requests to the state: each goes to the worker, and the host is told what becomes of the state."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from guest_request import Request
 from guest_tap import Tap
 
 MEASURED_SECONDS = 0.01
-"""Of the kernel's time in a step: from there on it is found out how much of it a snapshot has cost."""
+"""Kernel time of a step from which on it is found out how much of it a snapshot has cost."""
 START_SECONDS = 20.0
-"""For a fresh worker to import what its environment asks for."""
+"""Time for a fresh worker to import what its environment asks for."""
 
 
 class State:
-    """Runs steps in a worker; replaces it, with its state, when a step ends it."""
+    """The state of a session. Runs steps in a worker; replaces it, with its state, when a step ends it."""
 
     def __init__(self, loop: Any, config: Message) -> None:
         self._loop = loop
@@ -36,7 +36,7 @@ class State:
         self._news = ""
 
     def trouble(self) -> str:
-        """Why the worker does not start; empty when it does."""
+        """The reason why the worker does not start; empty when it does."""
         keeper = self._keeper
         request = self._request()
         request.go({"op": "variables"}, [], None, START_SECONDS)
@@ -46,7 +46,7 @@ class State:
         return f"the process for the code {keeper.worker.end()}; {keeper.late.text()[-1500:].strip()}"
 
     def run(self, message: Message) -> None:
-        """One step; the answer goes to the host."""
+        """Run a step; the answer goes to the host."""
         keeper, started = self._keeper, time.monotonic()
         started += self._prepare()
         deadline = started + message["timeout"]
@@ -61,7 +61,7 @@ class State:
         request.go(asked, pipes, keeper.new_twin() if self._want_snapshot() else None, _left(deadline), relay=relay)
         if request.outcome == "busy" or request.unheard:
             if request.unheard:
-                # It ended after its last answer and before this request: whatever ended it is not of this step.
+                # The worker ended after its last answer and before this request: whatever ended it is not of this step.
                 keeper.replace(f"the process {keeper.worker.end()} between two steps")
             else:
                 keeper.undo_last()
@@ -99,7 +99,7 @@ class State:
         return Relay(self._loop, message["number"]) if message["calls"] else None
 
     def tell(self, asked: Message, seconds: float) -> None:
-        """`variables` or `digests`: what the names are that steps have bound; the answer goes to the host."""
+        """Answer a request for `variables`, `digests` or a `value`; the answer goes to the host."""
         self._prepare()
         request = self._request()
         request.go(asked, [], None, seconds)
@@ -134,7 +134,7 @@ class State:
         self._loop.send({"op": "restored", "notice": notice})
 
     def _failed(self, request: Request, why: str, recovered: str) -> None:
-        """A request beside the steps ended the worker, or was never taken up."""
+        """Recover from a request, none of the steps, that ended the worker or was never taken up."""
         busy = request.outcome == "busy"
         if busy:
             self._keeper.undo_last()
@@ -144,8 +144,8 @@ class State:
         self._loop.send({"op": "failed", "why": "an earlier step was still running" if busy else why})
 
     def check_idle(self) -> None:
-        """Between steps: threads and children of the user may grow."""
-        # What the kernel has killed meanwhile, or in a step that ended all the same, is over.
+        """Check memory between steps: threads and children of the user may grow."""
+        # What the kernel has killed meanwhile, or in a step that ended all the same, no longer counts.
         self._keeper.begin_memory()
         if self._keeper.over_memory():
             self._keeper.replace("threads or child processes of earlier steps went over the memory limit")
@@ -218,17 +218,17 @@ class State:
             return False
         keeper = self._keeper
         self._size = guest_linux.anonymous(keeper.worker.pid)
-        # After a crash the next one would cost far more without.
+        # After a crash there is none, and without one the next crash would cost far more.
         unprotected = keeper.twin is None and not keeper.no_room
-        # What was interrupted cannot run again.
+        # A step with a refusal, such as an interrupted one, cannot run again.
         unprotected |= any(step.refusal for step in keeper.since)
         return self._budget.allows(self._size) or unprotected
 
     def _account(self, reply: Message, seconds: float) -> None:
         """Charge a step for its snapshot.
 
-        Of the time that the kernel took in the worker, the part goes to the account that its share of the faults has:
-        a page that the twin holds and the worker no longer shares was copied in one.
+        The kernel's time in the worker is charged by the share of page faults that copied: each page that the twin
+        holds and the worker no longer shares was copied in one.
         """
         keeper = self._keeper
         copying, slowdown = 0.0, 1.0
@@ -245,14 +245,14 @@ class State:
         self._budget.step(seconds, reply.get("fork_seconds"), copying, slowdown)
 
     def _prepare(self) -> float:
-        """A worker that lives and has the state. Seconds that steps took which had to run again for it."""
+        """Make sure that the worker lives and has the state; return the seconds that rerunning steps took."""
         keeper = self._keeper
         if not keeper.worker.alive():
             keeper.replace(f"the process {keeper.worker.end()} between two steps")
         return self._settle() if keeper.to_tell else 0.0
 
     def _settle(self) -> float:
-        """Finish what `Keeper.replace` began; the next step tells of it. How long that took."""
+        """Finish what `Keeper.replace` began, and return the seconds that took; the next step tells of it."""
         started = time.monotonic()
         self._news = " ".join(filter(None, (self._news, self._keeper.settle())))
         return time.monotonic() - started

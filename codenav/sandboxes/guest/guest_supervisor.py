@@ -1,4 +1,4 @@
-"""The process that nobody inside can touch: starts the worker, keeps the frozen twin, talks to the host.
+"""The supervisor, which nobody inside can touch: it starts the worker, keeps the frozen twin, talks to the host.
 
 As PID 1 of a namespace it is shielded from signals, and it is not dumpable; it never runs user code.
 """
@@ -22,13 +22,13 @@ from guest_frames import Frame, Frames, Message, Violation, encode, write_all
 from guest_state import State
 
 IDLE_CHECK_SECONDS = 0.5
-"""How often memory is summed between steps, where threads of the user may go on."""
+"""Interval at which memory is summed between steps, where threads of the user may go on."""
 REMOVAL_SECONDS = 2.0
-"""For the folder of a session to be gone."""
+"""Time for the folder of a session to be gone."""
 
 
 class Supervisor:
-    """Serves the host until its descriptors close."""
+    """The event loop that serves the host until its descriptors close."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
@@ -42,13 +42,13 @@ class Supervisor:
         self._state: State | None = None
         self._waker: list[int] = []
         self.on_answer: Callable[[Message, bytes], None] | None = None
-        """Gets the host's answers to calls of the step that runs."""
+        """Called with the host's answers to calls of the step that runs."""
         self._outgoing = b""
         self._on_sendable: Callable[[], None] | None = None
 
     @classmethod
     def of_standard_streams(cls) -> Supervisor:
-        """Take descriptors 0 and 1 away from everything else."""
+        """Make a supervisor on descriptors 0 and 1, and take these away from everything else."""
         source, sink = os.dup(0), os.dup(1)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
@@ -57,9 +57,9 @@ class Supervisor:
         return cls(source, sink)
 
     def serve(self) -> None:
-        """Never returns: the host's end of file ends it, and everything inside with it."""
+        """Serve the host; never returns. The host's end of file ends it, and everything inside with it."""
         guest_linux.set_dumpable(False)
-        # More than user code has: what is under way to other processes counts for the user against this.
+        # More than user code may have: descriptors under way to other processes count for the user against this.
         guest_linux.all_descriptors()
         guest_linux.adopt_orphans()
         guest_linux.default_signals()
@@ -91,12 +91,12 @@ class Supervisor:
         self._poll.register(descriptor, select.POLLOUT if out else select.POLLIN)
 
     def unwatch(self, descriptor: int) -> None:
-        """The inverse of `watch`; safe to call twice."""
+        """Undo `watch`; safe to call twice."""
         if self._callbacks.pop(descriptor, None):
             self._poll.unregister(descriptor)
 
     def pump(self, seconds: float) -> None:
-        """Wait so long for events and serve them; collect ended children."""
+        """Wait up to `seconds` for events and serve them; collect ended children."""
         for descriptor, _ in self._poll.poll(max(0, int(seconds * 1000 + 0.999))):
             callback = self._callbacks.get(descriptor)
             if callback:
@@ -104,16 +104,16 @@ class Supervisor:
         guest_linux.reap()
 
     def sendable(self) -> bool:
-        """Whether a frame of less than 4,096 bytes can go to the host without waiting."""
+        """True if a frame of less than 4,096 bytes can go to the host without waiting."""
         return not self._outgoing and self._has_room()
 
     def when_sendable(self, callback: Callable[[], None] | None) -> None:
-        """Call back as often as something can be sent; None: no more."""
+        """Call back whenever something can be sent; None: no more."""
         self._on_sendable = callback
         self._watch_room()
 
     def post(self, message: Message, blob: bytes = b"") -> None:
-        """A frame to the host, which is not waited for: it goes piece by piece while there is room."""
+        """Send a frame to the host without waiting: it goes piece by piece while there is room."""
         self._outgoing += encode(message, blob)
         self._push()
 
@@ -139,7 +139,7 @@ class Supervisor:
             self.unwatch(self._sink)
 
     def take_interrupts(self) -> int:
-        """How many interrupts the host has asked for since the last call."""
+        """Take the interrupts that the host has asked for since the last call, and return their number."""
         if not self._inbox:
             return 0
         before = len(self._inbox)
@@ -147,7 +147,7 @@ class Supervisor:
         return before - len(self._inbox)
 
     def send(self, message: Message, blob: bytes = b"") -> None:
-        """A frame to the host, after those that were posted."""
+        """Send a frame to the host, after those that were posted."""
         outgoing, self._outgoing = self._outgoing, b""
         try:
             write_all(self._sink, outgoing + encode(message, blob))
@@ -155,7 +155,7 @@ class Supervisor:
             self.end()
 
     def private_descriptors(self) -> list[int]:
-        """What a worker must not inherit."""
+        """The descriptors that a worker must not inherit."""
         return list({self._sink, *self._waker, *self._callbacks})
 
     def _next(self) -> Frame:
@@ -179,7 +179,7 @@ class Supervisor:
             if message.get("op") != "answer":
                 self._inbox.append((message, blob))
             elif self.on_answer is not None:
-                # One that comes when its step is over is too late for anybody.
+                # An answer that comes when its step is over is too late for anybody.
                 self.on_answer(message, blob)
 
     def _on_terminate(self, signum: int, frame: FrameType | None) -> None:
@@ -196,13 +196,13 @@ class Supervisor:
                     until = time.monotonic() + REMOVAL_SECONDS
                     shutil.rmtree(path, ignore_errors=True)
                     while os.path.exists(path) and time.monotonic() < until:
-                        # What was killed may have written on until it was gone.
+                        # A killed process may have written on until it was gone.
                         time.sleep(0.02)
                         shutil.rmtree(path, ignore_errors=True)
         finally:
             os._exit(0)
 
-    # What the host asks
+    # Requests of the host
 
     def _answer(self, message: Message, blob: bytes) -> None:
         op = message["op"]
@@ -255,7 +255,7 @@ class Supervisor:
 
 
 def _on_child(signum: int, frame: FrameType | None) -> None:
-    """The wake-up descriptor does the work; a signal without a handler would not write to it."""
+    """Do nothing: the wake-up descriptor does the work, and a signal without a handler would not write to it."""
 
 
 def _empty(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""The beginning of what a step writes, sent to the host as it comes. The host is never waited for."""
+"""The beginning of a step's output, sent to the host as it comes. The host is never waited for."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from guest_output import Pipe
 
 PIECE_BYTES = 3000
-"""A frame of it fits into a pipe that has room at all (4,096 bytes)."""
+"""Bytes of a piece: its frame fits into a pipe that has room at all (4,096 bytes)."""
 COUNT_SECONDS = 0.25
-"""Between two counts of what waits for the end of the step."""
+"""Time between two counts of what waits for the end of the step."""
 
 
 class Tap:
-    """For the pipes of one step, stdout and stderr."""
+    """A tap on the pipes of one step, stdout and stderr."""
 
     def __init__(self, loop: Any, pipes: list[Pipe], limit: int) -> None:
         self._loop, self._pipes = loop, pipes
@@ -27,7 +27,7 @@ class Tap:
             pipe.tap = lambda data, number=number: self._take(number, data)
 
     def close(self) -> None:
-        """What was not sent comes with the result."""
+        """Stop sending; what was not sent comes with the result."""
         for pipe in self._pipes:
             pipe.tap = None
         self._unsent = []

@@ -18,14 +18,14 @@ KINDS = {
     "k": "event, timer and epoll descriptors are as they were left",
     "g": "what was on a GPU is gone",
 }
-"""What a woken twin may say of itself, by a letter each; see `guest_outside`."""
+"""Sentences for what a woken twin may say of itself, by a letter each; see `guest_outside`."""
 _ALIVE = {"t": "threads", "c": "child processes", "n": "connections"}
 MOST_NAMES = 5
 NAME_CHARACTERS = 60
 
 
 def losses(letters: str) -> list[str]:
-    """Sentences for what a twin said. It runs user code: what is no known letter is nothing."""
+    """Sentences for what a twin said. It runs user code, so a letter that is not known is ignored."""
     gone = [name for letter, name in _ALIVE.items() if letter in letters]
     found = [f"{_joined(gone)} that earlier steps had opened are gone"] if gone else []
     if "t" in letters:
@@ -42,7 +42,7 @@ def few(names: Iterable[str]) -> str:
 
 
 def numbers(steps: Sequence[int]) -> str:
-    """Of steps, in words; runs of them are shortened."""
+    """The numbers of steps, in words; runs of them are shortened."""
     parts: list[str] = []
     first = last = -1
     for number in [*steps, -1]:

@@ -18,16 +18,16 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Iterable, Iterator, Mapping
 
 DIGITS = 10
-"""Significant ones that count of a float: sums in another order differ from the 15th on, long ones earlier."""
+"""Significant digits that count of a float: sums in another order differ from the 15th on, long ones earlier."""
 NOISE = 13
-"""Beside the largest number of a list or an array: what is smaller by so many powers of ten is noise of a zero."""
+"""Powers of ten below the largest number of a list or an array at which a number is noise of a zero."""
 LONG_DIGITS = 7
-"""Of the floats of a long list or array: among so many, one would often round the other way for its noise."""
+"""Digits of the floats of a long list or array: among so many, one would often round the other way for its noise."""
 SMALL_ARRAY = 4096
-"""Elements up to which an array is what a list of its elements is."""
+"""Maximum number of elements for an array to have the form of a list of its elements."""
 CHUNK = 1 << 16
 CUT_REPR = 200
-"""A longer repr with dots in it shows a part only."""
+"""Characters above which a repr with dots in it shows a part only."""
 NOT_DATA = (ModuleType, type, FunctionType, BuiltinFunctionType, MethodType)
 
 _ADDRESS = re.compile(r"\bat 0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
@@ -39,7 +39,7 @@ class Unknown(Exception):
 
 
 def _joined(tag: bytes, tokens: Iterable[bytes]) -> bytes:
-    """A container's token: of one size, whatever is in it."""
+    """The token of a container, of one size whatever is in it."""
     hasher = _blake(tag, digest_size=16)
     for token in tokens:
         hasher.update(b"%d:" % len(token))
@@ -65,7 +65,7 @@ def _number(value: float, largest: float = 0.0) -> bytes:
 
 
 class Reader:
-    """Reads one value. `partial` is set where something in it shows a part of itself only.
+    """A reader of one value. `partial` is set where something in it shows a part of itself only.
 
     An object of which nothing can be seen raises `Unknown` at the top, or with `deep` its attributes stand for it;
     inside of a container its type does.
@@ -79,7 +79,7 @@ class Reader:
         self.partial = False
 
     def token(self, value: Any, largest: float = 0.0) -> bytes:
-        """The canonical form of a value, short."""
+        """The token of a value: its canonical form, made short."""
         kind = type(value)
         if kind is str:
             return self._text(value)
@@ -99,7 +99,7 @@ class Reader:
         return b"s" + data if len(data) < 64 else b"S" + _blake(data, digest_size=16).digest()
 
     def _container(self, value: Any) -> bytes:
-        """With memory: what was read is not read again, and what holds itself is told by its place."""
+        """The token of a container. One that was read is not read again; one that holds itself is told by its place."""
         mark = id(value)
         if mark in self._known:
             return self._known[mark][0]
@@ -195,7 +195,7 @@ class Reader:
             raise Unknown
         return _joined(b"opaque", [name])
 
-    # What is used only where the session has imported it
+    # Libraries, used only where the session has imported them
 
     def _numpy(self, numpy: Any, value: Any) -> bytes | None:
         if isinstance(value, numpy.ma.MaskedArray):
@@ -245,7 +245,7 @@ class Reader:
             finite = numpy.isfinite(piece)
             shown = numpy.where(finite, rounded + 0.0, numpy.nan_to_num(piece, nan=0.5, posinf=1.5, neginf=-1.5))
             yield numpy.packbits(finite).tobytes()
-            # Once more as text of so many digits: the division has noise of its own.
+            # Written as text of so many digits: the division has noise of its own.
             yield ",".join([f"{one:.{digits - 1}e}" for one in shown.tolist()]).encode()
 
     def _pandas(self, pandas: Any, value: Any) -> bytes | None:
@@ -280,7 +280,7 @@ _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items())
 
 
 def _quick(items: list[Any], largest: float) -> list[bytes] | None:
-    """A long list of nothing but floats, ints or texts."""
+    """The tokens of a long list of nothing but floats, ints or texts; None for any other."""
     kinds = set(map(type, items))
     if kinds == {float}:
         noise = largest * 10.0**-NOISE
@@ -293,7 +293,7 @@ def _quick(items: list[Any], largest: float) -> list[bytes] | None:
 
 
 def _largest(items: list[Any]) -> float:
-    """The largest of a list of floats; 0 where something else is among them, or there is only one."""
+    """The largest absolute value of a list of floats; 0 where something else is among them, or there is only one."""
     largest = 0.0
     if len(items) < 2:
         return 0.0
@@ -311,7 +311,7 @@ def of_class(kind: Any, name: str) -> Any:
 
 
 def shown_text(value: Any) -> str | None:
-    """The repr that the class defines, or else its str; None where that is of the interpreter, or holds an address."""
+    """The repr that the class defines, or else its str; None where it defines neither, or an address is in them."""
     kind = type(value)
     for make in ("__repr__", "__str__"):
         if of_class(kind, make) is not of_class(object, make):

@@ -35,7 +35,7 @@ import guest_seal
 from guest_frames import Message, encode, write_all
 
 _clock, _getrusage = time.monotonic, resource.getrusage
-"""Code of the user may put something else in its place."""
+"""Bound here because user code may put something else in its place."""
 
 
 class Stream(io.TextIOWrapper):
@@ -45,7 +45,7 @@ class Stream(io.TextIOWrapper):
     late = -1
 
     def write(self, text: str) -> int:
-        """To the late pipe from such a thread; else as any text stream."""
+        """Write to the late pipe from such a thread; else as any text stream."""
         if self.late_threads and threading.get_ident() in self.late_threads:
             write_all(self.late, str(text).encode("utf-8", "backslashreplace"))
             return len(text)
@@ -53,13 +53,13 @@ class Stream(io.TextIOWrapper):
 
 
 def open_stream(descriptor: int) -> Stream:
-    """A line-buffered stream, so that what was printed before a crash is seen. Lone surrogates print as escapes."""
+    """Open a line-buffered stream: what was printed before a crash is seen. Lone surrogates print as escapes."""
     raw = io.FileIO(descriptor, "w", closefd=False)
     return Stream(io.BufferedWriter(raw, 1 << 13), "utf-8", "backslashreplace", "\n", True)
 
 
 class Worker:
-    """What is done for requests beside what decides about a step: see `guest_seal.serve`."""
+    """The server of requests, but for what decides how a step went: see `guest_seal.serve`."""
 
     def __init__(self, control: socket.socket, late: int, config: Message) -> None:
         self.control = control
@@ -79,7 +79,7 @@ class Worker:
         self._loop = guest_loop.Loop()
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> None:
-        """Serve what is no step."""
+        """Serve a request that is not a step."""
         reply = descriptors[0]
         self._begin(reply)
         if request["op"] == "checkpoint":
@@ -101,7 +101,7 @@ class Worker:
 
     @staticmethod
     def _answer(reply: int, message: Message, blob: bytes) -> None:
-        """Where nobody listens any more, as after a forged answer, there is nothing to say."""
+        """Send an answer. Where nobody listens any more, as after a forged answer, there is nothing to say."""
         try:
             write_all(reply, encode(message, blob))
         except OSError:
@@ -110,7 +110,7 @@ class Worker:
             os.close(reply)
 
     def prepare(self, request: Message, descriptors: Sequence[int]) -> bool:
-        """All that a step needs before it begins. True in the twin, once it was woken, which runs none."""
+        """Do all that a step needs before it begins. True in the twin, once it was woken, which runs none."""
         self._begin(descriptors[0])
         self._notes = {}
         lines = 4 if request["calls"] else 3
@@ -123,7 +123,7 @@ class Worker:
         return False
 
     def finish(self, request: Message, descriptors: Sequence[int], error: BaseException | None) -> None:
-        """Say what a step has done that is over; whether it failed was said before."""
+        """Say what a step that is over has done; whether it failed was said before."""
         seconds = _clock() - self._started
         self._disarm()
         guest_runner.mend(self._main)
@@ -134,7 +134,7 @@ class Worker:
         # The kernel guesses how its time and the user's share the sum.
         self._notes.update(kernel_seconds=max(0.0, min(kernel, ran)), faults=max(0, faults))
         result.update(self._notes, op="result", seconds=seconds, deleted=self._restore_folder())
-        # What was written is in the pipes; nobody need wait for their ends.
+        # The output is in the pipes by now; nobody need wait for their ends.
         late = os.dup(self._late)
         self._answer(descriptors[0], result, blob)
         self._close_streams(late)
@@ -157,7 +157,7 @@ class Worker:
         return True
 
     def _freeze(self, descriptor: int, others: list[int], outside: guest_outside.Outside | None) -> None:
-        """Wait for the call to take over; then put right what is shared with the process that ended, and say what.
+        """Wait for the call to take over; then put right what is shared with the ended process, and say what cannot be.
 
         The line to the supervisor takes the place of the worker's own.
         """
@@ -213,13 +213,13 @@ class Worker:
             guest_describe.guarded(functools.partial(_flush, stream))
 
     def _close_streams(self, late: int) -> None:
-        """What is written from now on is late. None of the three is free for a descriptor of the next request."""
+        """Make all output late from now on. None of the three is free for a descriptor of the next request."""
         self._point_streams_at(late)
 
     # Around a step
 
     def enter(self, source: str, filename: str) -> None:
-        """Code of the user runs from now on: SIGINT raises KeyboardInterrupt in it."""
+        """Prepare for user code, in which SIGINT raises KeyboardInterrupt from now on."""
         guest_runner.mend(self._main)
         self._restore_folder()
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -230,7 +230,7 @@ class Worker:
         guest_runner.enter(source, filename)
 
     def look(self, tree: ast.Module | str) -> dict[str, Any]:
-        """See what there is before a step; returns where it runs."""
+        """Note what there is before a step, and return the names in which it runs."""
         self._step.look(tree, self.space)
         return self.space
 
@@ -254,7 +254,7 @@ class Worker:
 
     @staticmethod
     def _disarm() -> None:
-        """Timers and traces of a step must not go off in the guest or in the next step."""
+        """Stop timers and traces of a step, which must not go off in the guest or in the next step."""
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)
         sys.settrace(None)
@@ -263,7 +263,7 @@ class Worker:
             sys.modules["faulthandler"].cancel_dump_traceback_later()
 
     def _restore_folder(self) -> bool:
-        """Every step starts in the work folder. True where it was gone and had to be made again."""
+        """Go to the work folder, where every step starts. True where it was gone and had to be made again."""
         try:
             gone = not stat.S_ISDIR(os.stat(self._work).st_mode)
             if not os.access(self._work, os.R_OK | os.W_OK | os.X_OK):
@@ -277,7 +277,7 @@ class Worker:
         return gone
 
     def end_child(self, error: BaseException | None = None) -> None:
-        """A fork of user code came out of its step: it must not serve requests."""
+        """End a fork of user code that came out of its step: it must not serve requests."""
         self._flush()
         if isinstance(error, SystemExit):
             os._exit(error.code if isinstance(error.code, int) else int(error.code is not None))
@@ -288,7 +288,7 @@ class Worker:
 
 
 class Step:
-    """What one step of the user did."""
+    """The record of what one step of the user did."""
 
     def __init__(self, number: int) -> None:
         self._filename = f"<step {number}>"
@@ -298,7 +298,7 @@ class Step:
         self._value: Message | None = None
 
     def look(self, tree: ast.Module | str, space: dict[str, Any]) -> None:
-        """Before it runs: what the names are."""
+        """Note the names and their values before it runs."""
         self._binds, mentions = guest_runner.names(tree) if isinstance(tree, ast.Module) else (set(), set())
         self._before = guest_describe.Before(space, mentions)
 
@@ -314,7 +314,7 @@ class Step:
         print(text)
 
     def result(self, space: dict[str, Any], error: BaseException | None, display_bytes: int) -> tuple[Message, bytes]:
-        """The frame for the supervisor."""
+        """The result of the step for the supervisor: message and blob."""
         pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
         pictures = guest_displays.within(pictures, display_bytes)
         space.pop(guest_runner.HIDDEN, None)
@@ -338,7 +338,7 @@ class Step:
 
 
 def _usage() -> tuple[float, float, int]:
-    """Seconds that this process has run, those of them in the kernel, and page faults."""
+    """The seconds that this process has run, those of them in the kernel, and its page faults."""
     used = _getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime, used.ru_stime, used.ru_minflt
 

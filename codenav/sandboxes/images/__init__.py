@@ -1,4 +1,4 @@
-"""Images with code bases and their requirements in them, for sandboxes in Docker."""
+"""Docker images with code bases and their requirements, for sandboxes."""
 
 from codenav.sandboxes.images.build import build
 from codenav.sandboxes.images.code import CodeBase

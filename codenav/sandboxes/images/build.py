@@ -1,7 +1,7 @@
-"""Makes the image of a recipe in three stages: system packages, requirements, code. What did not change is kept.
+"""Building of the image of a recipe in three stages: system packages, requirements, code.
 
-Each stage is a layer of files whose times, owners and modes say nothing of the build: the same files make the same
-layer. An image is found again by a label that is the hash of all that it was made from.
+Each stage is a layer of files whose times, owners and modes do not depend on the build, so that the same files make
+the same layer. Unchanged stages are reused: an image is found by a label with the hash of all that it was made from.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from codenav.system.interpreter import OLDEST
 from codenav.system.locks import held
 
 CONTENT_LABEL = "codenav.content"
-"""Hash of what an image was made from."""
+"""Label with the hash of what an image was made from."""
 PACKAGES_LABEL = "codenav.packages"
-"""What pip installed: `NAME==VERSION`, a line each."""
+"""Label with the packages that pip installed: `NAME==VERSION`, one per line."""
 PYTHON_LABEL = "codenav.python"
-"""Version of the interpreter."""
+"""Label with the version of the interpreter."""
 
 ENVIRONMENT = "/opt/codenav/venv"
-"""The virtual environment inside, over the Python of the base."""
+"""The virtual environment inside, on top of the base image's Python."""
 LEAST_SECRET = 6
-"""Characters of a variable that is masked in what pip says: shorter ones are versions and flags."""
+"""Fewest characters of a variable that is masked in pip's output: shorter ones are versions and flags."""
 RECIPE = 1
-"""Counts changes in what is made of the same recipe."""
+"""Version of the build rules. It increases when the same recipe yields a different image."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PTH = "codenav-code.pth"
 
@@ -57,14 +57,14 @@ Tell = Callable[[str], None]
 
 
 def build(recipe: Recipe, *, rebuild: bool = False, tell: Tell = lambda line: None) -> BuiltImage:
-    """The image of a recipe; made where the engine has none of the same content, or `rebuild` is set.
+    """Build the image of a recipe, unless the engine has one of the same content and `rebuild` is not set.
 
-    Whatever ends a build early leaves no container, and the image that was there before.
+    If the build fails or is interrupted it leaves no container, and the previous image stays.
 
     Raises:
         StorageFull: nothing can be written under CODENAV_HOME.
-        Unavailable: no engine, no base, or pip or apt-get failed.
-        UsageError: a base without Python 3.8, a name of an image that is none, requirements that cannot be read.
+        Unavailable: there is no engine or no base image, or pip or apt-get failed.
+        UsageError: the base has no Python 3.8 or later, a name is invalid, or requirements cannot be read.
     """
     with contextlib.closing(docker_engine.connect()) as client:
         job = _Build(client.api, recipe, rebuild, tell)
@@ -76,7 +76,7 @@ def build(recipe: Recipe, *, rebuild: bool = False, tell: Tell = lambda line: No
 
 
 class _Build:
-    """One build."""
+    """One build of an image."""
 
     def __init__(self, client: Any, recipe: Recipe, rebuild: bool, tell: Tell) -> None:
         if not recipe.sources:
@@ -92,7 +92,7 @@ class _Build:
         self._probe: Probe | None = None
 
     def run(self) -> BuiltImage:
-        """The image."""
+        """Build the image, or find it, and return its description."""
         started = time.monotonic()
         base = self._base()
         system = _hash(RECIPE, "system", base["Id"], sorted(set(self.recipe.apt)))
@@ -161,7 +161,7 @@ class _Build:
             return self.workshop.layer(second, config, tar, marks)
 
     def _with_packages(self, image: str, content: str) -> str:
-        """The image with Debian packages."""
+        """Return an image with the Debian packages added."""
         self.tell(f"Installing {', '.join(self.recipe.apt)} with apt-get")
         if not self._probed(image).apt:
             raise UsageError(f"the image {self.recipe.base} has no apt-get", hint="--base python:3.12-slim")
@@ -177,7 +177,7 @@ class _Build:
             raise _told("apt-get could not install", error) from error
 
     def _with_requirements(self, image: str, content: str, config: Mapping[str, Any]) -> str:
-        """The image with a virtual environment, and in it what is required."""
+        """Return an image with a virtual environment added that contains the requirements."""
         probe = self._probed(image)
         wanted = self.requirements
         settings = PipSettings.of_user(BUILD)
@@ -190,7 +190,7 @@ class _Build:
             self.tell("Installing what is required, with pip")
             if not probe.pip:
                 pip, files[pip] = "pip.whl", _own_pip()
-        # A line of a .pth file is run where it begins so; site reads the file by two names where lib64 is a link.
+        # site executes lines of a .pth file that begin with import. It reads the file twice where lib64 is a link.
         folders = "".join(
             f"import sys; {one!r} in sys.path or sys.path.insert(0, {one!r})\n"
             for one in reversed(self._imports_inside())
@@ -221,7 +221,7 @@ class _Build:
 
     @contextlib.contextmanager
     def _code(self, image: str) -> Iterator[Iterator[bytes]]:
-        """The code bases with their byte code, as a tar for `/`."""
+        """Yield the code bases with their byte code, as a tar for `/`."""
         if not self.packed:
             yield iter([END])
             return
@@ -255,17 +255,17 @@ class _Build:
         return {str(path): record(one) for one in self.packed for path in one.code.import_paths}
 
     def _kept(self, content: str, *, rebuild: bool = False) -> str | None:
-        """The newest image of that content."""
+        """Return the newest image with that content, or None."""
         if rebuild:
             return None
         with engine_says():
-            # One label only: Podman finds nothing by two.
+            # A single label, because Podman finds nothing with two.
             listed = self.client.images(all=True, filters={"label": [f"{CONTENT_LABEL}={content}"]})
         newest = max(listed, key=lambda item: int(item.get("Created", 0)), default=None)
         return str(newest["Id"]) if newest else None
 
     def _name(self, id: str) -> None:
-        """Give the image its name, and remove earlier ones of these sources that have lost theirs by it."""
+        """Tag the image, and remove earlier images of these sources that have lost their name to it."""
         from docker.errors import APIError
 
         with engine_says():
@@ -283,7 +283,7 @@ class _Build:
 
 
 def _alone(recipe: Recipe, tell: Tell) -> contextlib.AbstractContextManager[None]:
-    """One build of these sources at a time; a second one waits, and finds the image of the first."""
+    """Hold the lock for building from these sources. A second build waits, then finds the image of the first."""
     place = home("data"), f"image-{recipe.key}.lock"
     return held(*place, waiting=lambda: tell("Waiting for another build of these sources"), making=_writable)
 
@@ -301,7 +301,7 @@ def _common(do: str, settings: PipSettings, env: Mapping[str, str]) -> dict[str,
 
 
 def _told(what: str, error: Exception) -> Unavailable:
-    """With the last lines of the program that failed."""
+    """Return an error that quotes the last lines of the failed program."""
     lines = "\n".join(f"  {line}" for line in str(error).splitlines())
     return Unavailable(f"{what}:\n{lines}", hint="mend what the lines above name, then build again")
 
@@ -311,7 +311,7 @@ def _hash(*parts: object) -> str:
 
 
 def _own_pip() -> bytes:
-    """A pip of this machine as a file that runs, for a base that has none.
+    """Return a pip wheel of this machine, for a base image without pip.
 
     Raises:
         Unavailable: there is none here either.

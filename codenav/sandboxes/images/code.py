@@ -1,4 +1,4 @@
-"""What of a code base goes into an image, as a tar that is the same whenever its files are."""
+"""The files of a code base for an image, as a tar that is identical whenever the files are."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from codenav.sandboxes.images.tars import folders_to, header, padded
 from codenav.secrets.files import is_secret, secret_part
 
 CODE = "/opt/codenav/code"
-"""Inside: one folder for each code base."""
+"""Folder inside with one folder for each code base."""
 MOST_BYTES = GIB
-"""Of one code base. Data belong into a mount: codenav sandbox start --mount."""
+"""Size limit of one code base. Data belong into a mount: codenav sandbox start --mount."""
 
 
 @dataclass(frozen=True)
 class CodeBase:
-    """A folder of the host, or some of what is in it, for an image."""
+    """A folder of the host, or a part of it, for an image."""
 
     source: str
-    """What it is called in labels: its absolute path, `pkg:NAME==VERSION` or `git:URL@COMMIT`."""
+    """Its name in labels: an absolute path, `pkg:NAME==VERSION` or `git:URL@COMMIT`."""
     name: str
-    """Of its folder inside; unlike those of the others in the image."""
+    """Name of its folder inside, unique in the image."""
     root: Path
     members: tuple[str, ...] | None = None
-    """Files and folders below `root`; None for all."""
+    """Files and folders below `root`. None means all."""
     import_root: Path | None = None
-    """The folder that dotted names count from: `root`, one below it or, for a bare package, the one around it."""
+    """The folder that dotted names start at: `root`, one below it or, for a bare package, its parent."""
     import_paths: tuple[Path, ...] = ()
-    """Folders and files of the host that need not be bound where the image is used."""
+    """Host folders and files that need not be bound when the image is used."""
     project: Path | None = None
-    """The folder that says what it requires; None where nothing does."""
+    """The folder with the files that state its requirements, or None."""
 
     @property
     def place(self) -> str:
-        """Where the content of `root` lies inside."""
+        """The path inside of the content of `root`."""
         bare = self.import_root is not None and self.import_root == self.root.parent
         return f"{CODE}/{self.name}/{self.root.name}" if bare else f"{CODE}/{self.name}"
 
     @property
     def import_folder(self) -> str:
-        """What `sys.path` has to hold inside."""
+        """The folder inside that `sys.path` needs."""
         if self.import_root is None or self.import_root == self.root:
             return self.place
         if self.import_root == self.root.parent:
@@ -63,16 +63,16 @@ class Entry:
     """A file, folder or link to be packed."""
 
     path: str
-    """Below the place, with `/`."""
+    """Path relative to the place of the code base, with `/`."""
     location: str
     kind: bytes
-    """As in a tar: `REGTYPE`, `DIRTYPE`, `SYMTYPE`."""
+    """Type as in a tar: `REGTYPE`, `DIRTYPE`, `SYMTYPE`."""
     executable: bool = False
     target: str = ""
     size: int = 0
     mtime_ns: int = 0
     inode: tuple[int, int] | None = None
-    """Of a file that has several names, one of which may be a secret's."""
+    """Device and inode of a file with several names, one of which may be a secret's."""
 
 
 @dataclass
@@ -82,15 +82,15 @@ class Packed:
     code: CodeBase
     entries: Sequence[Entry]
     left_out: Sequence[str] = ()
-    """Links that lead out of it and special files, relative."""
+    """Relative paths of special files and of links that lead out of the code base."""
     _digest: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, code: CodeBase) -> Packed:
-        """List a code base.
+        """List the files of a code base.
 
         Raises:
-            UsageError: it cannot be read, or is larger than an image should hold.
+            UsageError: it cannot be read, or is too large for an image.
         """
         entries: list[Entry] = []
         left_out: list[str] = []
@@ -117,13 +117,13 @@ class Packed:
 
     @property
     def stamp(self) -> str:
-        """Of names, sizes and times: where it is the same, so is what the files hold."""
+        """A hash of names, sizes and times. If it is unchanged, so are the contents of the files."""
         found = [(one.path, one.size, one.mtime_ns, one.executable, one.target) for one in self.entries]
         return hashlib.sha256(repr(found).encode()).hexdigest()
 
     @property
     def digest(self) -> str:
-        """Of paths, contents, links and what may be executed; not of times and owners."""
+        """A hash of paths, contents, links and executable flags, but not of times and owners."""
         if not self._digest:
             whole = hashlib.sha256()
             for entry in self.entries:
@@ -134,7 +134,7 @@ class Packed:
         return self._digest
 
     def tar(self, *, uid: int) -> Iterator[bytes]:
-        """Its files as the engine takes them, to be unpacked at `/`."""
+        """Yield the files as a tar for the engine to unpack at `/`."""
         yield from folders_to(self.code.place, uid=uid)
         for entry in self.entries:
             path = f"{self.code.place[1:]}/{entry.path}"
@@ -156,7 +156,7 @@ def _entries(code: CodeBase, left_out: list[str], hidden: set[tuple[int, int]]) 
         path, found = pending.pop()
         location = os.path.join(code.root, path) if path else str(code.root)
         try:
-            # What was named may be a link.
+            # The named member may be a link.
             found = found or os.stat(location)
             if path and path not in seen:
                 seen.add(path)
@@ -183,7 +183,7 @@ def _entries(code: CodeBase, left_out: list[str], hidden: set[tuple[int, int]]) 
 
 
 def _parents(path: str, seen: set[str]) -> Iterator[str]:
-    """The folders above a member that nothing has named yet."""
+    """Yield the parent folders of a member that are not in `seen`, and add them to it."""
     parts = path.split("/")[:-1]
     for number in range(len(parts)):
         folder = "/".join(parts[: number + 1])
@@ -193,7 +193,7 @@ def _parents(path: str, seen: set[str]) -> Iterator[str]:
 
 
 def _entry(path: str, location: str, found: os.stat_result, top: str) -> Entry | None:
-    """None for what does not go into an image."""
+    """Return the entry of a path, or None if it does not go into an image."""
     if stat.S_ISDIR(found.st_mode):
         return Entry(path, location, tarfile.DIRTYPE)
     if stat.S_ISREG(found.st_mode):
@@ -216,7 +216,7 @@ def _passed_over(entry: os.DirEntry[str]) -> bool:
 
 
 def ignored_in(root: Path) -> Any:
-    """Whether the `.dockerignore` of a folder leaves a path out; None where it has no such file."""
+    """Return a predicate for the paths that a folder's `.dockerignore` leaves out, or None if it has no such file."""
     try:
         lines = (root / ".dockerignore").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -225,7 +225,7 @@ def ignored_in(root: Path) -> Any:
 
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     matcher, back = PatternMatcher(patterns), any(pattern.startswith("!") for pattern in patterns)
-    # What a later line takes back may lie in a folder that an earlier one leaves out.
+    # An excluded folder may contain paths that a later line includes again.
     return lambda path: matcher.matches(path) and not (back and os.path.isdir(root / path))
 
 
@@ -238,7 +238,7 @@ def _content(location: str) -> bytes:
 
 
 def record(packed: Packed) -> dict[str, Any]:
-    """What a label says of a code base, for `unchanged`: JSON types."""
+    """Return the description of a code base for a label, as JSON types. `unchanged` reads it."""
     code = packed.code
     return {
         "folder": code.import_folder,
@@ -250,9 +250,9 @@ def record(packed: Packed) -> dict[str, Any]:
 
 
 def unchanged(said: Mapping[str, Any]) -> bool:
-    """Whether the files of a code base are as a label says; so are those of another machine, which are not here.
+    """True if the files of a code base match a label. Code bases of other machines, which are not here, do too.
 
-    Takes some 10 ms for 1,000 files where no time has changed; else they are all read.
+    Takes about 10 ms for 1,000 files if no time has changed. Otherwise all files are read.
     """
     root = Path(str(said["root"]))
     if not root.is_dir():

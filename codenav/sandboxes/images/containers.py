@@ -1,4 +1,4 @@
-"""Containers that a build throws away, and images made of what they leave."""
+"""Temporary containers of a build, and images made from them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, labels
 from codenav.system.docker_engine import engine_says
 
 UID = 1000
-"""Of pip in a build, and of the code in a sandbox of the image: neither is root."""
+"""User id of pip in a build, and of the code in a sandbox of the image. Neither is root."""
 
 PYTHONS = ("python3", "python")
-"""The first that an image has."""
+"""Names of the interpreter. The first one that an image has is used."""
 
-# Python 2 understands it too, so that it can say which version it is.
+# Python 2 can run it too, and so report its version.
 _PROBE = """
 import json, os, sys
 try:
@@ -47,38 +47,38 @@ with open("FOLDER/result.json", "w") as file:
 
 
 class TaskFailed(Exception):
-    """A program of a build failed; the text is what it said at last."""
+    """A program of a build failed. The message is its last output."""
 
 
 class NoPython(Exception):
-    """The image has no such program."""
+    """The image does not contain the program."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What there is in an image."""
+    """The Python of an image, and what it can install with."""
 
     command: str
-    """`python3`, or `python`."""
+    """The command, `python3` or `python`."""
     version: str
     pip: str
-    """Its version; empty where there is none."""
+    """Version of pip. Empty if there is none."""
     venv: bool
     apt: bool
 
 
 class Workshop:
-    """Makes images on one engine; `client` is the low-level one. Every container is removed at the end."""
+    """A maker of images on one engine. `client` is the low-level one. Every container is removed in the end."""
 
     def __init__(self, client: Any, network: str) -> None:
         self._client = client
         self._network = network
 
     def probe(self, image: str, name: str) -> Probe:
-        """Which Python an image has, and what it can install with; `name` is what a person calls the image.
+        """Find the Python of an image and what it can install with. `name` is the image's name in messages.
 
         Raises:
-            UsageError: there is none.
+            UsageError: the image has no working Python.
         """
         for command in PYTHONS:
             with (
@@ -106,12 +106,12 @@ class Workshop:
         network: bool = False,
         before: Iterable[bytes] | None = None,
     ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """A container that has done a task of `inside`, until the context ends: its id and its result.
+        """Run a task of `inside` in a container. Yield the container's id and the result, then remove the container.
 
-        `uploads` is a tar without its end for the folder `BUILD`, `before` one for `/`.
+        `uploads` is a tar without its end for the folder `BUILD`, `before` is a tar for `/`.
 
         Raises:
-            TaskFailed: its program failed.
+            TaskFailed: a program of the task failed.
             Unavailable: the engine refuses.
         """
         script = Path(__file__).with_name("inside.py").read_bytes()
@@ -185,7 +185,7 @@ class Workshop:
 
     @contextlib.contextmanager
     def _container(self, body: Mapping[str, Any]) -> Iterator[str]:
-        """A container that was made, and not started; it is removed with its volumes."""
+        """Create a container without starting it, and finally remove it with its volumes."""
         from docker.errors import APIError
 
         with engine_says():
@@ -201,7 +201,7 @@ class Workshop:
             self._client.put_archive(id, folder, iter(tar))
 
     def layer(self, parent: str, config: Mapping[str, Any], tars: Iterable[bytes], held: Mapping[str, str]) -> str:
-        """The id of a new image: `parent` with the files of a tar, a configuration and labels."""
+        """Make an image from `parent`, the files of a tar, a configuration and labels. Return its id."""
         body = {
             "Image": parent,
             "Entrypoint": [],
@@ -214,16 +214,19 @@ class Workshop:
             return self.commit(id, {})
 
     def commit(self, id: str, held: Mapping[str, str], *changes: str) -> str:
-        """The id of an image of a container; it has no owner, as containers that a user starts from it inherit."""
+        """Make an image from a container, and return its id.
+
+        The image has no owner: containers that a user starts from it would inherit it.
+        """
         marks = {**held, OWNER_LABEL: '""', KIND_LABEL: "image"}
-        # Podman reads one label a line, and gives the id without saying what hash it is.
+        # Podman takes one label per line, and returns the id without the name of its hash.
         texts = [f"LABEL {name}={value}" for name, value in marks.items()]
         with engine_says():
             made = str(self._client.commit(id, changes=[*texts, *changes])["Id"])
         return made if made.startswith("sha256:") else f"sha256:{made}"
 
     def taken(self, id: str, folder: str) -> Iterator[bytes]:
-        """A folder of a container as a tar for `/`: nothing in it tells when it was made, or by whom."""
+        """Yield a folder of a container as a tar for `/`, without times and owners."""
         above = os.path.dirname(folder).strip("/")
         yield from folders_to(above)
         with engine_says():
@@ -242,7 +245,7 @@ class Workshop:
 
 
 def uploaded(files: Mapping[str, bytes], paths: Mapping[str, Path]) -> Iterator[bytes]:
-    """Files by their names in the build, and files and folders of this machine, as a tar without its end."""
+    """Yield data as files of the build, and files and folders of this machine, as a tar without its end."""
     seen: set[str] = set()
     for name, data in files.items():
         yield from _folders(name, seen)
@@ -279,17 +282,17 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 class _Readable(io.RawIOBase):
-    """What an iterator of bytes yields, as a file."""
+    """An iterator of bytes as a readable file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._rest = pieces, memoryview(b"")
 
     def readable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as the piece at hand goes."""
+        """Fill a buffer as far as the current piece goes."""
         if not self._rest:
             self._rest = memoryview(next(self._pieces, b""))
         size = min(len(buffer), len(self._rest))

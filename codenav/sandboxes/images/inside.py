@@ -1,7 +1,7 @@
-"""Runs in a throw-away container while an image is built; the standard library only, Python 3.8 and later.
+"""Tasks of an image build, run in a temporary container. Standard library only, Python 3.8 and later.
 
-`task.json` in `BUILD` says what to do, `result.json` how it went. That folder lies in a volume of the container, and
-goes with it: the settings of pip, which may hold passwords, are never in a layer.
+`BUILD` contains the task in `task.json` and the outcome in `result.json`. The folder is a volume of the container and
+is removed with it, so the settings of pip, which may contain passwords, are never in a layer.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ APT_WASTE = (
     "/var/log/dpkg.log", "/var/log/alternatives.log", "/var/cache/ldconfig/aux-cache", "/var/cache/debconf/*-old",
     "/var/lib/dpkg/*-old",
 )  # fmt: skip
-"""What apt-get and dpkg leave that tells when they ran, or that the next `apt-get update` fetches anew."""
+"""Files of apt-get and dpkg that depend on the time, or that the next `apt-get update` fetches again."""
 
 APT_OPTIONS = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
-"""Without files of its own about what it has read."""
+"""Options that keep apt-get from writing caches of the lists it has read."""
 
 
 PIP_OPTIONS = (
     "--no-input", "--no-compile", "--no-cache-dir", "--no-warn-script-location", "--disable-pip-version-check",
 )  # fmt: skip
-"""Nothing that is asked, kept or looked up beside what is required."""
+"""Options that keep pip from asking, caching, compiling and checking for a newer version of itself."""
 
 CLOCK_SECONDS = 0.02
-"""By which times of files may be behind: a tick of the kernel. The engine has made its own files long before."""
+"""How far file times may lag: a tick of the kernel. The engine's own files are much older."""
 
 
 class Failed(Exception):
-    """A program of the task failed; the text is what it said at last."""
+    """A program of the task failed. The message is its last output."""
 
 
 def run(command: list[str], env: dict[str, str], secrets: list[str]) -> None:
     """Run a program to its end.
 
     Raises:
-        Failed: its last lines, without what is secret in them.
+        Failed: it failed; the message has its last lines, with secrets masked.
     """
-    # pip takes the paths of archives in a file of requirements from where it runs.
+    # pip resolves the paths of archives in a requirements file relative to its working directory.
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=REQUIREMENTS
     )
@@ -63,7 +63,7 @@ def run(command: list[str], env: dict[str, str], secrets: list[str]) -> None:
 
 
 def environment(task: dict[str, Any]) -> dict[str, str]:
-    """What programs of a build see: where programs are, no user, fixed seeds and times, the settings of the task."""
+    """Return the environment of programs: paths, no user, fixed seeds and times, and the settings of the task."""
     home = os.path.join(BUILD, "home")
     for folder in (home, REQUIREMENTS):
         os.makedirs(folder, exist_ok=True)
@@ -79,7 +79,7 @@ def environment(task: dict[str, Any]) -> dict[str, str]:
 
 
 def apt(task: dict[str, Any]) -> dict[str, Any]:
-    """Install Debian packages, as root, and leave no trace of when."""
+    """Install Debian packages as root, without traces of the time."""
     started = time.time()
     before = waste()
     env = {**environment(task), "DEBIAN_FRONTEND": "noninteractive"}
@@ -87,7 +87,7 @@ def apt(task: dict[str, Any]) -> dict[str, Any]:
     command = ["apt-get", *APT_OPTIONS, "install", "--yes", "--no-install-recommends", "--", *task["packages"]]
     run(command, env, task["secrets"])
     for path in waste():
-        # What the base has can only be covered, and the cover would tell the time.
+        # A file of the base can only be covered in the new layer, and its removal would record the time.
         if path in before:
             os.truncate(path, 0)
         else:
@@ -97,12 +97,12 @@ def apt(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def waste() -> set[str]:
-    """The files that `APT_WASTE` names."""
+    """Return the files that match `APT_WASTE`."""
     return {path for pattern in APT_WASTE for path in glob.glob(pattern) if os.path.isfile(path)}
 
 
 def settle(top: str, since: float, epoch: int) -> None:
-    """Give all that was written after a moment the same time, folders after what is in them."""
+    """Set the same time on everything written since a moment. Folders come after their content."""
     device = os.lstat(top).st_dev
     for folder, names, files in os.walk(top, topdown=True):
         names[:] = [name for name in names if os.lstat(os.path.join(folder, name)).st_dev == device]
@@ -113,7 +113,7 @@ def settle(top: str, since: float, epoch: int) -> None:
 
 
 def install(task: dict[str, Any]) -> dict[str, Any]:
-    """A virtual environment over the interpreter of the image, with the requirements in it."""
+    """Make a virtual environment on the image's interpreter, and install the requirements in it."""
     env = environment(task)
     place = task["environment"]
     run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", place], env, task["secrets"])
@@ -142,19 +142,19 @@ print(json.dumps(sorted({(item.metadata["Name"], item.version) for item in found
 
 
 def byte_code(task: dict[str, Any]) -> dict[str, Any]:
-    """Compile a code base, which nothing can do in a sandbox: there it is read-only."""
+    """Compile a code base. In a sandbox nothing could, since it is read-only there."""
     compile_all(sys.executable, task["folder"], environment(task))
     return {}
 
 
 def compile_all(python: str, folder: str, env: dict[str, str]) -> None:
-    """What does not compile stays as it is: templates, code for other versions."""
+    """Compile a folder. Files that do not compile, such as templates or code for other versions, are skipped."""
     command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", folder]
     subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def main() -> None:
-    """Do the task."""
+    """Run the task, and write its result."""
     with open(os.path.join(BUILD, "task.json"), encoding="utf-8") as file:
         task = json.load(file)
     result = os.path.join(BUILD, "result.json")

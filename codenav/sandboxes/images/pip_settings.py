@@ -1,4 +1,4 @@
-"""What pip is told on this machine of indexes, proxies and certificates, for a pip that runs in a build."""
+"""This machine's pip settings for indexes, proxies and certificates, for use by pip in a build."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PASSED = (
     "timeout", "retries", "pre", "prefer-binary", "only-binary", "no-binary", "no-build-isolation", "use-feature",
     "use-deprecated",
 )  # fmt: skip
-"""Settings of pip that say where from and which; the others are about the machine that pip runs on."""
+"""Settings that say where pip gets packages and which ones. All others concern the machine that pip runs on."""
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _CERTIFICATES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE")
@@ -30,22 +30,22 @@ class PipSettings:
 
     env: dict[str, str] = field(default_factory=dict)
     proxies: dict[str, str] = field(default_factory=dict)
-    """Those of `env` that are of use to others than pip."""
+    """The variables of `env` that other programs use too."""
     files: dict[str, bytes] = field(default_factory=dict)
     """Certificates and credentials, by their names in the build."""
     uploads: dict[str, Path] = field(default_factory=dict)
     """Folders and pages of `find-links`."""
     secrets: list[str] = field(default_factory=list)
-    """What must not be told."""
+    """Texts that must not be shown."""
 
     @classmethod
     def of_user(cls, build: str) -> PipSettings:
-        """Those that hold for this user: pip's configuration files, its environment variables, proxies, netrc.
+        """Collect this user's settings: pip's configuration files, its environment variables, proxies, netrc.
 
         `build` is the folder inside that files are put into.
 
         Raises:
-            UsageError: a file that is named cannot be read.
+            UsageError: a file that a setting names cannot be read.
         """
         made = cls()
         values = pip_values()
@@ -54,7 +54,7 @@ class PipSettings:
             made.env[f"PIP_{key.replace('-', '_').upper()}"] = values[key]
         made.env["PIP_CONFIG_FILE"] = os.devnull
         for name in PROXIES:
-            # Most programs know one of the two forms.
+            # Most programs know only one of the two spellings.
             value = os.environ.get(name) or os.environ.get(name.upper())
             if value:
                 made.proxies[name] = made.proxies[name.upper()] = value
@@ -68,11 +68,11 @@ class PipSettings:
         return made
 
     def take_secrets(self, addresses: list[str]) -> None:
-        """Keep the passwords of addresses from being told, as they are written and as they are meant."""
+        """Keep the passwords of addresses from being shown, both as written and with escapes decoded."""
         for address in addresses:
             password = _password(address)
             self.secrets += [one for one in (password, unquote(password)) if one and one not in self.secrets]
-        # A password may begin with another one.
+        # Longer ones first: a password may begin with another one.
         self.secrets.sort(key=len, reverse=True)
 
     def _take_files(self, values: dict[str, str], build: str) -> None:
@@ -102,7 +102,7 @@ class PipSettings:
         return f"{build}/{name}"
 
     def _take_netrc(self, addresses: list[str], build: str) -> None:
-        """The credentials for the hosts of the indexes; those of other hosts stay here."""
+        """Add the credentials for the hosts of the indexes. Those of other hosts stay here."""
         try:
             known = netrc.netrc(os.environ.get("NETRC") or None).hosts
         except (OSError, netrc.NetrcParseError):
@@ -121,7 +121,7 @@ class PipSettings:
 
 
 def pip_values() -> dict[str, str]:
-    """pip's settings by the names of its long options, as its own files and variables say (pip, "Configuration")."""
+    """Return pip's settings by their long options, from its own files and variables (pip, "Configuration")."""
     values: dict[str, str] = {}
     for path in _files(os.environ):
         parser = configparser.RawConfigParser()
@@ -139,7 +139,7 @@ def pip_values() -> dict[str, str]:
 
 
 def _files(environment: Mapping[str, str]) -> list[Path]:
-    """In the order in which later ones win."""
+    """Return pip's configuration files. Later ones take precedence."""
     named = environment.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []
@@ -153,7 +153,7 @@ def _files(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _password(address: str) -> str:
-    """As it is written in an address; a user without a password is a token. Empty where there is none."""
+    """Return the password as written in an address, or an empty string. A user without a password is a token."""
     try:
         parts = urlsplit(address)
         return parts.password or parts.username or ""

@@ -1,4 +1,4 @@
-"""What an image is made from, and what has become of it."""
+"""The recipe of an image, and the description of a built one."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ _TAG = re.compile(r"([a-z0-9.-]+(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an image is made from."""
+    """The ingredients of an image."""
 
     base: str
-    """Name or id of the image to begin with."""
+    """Name or id of the base image."""
     code: Sequence[CodeBase] = ()
     packages: Sequence[str] = ()
-    """`NAME==VERSION`, of sources that are installed packages."""
+    """Installed packages to include, each as `NAME==VERSION`."""
     requirements: Sequence[Path] = ()
-    """Files; empty takes what the code bases state themselves."""
+    """Requirements files. If empty, the code bases' own statements are used."""
     apt: Sequence[str] = ()
     tag: str = ""
-    """Empty makes one of the sources' names."""
+    """Name of the image. If empty, it is derived from the sources."""
     network: str = "bridge"
-    """Of pip and apt-get: `bridge`, `host`, or another network of the engine."""
+    """Network of pip and apt-get: `bridge`, `host`, or another network of the engine."""
 
     @property
     def sources(self) -> list[str]:
-        """As in the label `codenav.sources`."""
+        """The sources in the form of the label `codenav.sources`."""
         return sorted({*(one.source for one in self.code), *(f"pkg:{one}" for one in self.packages)})
 
     def named(self) -> str:
-        """The name that the image gets.
+        """Return the name that the image gets.
 
         Raises:
-            UsageError: it is none.
+            UsageError: it is not a valid name.
         """
         if self.tag:
             if not _TAG.fullmatch(self.tag):
@@ -54,33 +54,33 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """Short, and of these sources only."""
+        """A short hash of the sources."""
         return hashlib.sha256(os.fsencode("\n".join(self.sources))).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
 class BuiltImage:
-    """An image for a recipe."""
+    """The description of an image built for a recipe."""
 
     image: str
     """Its name."""
     id: str
     built: bool
-    """False where it was there."""
+    """False if the image already existed."""
     base: str
     sources: Sequence[str]
     python: str
     packages: Sequence[str]
-    """`NAME==VERSION`, as installed beside what the base has."""
+    """`NAME==VERSION` of each package installed in addition to those of the base."""
     requirements: Sequence[str]
     """Files that the requirements were read from."""
     left_out: Sequence[str]
-    """Links that lead out of their code base, and special files."""
+    """Special files, and links that lead out of their code base."""
     size_bytes: int
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As in `--json`."""
+        """Convert to the JSON of `--json`."""
         return {
             "image": self.image,
             "id": self.id,

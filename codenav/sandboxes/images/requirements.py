@@ -1,4 +1,4 @@
-"""Requirements as pip takes them, with the files that they name on this machine."""
+"""Requirements in pip's format, with the local files that they name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codenav.errors import NotFound, UsageError
 from codenav.sandboxes.images.code import CodeBase
 
 ARCHIVES = (".whl", ".zip", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz")
-"""What pip installs from a file."""
+"""Endings of archives that pip can install from."""
 
 _FILE = re.compile(r"(?P<option>-r|-c|--requirement|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(?P<path>\S.*)")
 _LINKS = re.compile(r"(?P<option>-f|--find-links)(?:\s*=\s*|\s+|(?<=-f))(?P<path>\S.*)")
@@ -24,29 +24,29 @@ _EDITABLE = re.compile(r"(?:-e|--editable)(?:\s*=\s*|\s+)(?P<path>\S.*)")
 _NAMED_URL = re.compile(r"[A-Za-z0-9][\w.\[\],-]*\s*@\s*(?P<url>file:\S+)(?P<rest>.*)")
 _EXTRAS = re.compile(r"(?P<path>.+?)\[(?P<extras>[\w\s,.-]*)\]")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
-"""As pip expands them."""
+"""Environment variables in the form that pip expands."""
 
 
 @dataclass
 class Requirements:
-    """Files for pip, by their names in the build."""
+    """Requirements files for pip, by their names in the build."""
 
     names: list[str] = field(default_factory=list)
-    """Those to be installed; the others are named by these."""
+    """The files to install from. Other files are included by these."""
     texts: dict[str, str] = field(default_factory=dict)
     uploads: dict[str, Path] = field(default_factory=dict)
-    """Archives of this machine, and folders of them."""
+    """Local archives, and folders of them."""
     variables: set[str] = field(default_factory=set)
-    """Environment variables that are named in the files."""
+    """Environment variables that the files refer to."""
     origins: list[str] = field(default_factory=list)
-    """What a person should know of where they are from."""
+    """Where the requirements come from, for a person."""
 
     @classmethod
     def of(cls, files: Sequence[Path], code: Sequence[CodeBase], packages: Sequence[str]) -> Requirements:
-        """Those of `files`, else those that the code bases state themselves; and packages by name and version.
+        """Collect `files`, or what the code bases state if there are none, and packages by name and version.
 
         Raises:
-            NotFound, UsageError: a file is not there, or names a folder that is none of the code bases.
+            NotFound, UsageError: a file is missing, or names a folder that is not one of the code bases.
         """
         made = cls()
         for file in files:
@@ -60,7 +60,7 @@ class Requirements:
         return made
 
     def digest(self) -> str:
-        """Of the texts, and of single archives; what an index or a folder offers is not in it."""
+        """Return a hash of the texts and of single archives, but not of what an index or a folder offers."""
         whole = hashlib.sha256()
         for name in sorted(self.texts):
             whole.update(f"{name}\0{self.texts[name]}\0".encode())
@@ -69,7 +69,7 @@ class Requirements:
         return whole.hexdigest()
 
     def _state(self, code: CodeBase, others: Sequence[CodeBase]) -> None:
-        """What a code base says of itself: in requirements.txt, else in its metadata."""
+        """Add the requirements that a code base states in requirements.txt, or else in its metadata."""
         if code.project is None:
             return
         listed = code.project / "requirements.txt"
@@ -87,7 +87,7 @@ class Requirements:
         self.names.append(name)
 
     def _read(self, file: Path, code: Sequence[CodeBase]) -> str:
-        """Take in a file and those that it names; its name in the build."""
+        """Read a file and those that it includes. Return its name in the build."""
         path = Path(os.path.abspath(file))
         name = f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}-{path.name}"
         if name in self.texts:
@@ -136,18 +136,18 @@ class Requirements:
         )
 
     def _upload(self, path: Path, where: str) -> str:
-        """Its path in the build, seen from the files of requirements."""
+        """Register a local file or folder. Return its path in the build, relative to the requirements files."""
         if not path.exists():
             raise NotFound(f"{where}: {path} does not exist")
         known = next((name for name, other in self.uploads.items() if other == path), "")
-        # A wheel's name says what it is: it stays.
+        # pip takes the properties of a wheel from its name, so the name is kept.
         name = known or f"files/{len(self.uploads)}/{path.name}"
         self.uploads[name] = path
         return f"./{name}"
 
 
 def stated_requirements(folder: Path, extras: Sequence[str]) -> tuple[list[str], Path]:
-    """What a project says that it needs, and the file that says so; nothing where only its build can tell.
+    """Return the requirements that a project states, and the file they are in. Empty if only its build can tell.
 
     Raises:
         UsageError: its pyproject.toml or setup.cfg cannot be read.
@@ -178,7 +178,7 @@ def _looks_local(wanted: str) -> bool:
 
 
 def _local(wanted: str, folder: Path) -> Path | None:
-    """The path that is meant; None for an address or a name."""
+    """Return the local path that is meant, or None for an address."""
     wanted = wanted.strip().strip("'\"")
     if wanted.startswith("file:"):
         return Path(os.path.abspath(folder / unquote(urlsplit(wanted).path)))
