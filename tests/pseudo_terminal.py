@@ -8,6 +8,7 @@ import re
 import select
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,15 +31,23 @@ def on_terminal(
             )
         finally:
             os._exit(127)
-    shown, waiting = "", list(answers.items())
+    shown, waiting, typed = "", list(answers.items()), ""
+    until = time.monotonic() + seconds
     try:
-        while select.select([terminal], [], [], seconds)[0]:
+        while time.monotonic() < until:
+            if not select.select([terminal], [], [], 1.0)[0]:
+                if typed == INTERRUPT:
+                    # One that comes between the question and the read of its answer does not wake that read.
+                    os.write(terminal, INTERRUPT.encode())
+                continue
+            until = time.monotonic() + seconds
             try:
                 shown += os.read(terminal, 65536).decode(errors="replace")
             except OSError:
                 break
             if waiting and waiting[0][0] in shown:
-                os.write(terminal, waiting.pop(0)[1].encode())
+                typed = waiting.pop(0)[1]
+                os.write(terminal, typed.encode())
         else:
             os.kill(pid, signal.SIGKILL)
             raise AssertionError(f"nothing more came: {shown}")
