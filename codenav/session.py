@@ -40,6 +40,8 @@ UNUSED_SERVER = (
     "OPENAI_BASE_URL is set but no model is named, so nothing is asked of it: --model NAME, or CODENAV_MODEL"
 )
 
+UNCONTAINED = "the code runs without isolation: it can do all that you can do (--sandbox process)"
+
 DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
 """Endings of documents. A description that is one word with such an ending was meant as a file."""
@@ -124,10 +126,8 @@ class Session:
                 contained, sources=lambda: sources_of(listed(on), python), confirm=confirm
             )
             # Consent is asked for on a line of its own, before anything else is told.
-            for note in notes:
+            for note in [*notes, *([UNCONTAINED] if factory.backend == "process" else [])]:
                 self._tell(note)
-            if factory.backend == "process":
-                self._tell("the code runs without isolation: it can do all that you can do (--sandbox process)")
             self.indexes = open_indexes(
                 listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell
             )

@@ -40,17 +40,8 @@ def serve(worker: Any) -> None:
     function: Any = type(_awaited)
     awaited, honest_code = _awaited.__code__, _honest.__code__
     kinds = _kinds()
-    known = (
-        kinds,
-        {base for kind in kinds for base in kind.__mro__[1:-1]},
-        type,
-        dict,
-        vars,
-        getattr,
-        isinstance,
-        list,
-        ast.AST,
-    )
+    bases = {base for kind in kinds for base in kind.__mro__[1:-1]}
+    known = (kinds, bases, type, dict, vars, getattr, isinstance, list, ast.AST)
     future, hidden, room = guest_runner.FUTURE, guest_runner.HIDDEN, socket.CMSG_SPACE(_MOST_FDS * 4)
     rights, close_on_exec = (socket.SOL_SOCKET, socket.SCM_RIGHTS), _CLOSE_ON_EXEC
     ended = HEADER.pack(len(_ENDED), TOKEN_BYTES) + _ENDED
