@@ -22,11 +22,11 @@ from codenav.errors import UsageError
 @python_option
 @json_option
 def command(backend: str, image: str, runtime: str, only: str, python: str | None, as_json: bool) -> int:
-    """Run the contract of sandboxes, and attacks, against a backend.
+    """Check that a backend keeps its promises on this machine: the contract of sandboxes, then attacks.
 
-    First come harmless probes; where one fails nothing is attacked. Then the contract: what every sandbox does with a
-    step. Then 78 containment cases: F file system, N network, P processes, R resources, S secrets, C confusion of the
-    protocol. `process` contains nothing, so only the contract runs there. Takes one to three minutes.
+    Harmless probes come first; if one fails, nothing is attacked. The contract follows: the behaviour of a step in
+    every sandbox. Then the containment cases: F file system, N network, P processes, R resources, S secrets, C
+    confusion of the protocol. `process` contains nothing, so only the contract runs there. Takes one to three minutes.
 
     \b
     Exit codes: 0 everything held, 1 something did not, 4 the backend does not run here.
