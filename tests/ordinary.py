@@ -27,7 +27,9 @@ UID = 64_321
 """A user id that nobody else has; files and processes of the user are found by it."""
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = "/mnt/library"
-PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+PACKAGES = Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+PYTHON = "/mnt/environment/bin/python"
+"""The interpreter of the user: a virtual environment, so that children which ignore PYTHONPATH find the packages."""
 
 
 def as_ordinary_user(
@@ -40,15 +42,17 @@ def as_ordinary_user(
 ) -> subprocess.CompletedProcess[str]:
     """The result of `python ARGUMENTS`; needs root. `docker_host`: an engine that the user may talk to."""
     variables = {
-        "PYTHONPATH": f"{LIBRARY}:/mnt/packages",
+        "PYTHONPATH": LIBRARY,
         "PYTHONDONTWRITEBYTECODE": "1",
         "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
     }
     lines = [
         "mount -t tmpfs -o mode=755 none /mnt",
-        "mkdir /mnt/library /mnt/packages /mnt/python",
+        f"mkdir -p {LIBRARY} /mnt/python /mnt/environment/bin /mnt/environment/{PACKAGES}",
         f"mount --bind {shlex.quote(str(ROOT))} /mnt/library",
-        f"mount --bind {shlex.quote(sysconfig.get_path('purelib'))} /mnt/packages",
+        f"mount --bind {shlex.quote(sysconfig.get_path('purelib'))} /mnt/environment/{PACKAGES}",
+        f"echo home = {sys.base_prefix}/bin > /mnt/environment/pyvenv.cfg",
+        f"ln -s {sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor} {PYTHON}",
         f"mount --bind {shlex.quote(sys.base_prefix)} /mnt/python",
     ]
     closed = next((one for one in reversed(Path(sys.base_prefix).parents) if not one.stat().st_mode & stat.S_IXOTH), "")
