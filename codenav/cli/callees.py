@@ -15,7 +15,7 @@ from codenav.cli.options import block_line, on_option, print_json, reading_optio
 @click.option("--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Names to print.")
 @reading_options
 def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
-    """List what NAME calls, with signature and place, and what of it is not in the index.
+    """List the callables that NAME calls, with signature and place, and the names that are not in the index.
 
     NAME is given as for `codenav show`.
 

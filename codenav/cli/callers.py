@@ -15,9 +15,9 @@ from codenav.cli.options import block_line, on_option, print_json, reading_optio
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Callers to print.")
 @reading_options
 def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
-    """List the blocks that call NAME: those that are certain first, then those that share only its last name.
+    """List the blocks that call NAME: certain callers first, then calls that match by the last part of the name only.
 
-    NAME is given as for `codenav show`, or is the full name of something outside, such as numpy.mean.
+    NAME is given as for `codenav show`, or is the full name of something outside the index, such as numpy.mean.
 
     \b
     Examples:

@@ -14,17 +14,19 @@ from codenav.cli.options import python_option, say, store_options
 @click.command("describe")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources)
 @click.option(
-    "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write it there, to be edited."
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the description to this file, ready for editing.",
 )
-@click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+@click.option("--no-refresh", is_flag=True, help="Use the index as it is, without looking for changed files.")
 @store_options
 @python_option
 def command(sources: tuple[str, ...], out: Path | None, **options: Any) -> None:
-    """Print what code bases are for, how they are laid out, and where to begin; at most 2,000 characters for each.
+    """Print a description of code bases: purpose, layout and entry points, in at most 2,000 characters each.
 
-    It is made by rule, from the index, the metadata and the README, and is what a run without --description begins
-    with. A description of your own is better where it says what the code cannot: write this one to a file, edit it,
-    and pass it with --description.
+    It is made by rule from the index, the metadata and the README, and is the default of `codenav run --description`.
+    To add what the code cannot tell, write it to a file, edit it, and pass it with --description.
 
     \b
     Examples:

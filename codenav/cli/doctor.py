@@ -34,8 +34,8 @@ class Row:
 
 
 @click.command("doctor")
-@click.option("--model", metavar="NAME", help="Model to look for.  [default: the configured one]")
-@click.option("--base-url", metavar="URL", help="Server to ask.  [default: the configured one]")
+@click.option("--model", metavar="NAME", help="Model to check.  [default: the configured one]")
+@click.option("--base-url", metavar="URL", help="Server to check.  [default: the configured one]")
 @python_option
 @json_option
 def command(model: str | None, base_url: str | None, python: str | None, as_json: bool) -> int:

@@ -34,14 +34,16 @@ def command() -> None:
 
 @command.command("up")
 @click.option("--image", metavar="IMAGE", help="Docker image.  [default: the vendor's, version 8.19.8]")
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="On 127.0.0.1.  [default: 9200]")
-@click.option("--memory", metavar="SIZE", default="1g", show_default=True, help="Half of it is the heap.")
-@click.option("--wait", type=Seconds(min=1), default=180, show_default=True, help="For the first answer.")
-@click.option("--show-password", is_flag=True, help="Print the password of the user elastic, too.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Port on 127.0.0.1.  [default: 9200]")
+@click.option(
+    "--memory", metavar="SIZE", default="1g", show_default=True, help="Memory of the server; half of it is the heap."
+)
+@click.option("--wait", type=Seconds(min=1), default=180, show_default=True, help="Time to wait for the first answer.")
+@click.option("--show-password", is_flag=True, help="Also print the password of the user elastic.")
 def up(image: str | None, port: int | None, memory: str, wait: float, show_password: bool) -> None:
-    """Start the server and wait until it answers. Where it runs already, say so.
+    """Start the server and wait until it answers. If it runs already, say so.
 
-    The data lie in the Docker volume codenav-elasticsearch and outlive the server.
+    The data are kept in the Docker volume codenav-elasticsearch and outlive the server.
 
     \b
     Exit codes: 0 it runs, 2 it runs with another image or port, 4 it cannot run here.
@@ -63,7 +65,7 @@ def up(image: str | None, port: int | None, memory: str, wait: float, show_passw
 
 
 @command.command("down")
-@click.option("--delete-data", is_flag=True, help="Delete all its indexes, too.")
+@click.option("--delete-data", is_flag=True, help="Also delete all its indexes.")
 def down(delete_data: bool) -> None:
     """Stop the server and remove its container. Its data stay for the next `up`.
 

@@ -28,7 +28,13 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Newest ones; 0 lists all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Number of episodes, newest first; 0 lists all.",
+)
 @json_option
 def list_episodes(limit: int, as_json: bool) -> None:
     """List the newest episodes first.
@@ -60,8 +66,10 @@ def list_episodes(limit: int, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("episode", default="last", shell_complete=completing.episodes)
-@click.option("--all", "whole", is_flag=True, help="Leave nothing out: all that the model wrote, was shown, and tries.")
-@click.option("--prompt", is_flag=True, help="Print the system prompt that the model got, and nothing else.")
+@click.option(
+    "--all", "whole", is_flag=True, help="Leave nothing out: everything the model wrote and was shown, and every try."
+)
+@click.option("--prompt", is_flag=True, help="Print only the system prompt that the model was given.")
 @json_option
 def show(episode: str, whole: bool, prompt: bool, as_json: bool) -> None:
     """Show an episode: its id, the beginning of one, or last.
@@ -88,9 +96,11 @@ def show(episode: str, whole: bool, prompt: bool, as_json: bool) -> None:
 
 @command.command("export")
 @click.argument("episode", default="last", shell_complete=completing.episodes)
-@click.option("--notebook", type=FilePath, metavar="FILE.ipynb", help="Steps with their outputs and pictures.")
-@click.option("--script", type=FilePath, metavar="FILE.py", help="The code summary.")
-@click.option("--record", type=FilePath, metavar="FILE.json", help="The whole record as one JSON document.")
+@click.option(
+    "--notebook", type=FilePath, metavar="FILE.ipynb", help="Write a notebook: steps with their outputs and pictures."
+)
+@click.option("--script", type=FilePath, metavar="FILE.py", help="Write the code summary.")
+@click.option("--record", type=FilePath, metavar="FILE.json", help="Write the whole record as one JSON document.")
 @json_option
 def export(episode: str, notebook: Path | None, script: Path | None, record: Path | None, as_json: bool) -> None:
     """Write an episode as a notebook, a script or JSON.
@@ -121,15 +131,18 @@ def export(episode: str, notebook: Path | None, script: Path | None, record: Pat
 @command.command("remove")
 @click.argument("episodes", nargs=-1, metavar="[ID...]", shell_complete=completing.episodes)
 @click.option(
-    "--older-than", type=Duration(unit=True), metavar="AGE", help="Those that began so long ago: 12h, 30d, 8w."
+    "--older-than",
+    type=Duration(unit=True),
+    metavar="AGE",
+    help="Episodes that began longer ago than this: 12h, 30d, 8w.",
 )
-@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All but the newest N.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="All episodes but the newest N.")
 @json_option
 def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None, as_json: bool) -> None:
-    """Remove episodes: their records, the work folders that codenav made, and kept copies that no other one needs.
+    """Remove episodes: their records, the work folders that codenav made, and copies that no other episode needs.
 
-    Name them by id, or say --older-than or --keep. What runs is never removed. A folder of yours (--work-dir) is not
-    touched.
+    Name them by id, or use --older-than or --keep. Running episodes are never removed. A folder of yours (--work-dir)
+    is not touched.
 
     \b
     Examples:

@@ -32,8 +32,8 @@ NAMED = 3
 
 @click.command("index")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
-@click.option("--name", metavar="NAME", help="One index for all SOURCEs, as name:NAME from then on.")
-@click.option("--watch", is_flag=True, help="Keep running and follow each change, until Ctrl-C.")
+@click.option("--name", metavar="NAME", help="Build one index of all SOURCEs, called name:NAME from then on.")
+@click.option("--watch", is_flag=True, help="Keep running and index each change, until Ctrl-C.")
 @store_options
 @python_option
 @json_option

@@ -45,24 +45,38 @@ on_option: Decorator = click.option(
     multiple=True,
     required=True,
     shell_complete=completing.sources,
-    help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. May be given several times.",
+    help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. Repeatable.",
 )
 
 _STORE_OPTIONS = (
-    click.option("--store", type=click.Choice(STORES), help=f"Where indexes are kept.  {default_of('store')}"),
-    click.option("--elasticsearch-url", metavar="URL[,URL…]", help="Nodes of one cluster, with scheme and port."),
+    click.option("--store", type=click.Choice(STORES), help=f"Store of the indexes.  {default_of('store')}"),
     click.option(
-        "--elasticsearch-replicas", type=click.IntRange(min=0), metavar="N", help=default_of("elasticsearch_replicas")
+        "--elasticsearch-url",
+        metavar="URL[,URL…]",
+        help="Address of the server, with scheme and port; several are nodes of one cluster.",
     ),
     click.option(
-        "--elasticsearch-shards", type=click.IntRange(min=1), metavar="N", help=default_of("elasticsearch_shards")
+        "--elasticsearch-replicas",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help=f"Copies of each shard.  {default_of('elasticsearch_replicas')}",
     ),
     click.option(
-        "--elasticsearch-api-key", metavar="KEY", help="Better: CODENAV_ELASTICSEARCH_API_KEY; ps shows this."
+        "--elasticsearch-shards",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help=f"Shards of each index.  {default_of('elasticsearch_shards')}",
+    ),
+    click.option(
+        "--elasticsearch-api-key", metavar="KEY", help="API key. ps shows it: prefer CODENAV_ELASTICSEARCH_API_KEY."
     ),
     click.option("--elasticsearch-user", metavar="NAME"),
-    click.option("--elasticsearch-password", metavar="TEXT", help="Better: CODENAV_ELASTICSEARCH_PASSWORD."),
-    click.option("--elasticsearch-ca-file", metavar="FILE", help="Who signed the server's certificate (PEM)."),
+    click.option(
+        "--elasticsearch-password", metavar="TEXT", help="Password. ps shows it: prefer CODENAV_ELASTICSEARCH_PASSWORD."
+    ),
+    click.option(
+        "--elasticsearch-ca-file", metavar="FILE", help="Certificate of the authority that signed the server's (PEM)."
+    ),
 )
 
 
@@ -75,7 +89,9 @@ def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that read an index: those for `display.opening`, and `as_json`."""
-    no_refresh = click.option("--no-refresh", is_flag=True, help="Do not look for changed files first.")
+    no_refresh = click.option(
+        "--no-refresh", is_flag=True, help="Use the index as it is, without looking for changed files."
+    )
     return no_refresh(store_options(python_option(json_option(command))))
 
 
@@ -86,23 +102,32 @@ def store_of(options: dict[str, Any]) -> StoreKeywords:
 
 
 _SANDBOX_OPTIONS = (
-    click.option("--image", metavar="NAME", help="Of docker.  [default: the one built for the sources]"),
+    click.option("--image", metavar="NAME", help="Docker image.  [default: the one built for the sources]"),
     click.option(
         "--network",
         type=click.Choice(["none", "host", "bridge"]),
-        help="host is bubblewrap's and process's, bridge docker's.  [default: none; process cannot cut it off]",
+        help="Network of the code: host with bubblewrap or process, bridge with docker.  "
+        "[default: none; process cannot cut it off]",
     ),
-    click.option("--env", metavar="NAME", multiple=True, help="A variable that the code may see. Repeatable."),
+    click.option("--env", metavar="NAME", multiple=True, help="Environment variable passed to the code. Repeatable."),
     click.option(
-        "--mount", "mounts", metavar="DIR[:rw]", multiple=True, help="A live folder at the same path. Repeatable."
+        "--mount",
+        "mounts",
+        metavar="DIR[:rw]",
+        multiple=True,
+        help="Folder that the code sees live, at the same path; read-only without :rw. Repeatable.",
     ),
-    click.option("--memory", metavar="SIZE", help=f"Of everything inside.  {default_of('memory')}"),
+    click.option("--memory", metavar="SIZE", help=f"Memory of the whole sandbox.  {default_of('memory')}"),
     click.option("--cpus", type=float, metavar="N", help=f"Processors.  {default_of('cpus')}"),
     click.option(
-        "--pids", type=click.IntRange(min=1), metavar="N", help=f"Processes and threads.  {default_of('pids')}"
+        "--pids", type=click.IntRange(min=1), metavar="N", help=f"Most processes and threads.  {default_of('pids')}"
     ),
-    click.option("--gpus", metavar="all|N|ID[,ID…]", help="Of docker."),
-    click.option("--runtime", metavar="NAME", help="Of docker: runsc for gVisor.  [default: the engine's]"),
+    click.option("--gpus", metavar="all|N|ID[,ID…]", help="GPUs, with docker."),
+    click.option(
+        "--runtime",
+        metavar="NAME",
+        help="Runtime of the Docker engine, such as runsc for gVisor.  [default: the engine's]",
+    ),
 )
 
 
@@ -112,7 +137,7 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--code-timeout",
         type=Seconds(min=0, min_open=True),
         metavar="SECONDS",
-        help=f"Of one step of code.  {default_of('code_timeout')}",
+        help=f"Time limit of one step of code.  {default_of('code_timeout')}",
     )
     for option in reversed((*_SANDBOX_OPTIONS, code_timeout)):
         command = option(command)

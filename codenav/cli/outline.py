@@ -12,13 +12,13 @@ from codenav.cli.options import print_json, reading_options, say
 
 @click.command("outline")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources)
-@click.option("--path", default="", metavar="PATH", help="Only a folder or file of the sources.")
+@click.option("--path", default="", metavar="PATH", help="Show only this folder or file of the sources.")
 @click.option(
     "--tokens",
     type=click.IntRange(min=32),
     default=1024,
     show_default=True,
-    help="Size of the map, a token being 4 bytes.",
+    help="Size of the outline; a token is 4 bytes.",
 )
 @reading_options
 def command(

@@ -22,7 +22,12 @@ def command() -> None:
 
 
 @command.command("show")
-@click.option("--prompts", metavar="DIR", type=click.Path(path_type=Path), help="With your own files in place of ours.")
+@click.option(
+    "--prompts",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder with prompt files of your own, which replace ours.",
+)
 @json_option
 def show(prompts: Path | None, as_json: bool) -> None:
     """Print the system prompt. What only a run can tell stands as ${name}.

@@ -36,41 +36,55 @@ T = TypeVar("T")
 @click.command("run", epilog="A request that begins with a dash goes behind two: codenav run --on . -- '-5 plus 3?'")
 @click.argument("request")
 @on_option
-@click.option("--description", metavar="TEXT|FILE", help="What the code base is for. [default: made from its metadata]")
+@click.option("--description", metavar="TEXT|FILE", help="Purpose of the code base. [default: made from its metadata]")
 @click.option(
-    "--model", metavar="NAME", help="Model name, or scripted:FILE to play actions. [default: planner, no model]"
+    "--model",
+    metavar="NAME",
+    help="Model name, or scripted:FILE to replay actions. [default: the planner, which needs no model]",
 )
-@click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY.")
-@click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes. [default: a fresh one]")
-@click.option("--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary there.")
+@click.option("--base-url", metavar="URL", help="OpenAI-compatible server. The key is read from OPENAI_API_KEY.")
 @click.option(
-    "--max-steps", type=click.IntRange(min=0), help=f"Actions of the agent; 0 is no limit. {default_of('limit_steps')}"
+    "--work-dir",
+    metavar="DIR",
+    help="Folder that is copied in, and gets the files that the code writes. [default: a new one]",
 )
-@click.option("--max-seconds", type=Seconds(min=0), help=f"Wall clock; 0 is no limit. {default_of('limit_seconds')}")
 @click.option(
-    "--max-tokens", type=click.IntRange(min=0), help=f"Of all model calls; 0 is no limit. {default_of('limit_tokens')}"
+    "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=0),
+    help=f"Most actions of the agent; 0 is no limit. {default_of('limit_steps')}",
+)
+@click.option(
+    "--max-seconds", type=Seconds(min=0), help=f"Most seconds of the run; 0 is no limit. {default_of('limit_seconds')}"
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=0),
+    help=f"Most tokens of all model calls; 0 is no limit. {default_of('limit_tokens')}",
 )
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    help=f"What contains the code; process contains nothing. {default_of('sandbox')}",
+    help=f"Sandbox of the code; process contains nothing. {default_of('sandbox')}",
 )
 @sandbox_options
-@click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy.")
-@click.option("--format/--no-format", default=False, help="black on each step. [default: no]")
-@click.option("--lint/--no-lint", default=None, help="flake8 on each step. [default: yes, for a model]")
-@click.option("--types/--no-types", default=None, help="mypy on each step. [default: yes, for a model]")
-@click.option("--stream", is_flag=True, help="With --json: one event per line, as they happen.")
-@click.option("--quiet", "-q", is_flag=True, help="Print the answer and the verdict, and nothing meanwhile.")
-@click.option("--verbose", is_flag=True, help="Print what the model writes as it comes, and everything else in full.")
+@click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy.")
+@click.option("--format/--no-format", default=False, help="Format each step with black. [default: no]")
+@click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes, with a model]")
+@click.option("--types/--no-types", default=None, help="Check each step with mypy. [default: yes, with a model]")
+@click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict.")
+@click.option("--verbose", is_flag=True, help="Print what the model writes as it arrives, and everything else in full.")
 @store_options
 @python_option
 @json_option
 def command(request: str, **options: Any) -> int:
     """Do what REQUEST asks, with the code of the named sources. A REQUEST of - is read from stdin.
 
-    The answer is on stdout, with a line that says whether the code summary replayed with the same result. What
-    happens meanwhile is on stderr. The record stays: codenav episodes show last.
+    The answer is printed on stdout, with the verdict on the code summary: did it replay with the same result? Progress
+    is on stderr. The record is kept: codenav episodes show last.
 
     \b
     Examples:

@@ -26,20 +26,22 @@ SHOWN = 5
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="As pip takes it. May be given several times.  [default: requirements.txt of the code base, else the "
+    help="Requirements file for pip. Repeatable.  [default: requirements.txt of the code base, else the "
     "dependencies in its pyproject.toml or setup.cfg]",
 )
-@click.option("--base", metavar="IMAGE", help="Begin with this image.  [default: python:X.Y-slim, as --python is]")
-@click.option("--apt", metavar="PACKAGE", multiple=True, help="Debian package. May be given several times.")
+@click.option("--base", metavar="IMAGE", help="Image to build on.  [default: python:X.Y-slim, as --python is]")
+@click.option("--apt", metavar="PACKAGE", multiple=True, help="Debian package to install. Repeatable.")
 @click.option("--tag", metavar="NAME", default="", help="Name of the image.  [default: codenav/SOURCE:HASH]")
 @click.option(
     "--network",
     metavar="NAME",
     default="bridge",
     show_default=True,
-    help="Of pip and apt-get: bridge, host, or another one of the engine.",
+    help="Network for pip and apt-get: bridge, host, or another one of the engine.",
 )
-@click.option("--rebuild", is_flag=True, help="Build anew what is there already: newer versions of what is required.")
+@click.option(
+    "--rebuild", is_flag=True, help="Build again even if the image exists, to get newer versions of the requirements."
+)
 @python_option
 @json_option
 def command(
@@ -55,10 +57,10 @@ def command(
 ) -> None:
     """Build a Docker image in which code bases can be imported, for `--sandbox docker`.
 
-    A folder is copied in, but for its history, caches, virtual environments, credentials (.env, .netrc, …) and what
-    its .dockerignore names; of pkg:NAME the version that is installed here is installed. Code runs as a user without
-    rights. Where nothing has changed since the last build, nothing is done. Indexes, proxies and certificates that
-    pip is configured with on this machine serve the build, and are not in the image.
+    A folder is copied in without its history, caches, virtual environments, credentials (.env, .netrc, …) and what its
+    .dockerignore names; pkg:NAME is installed in the version that is installed here. Code runs as an unprivileged user.
+    If nothing has changed since the last build, nothing is done. The build uses the indexes, proxies and certificates
+    that pip is configured with on this machine; they are not in the image.
 
     \b
     Exit codes: 0 the image is there, 2 wrong usage, 4 no engine or no base image, or pip or apt-get failed.

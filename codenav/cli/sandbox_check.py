@@ -12,12 +12,10 @@ from codenav.errors import UsageError
 
 @click.command("check")
 @click.argument("backend", type=click.Choice(["docker", "bubblewrap", "process"]))
+@click.option("--image", metavar="NAME", default="", help="Docker image to check; it needs Python 3.8 or later.")
+@click.option("--runtime", metavar="NAME", default="", help="Runtime of the Docker engine, such as runsc.")
 @click.option(
-    "--image", metavar="NAME", default="", help="Of docker: the image to check; it needs Python 3.8 or later."
-)
-@click.option("--runtime", metavar="NAME", default="", help="Of docker: the engine's runtime, such as runsc.")
-@click.option(
-    "--only", metavar="ID[,ID…]", default="", help="Only these containment cases, such as F1,N3, or sections."
+    "--only", metavar="ID[,ID…]", default="", help="Run only these containment cases (F1,N3) or sections (F)."
 )
 @python_option
 @json_option

@@ -14,13 +14,13 @@ from codenav.errors import NotFound, UsageError
 @click.command("exec")
 @click.argument("name")
 @click.argument("script", required=False, metavar="[SCRIPT]")
-@click.option("-c", "--code", metavar="CODE", help="The code itself, instead of a SCRIPT.")
-@click.option("--timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="Of this step.")
+@click.option("-c", "--code", metavar="CODE", help="Code to run, instead of a SCRIPT.")
+@click.option("--timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="Time limit of this step.")
 @click.option(
     "--displays",
     metavar="DIR",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Write pictures there, under names that are free.",
+    help="Folder for pictures; no file in it is overwritten.",
 )
 @json_option
 def command(
@@ -28,8 +28,8 @@ def command(
 ) -> int:
     """Run a SCRIPT (- is stdin) or CODE in the sandbox NAME.
 
-    It is one step: it finds the variables of the steps before it. What it prints, as it comes, and the value of
-    its last expression are on stdout. Ctrl-C interrupts the step, and not the sandbox.
+    It is one step and sees the variables of earlier ones. Its output is on stdout as it arrives, then the value of its
+    last expression. Ctrl-C interrupts the step and keeps the sandbox.
 
     \b
     Exit codes: 0 it ran to its end, 1 it raised or ended its process, 2 wrong usage or no such
@@ -74,4 +74,4 @@ def _read(script: str) -> str:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding).replace("\r\n", "\n")
     except (SyntaxError, UnicodeDecodeError) as error:
-        raise UsageError(f"{script} is no Python text: {error}", hint="save it as UTF-8") from error
+        raise UsageError(f"{script} is not Python source: {error}", hint="save it as UTF-8") from error

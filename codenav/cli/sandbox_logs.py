@@ -12,12 +12,12 @@ from codenav.execution import ExecutionError
 
 @click.command("logs")
 @click.argument("name")
-@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N steps.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Show only the last N steps.")
 @json_option
 def command(name: str, tail: int | None, as_json: bool) -> None:
-    """Show the steps that ran in the sandbox NAME, with what they printed, the oldest first.
+    """Show the steps that ran in the sandbox NAME with their output, oldest first.
 
-    Values of --env variables are masked. Of the last 8 to 16 MiB.
+    Values of --env variables are masked. The log keeps the last 8 to 16 MiB.
 
     \b
     Examples:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 @click.command("prune")
-@click.option("--dry-run", is_flag=True, help="Show it, remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @json_option
 def command(dry_run: bool, as_json: bool) -> int:
-    """Remove what killed processes have left, and show it.
+    """Remove what killed processes left behind, and list it.
 
-    That is containers on the engine at DOCKER_HOST, where one answers, control groups and temporary folders of this
-    machine, and what named sandboxes had under CODENAV_HOME, with the files of their work folders there. What belongs
-    to a process that lives, or to one on another machine, stays.
+    These are containers on the engine at DOCKER_HOST if one answers, control groups and temporary folders of this
+    machine, and the folders of named sandboxes under CODENAV_HOME, work folders included. Whatever belongs to a living
+    process, or to a process on another machine, stays.
 
     \b
     Exit codes: 0 all of it is gone, 1 something could not be removed.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("ps")
 @json_option
 def command(as_json: bool) -> None:
-    """List the sandboxes that were started and not stopped, the oldest first.
+    """List the sandboxes that were started and not stopped, oldest first.
 
     \b
     Examples:

@@ -19,9 +19,9 @@ _FIRST, _MORE = ">>> ", "... "
 
 @click.command("repl")
 @click.argument("name")
-@click.option("--timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="Of a step.")
+@click.option("--timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="Time limit of a step.")
 def command(name: str, timeout: float | None) -> int:
-    """Work in the sandbox NAME as in Python's own prompt.
+    """Work in the sandbox NAME as at Python's own prompt.
 
     Ctrl-C interrupts a step, or drops what was typed. Ctrl-D or exit leaves; the sandbox and its variables stay.
     The history is kept. Without a terminal the lines come from stdin, with no prompts.

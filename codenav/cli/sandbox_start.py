@@ -20,21 +20,31 @@ from codenav.cli.options import (
 
 
 @click.command("start")
-@click.option("--name", metavar="NAME", default="", help="[default: box1, box2 and so on]")
+@click.option("--name", metavar="NAME", default="", help="Name of the sandbox.  [default: box1, box2 and so on]")
 @click.option(
     "--backend",
     type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    help=f"What contains the code; process contains nothing.  {default_of('sandbox')}",
+    help=f"Backend that isolates the code; process isolates nothing.  {default_of('sandbox')}",
 )
 @click.option("--on", "sources", metavar="SOURCE", multiple=True, help="Code base to import from. Repeatable.")
-@click.option("--work-dir", metavar="DIR", help="Copied in; gets what the code writes.  [default: an empty one]")
-@click.option("--idle", type=Duration(), default="1h", show_default=True, help="It ends after so long without a step.")
-@click.option("--snapshots/--no-snapshots", default=True, help="A frozen twin before each step.  [default: yes]")
+@click.option(
+    "--work-dir",
+    metavar="DIR",
+    help="Folder that is copied in, and gets the files that the code writes.  [default: an empty one]",
+)
+@click.option(
+    "--idle", type=Duration(), default="1h", show_default=True, help="End the sandbox after this time without a step."
+)
+@click.option(
+    "--snapshots/--no-snapshots",
+    default=True,
+    help="Keep a snapshot from before each step, for crashes.  [default: yes]",
+)
 @sandbox_options
 @python_option
 @json_option
 def command(**options: Any) -> None:
-    """Start a sandbox that keeps its variables until it is stopped; print its name.
+    """Start a sandbox that keeps its variables until it is stopped, and print its name.
 
     It belongs to a small process of its own, not to this command. 0 as --idle is no limit.
 

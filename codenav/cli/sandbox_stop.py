@@ -9,12 +9,12 @@ from codenav.cli.options import say
 
 @click.command("stop")
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--all", "everything", is_flag=True, help="Every sandbox that ps shows.")
-@click.option("--force", is_flag=True, help="End a step that runs at once, not after a second.")
+@click.option("--all", "everything", is_flag=True, help="Stop every sandbox that ps shows.")
+@click.option("--force", is_flag=True, help="Kill a running step at once instead of giving it a second.")
 def command(names: tuple[str, ...], everything: bool, force: bool) -> None:
-    """End the sandboxes NAME with all that runs in them; remove their containers, files and logs.
+    """Stop the sandboxes NAME and everything that runs in them, and remove their containers, files and logs.
 
-    What was copied out, and a --work-dir, stay.
+    Files that were copied out stay, and so does a --work-dir.
 
     \b
     Examples:

@@ -190,7 +190,7 @@ class Episode:
         if self._ended is None:
             if not self._started:
                 self._start()
-            self._end(RunEnded(Status.INTERRUPTED, reason="it was left before its end", exit_code=130))
+            self._end(RunEnded(Status.INTERRUPTED, reason="closed before it had ended", exit_code=130))
 
     def run(self) -> EpisodeResult:
         """Run to the end, and return the result."""

@@ -104,7 +104,7 @@ def _check(resources: Resources) -> None:
             hint=f"allow {LEAST_MEMORY >> 20} MiB or more",
         )
     if not LEAST_CPUS <= resources.cpus < float("inf"):
-        raise UsageError(f"{resources.cpus:g} processors are no limit to work with", hint=f"{LEAST_CPUS} or more")
+        raise UsageError(f"no valid limit of processors: {resources.cpus:g}", hint=f"allow {LEAST_CPUS} or more")
     if resources.processes < 1 or resources.work_bytes < 1 or resources.file_bytes < 0:
         raise UsageError("a limit of a sandbox is not above 0", hint="see codenav.execution.Resources")
     if resources.output_bytes > MOST_OUTPUT:

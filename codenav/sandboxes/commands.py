@@ -129,7 +129,7 @@ def _installing(packages: Sequence[str], info: SandboxInfo) -> str:
         raise UsageError("no package is named", hint='such as box.install("rich")')
     for package in packages:
         if not _PACKAGE.fullmatch(package):
-            raise UsageError(f"{package!r} is no name of a package", hint='such as "rich" or "rich>=13"')
+            raise UsageError(f"{package!r} is not the name of a package", hint='such as "rich" or "rich>=13"')
     if info.network == "none":
         raise SandboxUnavailable(
             "there is no network in this sandbox to install from",

@@ -30,7 +30,7 @@ def checked_name(name: str) -> str:
         UsageError: it cannot be used.
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise UsageError(f"{name!r} is no name of a variable", hint='such as box.set("x", 1)')
+        raise UsageError(f"{name!r} is not the name of a variable", hint='such as box.set("x", 1)')
     return name
 
 

@@ -168,11 +168,13 @@ def node_of(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"{shown} is no URL: {error}", hint=_AS_IN) from None
+        raise UsageError(f"{shown} is not a URL: {error}", hint=_AS_IN) from None
     if parts.scheme not in ("http", "https"):
-        raise UsageError(f"{shown} is no URL of an Elasticsearch: it must begin with http:// or https://", hint=_AS_IN)
+        raise UsageError(
+            f"{shown} is not the URL of an Elasticsearch server: it must begin with http:// or https://", hint=_AS_IN
+        )
     if not parts.hostname or parts.query or parts.fragment or any(char.isspace() for char in url):
-        raise UsageError(f"{shown} is no base URL of an Elasticsearch", hint=_AS_IN)
+        raise UsageError(f"{shown} is not the base URL of an Elasticsearch server", hint=_AS_IN)
     if port is None:
         raise UsageError(f"{shown} names no port", hint=_PORTS)
     return parts

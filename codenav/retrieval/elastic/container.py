@@ -146,7 +146,7 @@ class Container:
         except BaseException as error:
             self._clear(fresh)
             if isinstance(error, NotFound):
-                message = f"{image} is no image of Elasticsearch: it has no {_HOME}/config"
+                message = f"{image} is not an image of Elasticsearch: it has no {_HOME}/config"
                 raise Unavailable(message, hint=f"one such as {IMAGE}") from error
             taken = "already allocated" in str(error) or "address already in use" in str(error)
             if isinstance(error, APIError) and taken:
@@ -192,9 +192,11 @@ def _bytes(memory: str) -> int:
     try:
         size = int(parse_bytes(memory))
     except (DockerException, OverflowError) as error:
-        raise UsageError(f"{memory!r} is no size such as 1g or 1500m") from error
+        raise UsageError(f"{memory!r} is not a size such as 1g or 1500m") from error
     if size < LEAST_MEMORY:
-        raise UsageError(f"{memory} are too little for Elasticsearch", hint=f"--memory {LEAST_MEMORY >> 20}m, or more")
+        raise UsageError(
+            f"{memory} is too little memory for Elasticsearch", hint=f"--memory {LEAST_MEMORY >> 20}m, or more"
+        )
     return size
 
 

@@ -68,7 +68,7 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
         except TimeoutError as error:
             raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error
         except ConnectionClosed as error:
-            raise SandboxUnavailable("the host process of the sandbox ended without a word") from error
+            raise SandboxUnavailable("the host process of the sandbox ended without a message") from error
     if "error" in answer:
         raise error_from_dict(answer["error"])
     return str(answer["name"])

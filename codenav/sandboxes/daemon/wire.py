@@ -61,7 +61,9 @@ class Wire:
         try:
             head = frames.head(dict(message), size)
         except ValueError as error:
-            raise UsageError(f"what cannot be sent to a named sandbox: {error}", hint="name finite numbers") from None
+            raise UsageError(
+                f"a value cannot be sent to a named sandbox: {error}", hint="name finite numbers"
+            ) from None
         try:
             with self._lock:
                 self._socket.sendall(head)

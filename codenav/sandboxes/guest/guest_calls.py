@@ -120,7 +120,7 @@ def call_host(name: str, /, **arguments: Any) -> Any:
         HostCallError: the host refuses the call, it failed there, or it is over a limit.
     """
     if not isinstance(name, str) or not CALL_NAME.fullmatch(name):
-        raise HostCallError(f"{name!r:.100} is no name of a call: letters, digits and _.:/- are allowed")
+        raise HostCallError(f"{name!r:.100} is not the name of a call: letters, digits and _.:/- are allowed")
     try:
         data = _to_json(arguments).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:

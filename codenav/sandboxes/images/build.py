@@ -83,7 +83,7 @@ class _Build:
             raise UsageError("no code base was named", hint="--on PATH or --on pkg:NAME")
         wrong = next((name for name in recipe.apt if not _APT.fullmatch(name)), None)
         if wrong is not None:
-            raise UsageError(f"{wrong!r} is no name of a Debian package", hint="--apt NAME or --apt NAME=VERSION")
+            raise UsageError(f"{wrong!r} is not the name of a Debian package", hint="--apt NAME or --apt NAME=VERSION")
         self.client, self.recipe, self.rebuild, self.tell = client, recipe, rebuild, tell
         self.tag = recipe.named()
         self.workshop = Workshop(client, recipe.network)
@@ -135,7 +135,7 @@ class _Build:
                     if attempt == 2:
                         raise
                 except APIError as error:
-                    raise UsageError(f"{name!r} is no name of an image", hint="--base python:3.12-slim") from error
+                    raise UsageError(f"{name!r} is not the name of an image", hint="--base python:3.12-slim") from error
                 self.tell(f"Fetching {name}")
                 hint = "check its name and the network, or name another one with --base"
                 docker_engine.fetch(self.client, name, hint=hint)

@@ -46,7 +46,7 @@ class Recipe:
         """
         if self.tag:
             if not _TAG.fullmatch(self.tag):
-                raise UsageError(f"{self.tag!r} is no name of an image", hint="--tag NAME or --tag NAME:VERSION")
+                raise UsageError(f"{self.tag!r} is not the name of an image", hint="--tag NAME or --tag NAME:VERSION")
             return self.tag
         first = self.code[0].name if self.code else self.packages[0].partition("==")[0]
         slug = re.sub(r"[^a-z0-9]+", "-", first.lower()).strip("-")[:40] or "code"
