@@ -1,0 +1,1 @@
+"""Evals: tasks with samples, a runner that resumes, scores, judges and reports."""
