@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -120,4 +120,40 @@ class Task(Protocol):
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """The columns of a table, from the scores of one epoch. What ended as `error` is not among them."""
+        ...
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of a self-check: a figure that is known, and the one that was found."""
+
+    name: str
+    expected: Any
+    found: Any
+    detail: str = ""
+    """Lines on what was found: causes, ids."""
+
+    @property
+    def ok(self) -> bool:
+        """True if the two are equal."""
+        return bool(self.expected == self.found)
+
+
+class Preparing(Protocol):
+    """A task that needs more than its adapted code base: an environment of its own (`codenav eval prepare`)."""
+
+    def prepare(self, out: Path, *, notice: Callable[[str], None]) -> None:
+        """Make in `out` all that `--prepared OUT` then names: the factory gets it as `prepared=OUT`.
+
+        Raises:
+            Unavailable: something cannot be fetched; the hint says what to do.
+        """
+        ...
+
+
+class SelfChecking(Protocol):
+    """A task that can replay its expected answers without a model (`codenav eval selfcheck`)."""
+
+    def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
+        """Replay what is known. `out` is an empty folder for it; `notice` gets a line for what takes long."""
         ...
