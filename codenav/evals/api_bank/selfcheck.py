@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from codenav.evals.api_bank.code_base import RECORDED
@@ -18,12 +19,26 @@ RENAMED = "has an argument that was renamed upstream after the recording"
 GRADER = "upstream's grader reads a field that is not there"
 DATA = "the shipped data differs from the recording"
 
-ACCEPTED = 200
-"""Of 220 expected calls, with recorded answers off."""
-ACCEPTED_UPSTREAM = 181
-"""By upstream's recipe: databases as shipped for each call, and arguments as text."""
-CAUSES = {NETWORK: 7, RENAMED: 8, GRADER: 1, DATA: 4}
-"""Causes of the other 20."""
+
+@dataclass(frozen=True)
+class Known:
+    """The figures of a commit."""
+
+    samples: int
+    calls: int
+    """Expected ones."""
+    accepted: int
+    """By the APIs' own graders, with recorded answers off."""
+    causes: Mapping[str, int]
+    """Of the others."""
+    upstream: int
+    """Accepted by upstream's recipe: databases as shipped for each call, and arguments as text."""
+    earlier: int
+    """Calls before the last message of the user, all accepted."""
+
+
+KNOWN = Known(186, 220, 200, {NETWORK: 7, RENAMED: 8, GRADER: 1, DATA: 4}, 181, 113)
+"""Of the pinned commit."""
 
 
 def cause_of(api: str, told: str) -> str:
@@ -36,36 +51,53 @@ def cause_of(api: str, told: str) -> str:
 
 
 def checks(
-    samples: Sequence[Sample], made: Callable[[Sample], Sequence[str]], plain: Replays, with_recordings: Replays
+    samples: Sequence[Sample],
+    known: Known | None,
+    *,
+    made: Callable[[Sample], Sequence[str]],
+    bare: Replays,
+    recorded: Replays,
 ) -> list[Check]:
-    """Compare what the checkout yields with what is known of the pinned commit.
+    """Compare what a checkout yields with what is known of it: of a commit that is not `known`, only what must hold.
 
     `made` makes the expected calls of a sample in a sandbox as an agent would, and returns the names that were traced;
-    `plain` replays without recorded answers.
+    `bare` replays without recorded answers.
     """
-    calls = sum(len(sample.gold) for sample in samples)
-    verdicts = [(sample, plain.graded(state_of(sample), sample.gold, sample.gold)) for sample in samples]
+    exact = sum(match(made(sample), [call["name"] for call in sample.gold]).f1 == 1.0 for sample in samples)
+    verdicts = [(sample, recorded.graded(state_of(sample), sample.gold, sample.gold)) for sample in samples]
+    earlier = [call for sample in samples for call in _earlier(sample, recorded)]
+    plain = [(sample, bare.graded(state_of(sample), sample.gold, sample.gold)) for sample in samples]
     refused = [
-        (sample, call["name"], verdict["cause"])
-        for sample, found in verdicts
+        (sample, call["name"], cause_of(call["name"], verdict["cause"]))
+        for sample, found in plain
         for call, verdict in zip(sample.gold, found["ours"], strict=True)
         if not verdict["accepted"]
     ]
-    causes = Counter(cause_of(name, told) for _, name, told in refused)
-    lines = [f"{sample.id} ({sample.facts['file']}): {name} {cause_of(name, told)}" for sample, name, told in refused]
-    recorded = sum(
-        _accepted(with_recordings.graded(state_of(sample), sample.gold, sample.gold)["ours"]) for sample in samples
-    )
-    exact = sum(match(made(sample), [call["name"] for call in sample.gold]).f1 == 1.0 for sample in samples)
+    causes = Counter(cause for _, _, cause in refused)
+    lines = "\n".join(f"{sample.id} ({sample.facts['file']}): {name}: {cause}" for sample, name, cause in refused)
+    accepted = sum(_accepted(found["ours"]) for _, found in plain)
+    more = sum(_accepted(found["ours"]) for _, found in verdicts)
+    upstream = sum(_accepted(found["upstream"]) for _, found in plain)
+    calls = sum(len(sample.gold) for sample in samples)
+    if known is None:
+        known = Known(len(samples), calls, accepted, dict(causes), upstream, len(earlier))
     return [
-        Check("samples", 186, len(samples)),
-        Check("expected calls", 220, calls),
-        Check("expected calls that the APIs' own graders accept", ACCEPTED, _total(verdicts, "ours")),
-        Check("causes of the others", CAUSES, dict(causes), "\n".join(lines)),
-        Check("the same with recorded answers", ACCEPTED + CAUSES[NETWORK], recorded),
-        Check("the same by upstream's recipe", ACCEPTED_UPSTREAM, _total(verdicts, "upstream")),
-        Check("samples with F1 = 100 by name", 186, exact),
+        Check("samples", known.samples, len(samples)),
+        Check("expected calls", known.calls, calls),
+        Check("earlier calls, all accepted", [known.earlier] * 2, [len(earlier), _accepted(earlier)]),
+        Check("expected calls that the APIs' own graders accept", known.accepted, accepted),
+        Check("causes of the others", dict(known.causes), dict(causes), lines),
+        Check("accepted with recorded answers", known.accepted + known.causes.get(NETWORK, 0), more),
+        Check("accepted by upstream's recipe", known.upstream, upstream),
+        Check("samples with F1 = 100 by name", known.samples, exact),
     ]
+
+
+def _earlier(sample: Sample, replays: Replays) -> Sequence[Mapping[str, Any]]:
+    state = state_of(sample)
+    calls = state.pop("earlier")
+    verdicts: Sequence[Mapping[str, Any]] = replays.graded(state, calls, calls)["ours"] if calls else ()
+    return verdicts
 
 
 def state_of(sample: Sample) -> dict[str, Any]:
@@ -76,7 +108,3 @@ def state_of(sample: Sample) -> dict[str, Any]:
 
 def _accepted(verdicts: Sequence[Mapping[str, Any]]) -> int:
     return sum(bool(verdict["accepted"]) for verdict in verdicts)
-
-
-def _total(verdicts: Sequence[tuple[Sample, Mapping[str, Any]]], recipe: str) -> int:
-    return sum(_accepted(found[recipe]) for _, found in verdicts)

@@ -177,12 +177,16 @@ class ApiBank:
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
         """Make the expected calls, with and without recorded answers, and score them."""
-        notice(f"making {sum(len(sample.gold) for sample in self.samples())} expected calls three times")
+        notice(f"making {sum(len(sample.gold) for sample in self.samples())} expected calls four times")
         bare, whole = self.write(out / "bare", recordings=False), self.write(out / "code")
         options: dict[str, Any] = {"python": self._prepared, "backend": self._backend}
         with Replays(bare, **options) as plain, Replays(whole, **options) as recorded:
             return selfcheck.checks(
-                self.samples(), lambda sample: recorded.traced(selfcheck.state_of(sample), sample.gold), plain, recorded
+                self.samples(),
+                selfcheck.KNOWN if self._commit == COMMIT else None,
+                made=lambda sample: recorded.traced(selfcheck.state_of(sample), sample.gold),
+                bare=plain,
+                recorded=recorded,
             )
 
     def _grader(self) -> Replays:
