@@ -23,9 +23,11 @@ SECONDS = 30.0
 class Replays:
     """Replays in one sandbox, one at a time, from any thread. The sandbox starts with the first."""
 
-    def __init__(self, code_base: Path, *, python: Path | None = None, backend: str = "") -> None:
+    def __init__(
+        self, code_base: Path, *, python: Path | None = None, backend: str = "", seconds: float = SECONDS
+    ) -> None:
         """`code_base` is the adapted one, `python` its interpreter, `backend` one of `SandboxOptions`."""
-        self._code_base = code_base
+        self._code_base, self._seconds = code_base, seconds
         self._options = SandboxOptions(backend, python=python, calls=self._take)
         self._lock = threading.Lock()
         self._box: Sandbox | None = None
@@ -44,7 +46,7 @@ class Replays:
         code = f"import json as _json\ncall_host({GRADED!r}, **graded(*_json.loads({data!r})))"
         with self._lock:
             self._verdicts = None
-            found = self._open().run(code, timeout=SECONDS)
+            found = self._open().run(code, timeout=self._seconds)
             if self._verdicts is None:
                 # State is rebuilt after a timeout or a kill, but a fresh sandbox is surer.
                 self._close()
@@ -61,7 +63,7 @@ class Replays:
         data = json.dumps([dict(sample), [[call["name"], call["arguments"]] for call in calls]])
         with self._lock:
             box, self._called = self._open(), []
-            box.run(f"made(*__import__('json').loads({data!r}))", timeout=SECONDS)
+            box.run(f"made(*__import__('json').loads({data!r}))", timeout=self._seconds)
             return list(self._called)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from codenav.errors import UsageError
 from codenav.evals.api_bank import environment, selfcheck
 from codenav.evals.api_bank.code_base import Api, read_apis, write_code_base
 from codenav.evals.api_bank.descriptions import described, guided
-from codenav.evals.api_bank.dialogues import FOLDER, dialogues
+from codenav.evals.api_bank.dialogues import FOLDER, Dialogue, dialogues
 from codenav.evals.api_bank.replays import Replays
 from codenav.evals.checkouts import checkout
 from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, summed
@@ -104,13 +104,18 @@ class ApiBank:
         """The APIs as upstream describes them."""
         return read_apis(self._root)
 
+    @property
+    def dialogues(self) -> Sequence[Dialogue]:
+        """The dialogues that are samples."""
+        return [dialogue for dialogue in self._all if dialogue.gold]
+
     def samples(self) -> Sequence[Sample]:
         """The dialogues in which an API is called after the last message of the user; `gold` has those calls."""
         return self._samples
 
     @cached_property
     def _samples(self) -> list[Sample]:
-        found = [dialogue.sample() for dialogue in self._all if dialogue.gold]
+        found = [dialogue.sample() for dialogue in self.dialogues]
         if not found:
             raise UsageError(f"no dialogue in {self._root / FOLDER} is a sample", hint="take a whole checkout")
         return found
