@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.evals.api_bank import inside
 from codenav.evals.api_bank.dialogues import Call
+from codenav.evals.api_bank.inside import label, recording_key, sealed
 
 LEFT_OUT = frozenset({"__init__.py", "tool_search.py"})
 """Upstream's `__init__` imports all at once, and the tool searcher, which needs a model, belongs to another level."""
@@ -124,7 +124,7 @@ def write_code_base(root: Path, out: Path, *, calls: Iterable[Call], recordings:
         shutil.copyfile(path, fresh / "init_database" / path.name)
     lines = "".join(f"    {name!r}: {module!r},\n" for name, module in sorted(modules.items()))
     _write(fresh / "apis" / "__init__.py", PACKAGE.format(modules="{\n" + lines + "}"))
-    shutil.copyfile(inside.__file__, fresh / "state" / "inside.py")
+    shutil.copyfile(Path(__file__).with_name("inside.py"), fresh / "state" / "inside.py")
     recorded = _recordings(calls) if recordings else {}
     _write(fresh / "state" / "apis.json", json.dumps({"modules": modules, "recorded": recorded}))
     # Search shows the APIs, and nothing of how they are given a state.
@@ -138,9 +138,9 @@ def _recordings(calls: Iterable[Call]) -> dict[str, str]:
     found = {}
     for call in calls:
         if call.name in RECORDED and call.result.get("exception") is None:
-            key = inside.recording_key(call.name, call.arguments)
+            key = recording_key(call.name, call.arguments)
             output: Any = json.dumps(call.result.get("output")).encode()
-            found[inside.label(key)] = inside.sealed(key, output).hex()
+            found[label(key)] = sealed(key, output).hex()
     return dict(sorted(found.items()))
 
 

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from codenav.api import sandbox
 from codenav.errors import SandboxUnavailable
-from codenav.evals.api_bank import inside_grading
 from codenav.options import SandboxOptions
 from codenav.protocols import Sandbox
 
@@ -80,7 +79,7 @@ class Replays:
     def _open(self) -> Sandbox:
         if self._box is None:
             box = sandbox(self._options, on=[self._code_base])
-            source = Path(inside_grading.__file__).read_text(encoding="utf-8")
+            source = Path(__file__).with_name("inside_grading.py").read_text(encoding="utf-8")
             begun = box.run(source, timeout=SECONDS)
             if begun.outcome != "ok":
                 box.close()

@@ -12,11 +12,13 @@ from typing import Any
 from codenav.actions import Search
 from codenav.environments import EpisodeParts, standard_environments
 from codenav.errors import UsageError
-from codenav.evals.api_bank import environment, selfcheck
 from codenav.evals.api_bank.code_base import Api, read_apis, write_code_base
 from codenav.evals.api_bank.descriptions import described, guided
 from codenav.evals.api_bank.dialogues import FOLDER, Dialogue, dialogues
+from codenav.evals.api_bank.environment import FOLDER as ENVIRONMENT
+from codenav.evals.api_bank.environment import make, prepared_python
 from codenav.evals.api_bank.replays import Replays
+from codenav.evals.api_bank.selfcheck import DATA, GRADER, KNOWN, RENAMED, checks, state_of
 from codenav.evals.checkouts import checkout
 from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, summed
 from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting
@@ -27,10 +29,10 @@ COMMIT = "483554eae102996f5ec1f4feab4e78ef29c2a394"
 NEEDS = ("apis/api.py", "init_database", FOLDER)
 
 UNGRADABLE: Mapping[str, str] = {
-    "CancelTimedSwitch": selfcheck.RENAMED,
-    "DeleteMeeting": selfcheck.GRADER,
-    "QueryScene": selfcheck.DATA,
-    "TimedSwitch": selfcheck.RENAMED,
+    "CancelTimedSwitch": RENAMED,
+    "DeleteMeeting": GRADER,
+    "QueryScene": DATA,
+    "TimedSwitch": RENAMED,
 }
 """APIs whose grader refuses every expected call of the known commit, and the cause: 13 calls, which no agent can make
 so that they are accepted. They count by name, not in the columns `accepted` and `upstream`."""
@@ -95,7 +97,7 @@ class ApiBank:
         self._root, self._commit = found.root, found.commit
         self._description, self._guidelines = description, guidelines
         self._python, self._backend = python, sandbox
-        self._prepared = environment.prepared_python(prepared) if prepared else None
+        self._prepared = prepared_python(prepared) if prepared else None
         self._all = dialogues(found.root)
         self._replays: Replays | None = None
 
@@ -152,7 +154,7 @@ class ApiBank:
             Unavailable: there is no fitting Python, or its packages cannot be installed.
         """
         out.mkdir(parents=True, exist_ok=True)
-        environment.make(out / environment.FOLDER, python=self._python, notice=notice)
+        make(out / ENVIRONMENT, python=self._python, notice=notice)
         self.write(out / "code")
 
     def score(self, attempt: Attempt) -> dict[str, Any]:
@@ -165,7 +167,7 @@ class ApiBank:
         found = match([call.name for call in attempt.calls], expected)
         late = match([call.name for call in after_last_error(attempt.calls)], expected)
         made = [{"name": call.name, "arguments": call.arguments} for call in attempt.calls if call.name in expected]
-        verdicts = self._grader().graded(selfcheck.state_of(attempt.sample), made, gold) if made else {}
+        verdicts = self._grader().graded(state_of(attempt.sample), made, gold) if made else {}
         return {
             "correct": found.f1 == 1.0,
             **match_scores(found),
@@ -186,10 +188,10 @@ class ApiBank:
         bare, whole = self.write(out / "bare", recordings=False), self.write(out / "code")
         options: dict[str, Any] = {"python": self._prepared, "backend": self._backend}
         with Replays(bare, **options) as plain, Replays(whole, **options) as recorded:
-            return selfcheck.checks(
+            return checks(
                 self.samples(),
-                selfcheck.KNOWN if self._commit == COMMIT else None,
-                made=lambda sample: recorded.traced(selfcheck.state_of(sample), sample.gold),
+                KNOWN if self._commit == COMMIT else None,
+                made=lambda sample: recorded.traced(state_of(sample), sample.gold),
                 bare=plain,
                 recorded=recorded,
             )
