@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -65,6 +65,25 @@ def task_class(name: str) -> type[Any]:
     """
     module, _, attribute = entry(name).factory.partition(":")
     return cast(type[Any], getattr(import_module(module), attribute))
+
+
+class _Scorers(Mapping[str, Task]):
+    def __getitem__(self, name: str) -> Task:
+        if name not in BENCHMARKS:
+            raise KeyError(name)
+        kind = task_class(name)
+        return cast(Task, object.__new__(kind))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(BENCHMARKS)
+
+    def __len__(self) -> int:
+        return len(BENCHMARKS)
+
+
+def scorers() -> Mapping[str, Task]:
+    """Return the benchmarks by name for reports: `columns` and `aggregate` alone can be used, without a checkout."""
+    return _Scorers()
 
 
 def make(name: str, data: str | Path, options: Mapping[str, Any] | None = None) -> Task:

@@ -39,7 +39,6 @@ class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, total=False):
     limits: Limits | None
     base_url: str | None
     prompts: str | Path | None
-    confirm: Callable[[str], bool] | None
     progress: Callable[[Indexing], None] | None
     notice: Notice | None
 
@@ -87,7 +86,7 @@ class Settings:
 
     def head(self, task: str, samples: Sequence[Sample], setting: Setting) -> Head:
         """Return the head of a run with these settings."""
-        live = ("limits", "resources", "confirm", "progress", "notice", *PLACE)
+        live = ("limits", "resources", "progress", "notice", *PLACE)
         written = {name: plain(value) for name, value in self.keywords.items() if name not in live}
         return Head(
             task=task,
