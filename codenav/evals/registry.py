@@ -67,6 +67,11 @@ def task_class(name: str) -> type[Any]:
     return cast(type[Any], getattr(import_module(module), attribute))
 
 
+def has_option(name: str, option: str) -> bool:
+    """True if the factory of a benchmark takes a keyword."""
+    return option in inspect.signature(task_class(name)).parameters
+
+
 class _Scorers(Mapping[str, Task]):
     def __getitem__(self, name: str) -> Task:
         if name not in BENCHMARKS:
