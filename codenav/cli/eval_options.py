@@ -133,6 +133,8 @@ def factory_options(options: dict[str, Any]) -> dict[str, Any]:
                     f"--{name} {given[name]}: there is no such file", hint=f"a file, or one of {', '.join(levels)}"
                 )
             given[name] = str(path)
+    if "tasks" in given and Path(given["tasks"]).expanduser().is_file():
+        given["tasks"] = str(Path(given["tasks"]).expanduser().absolute())
     if "prepared" in given:
         given["prepared"] = given["prepared"].absolute()
     return given

@@ -20,9 +20,9 @@ from codenav.errors import UsageError
 def command(name: str, data: Path, out: Path, python: str | None, **options: Any) -> None:
     """Write the adapted code base of the benchmark NAME, and make the environment that it needs.
 
-    Below DIR are code/code-use and code/tool-use, the folders that the agent would be given, each with its
-    description in a text file beside it, and the environment of benchmarks that need one: --prepared DIR names it to
-    the other commands. Expected answers are not in it.
+    Below DIR are code-use and tool-use, the folders that the agent would be given, each with its description in a text
+    file beside it, and the environment of benchmarks that need one: --prepared DIR names it to the other commands.
+    Expected answers are not in it.
 
     \b
     Examples:
@@ -53,8 +53,8 @@ def command(name: str, data: Path, out: Path, python: str | None, **options: Any
         factory["prepared"] = out
     task = make(name, data, factory)
     for mode in Mode:
-        setting = task.setting(mode, out / "code" / mode.value)
-        (out / "code" / f"{mode.value}.txt").write_text(setting.description, encoding="utf-8")
+        setting = task.setting(mode, out / mode.value)
+        (out / f"{mode.value}.txt").write_text(setting.description, encoding="utf-8")
         say(f"{mode.value}: {', '.join(str(path) for path in setting.on)}")
     if prepares:
         say(f"Run it: codenav eval run {name} --data {data} --prepared {out} --out RUN", err=True)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from codenav.cli.eval_options import FOLDER
-from codenav.cli.options import json_option, print_json
+from codenav.cli.options import counted, json_option, print_json
 from codenav.errors import NotFound, UsageError
 
 
@@ -48,7 +48,7 @@ def command(
             f"{run} is of a task of your own, {head.task}", hint="codenav.evals.run(task, out=…, resume=True) in Python"
         )
     if epochs not in (None, head.epochs):
-        raise UsageError(f"{run} has {head.epochs} epochs, not {epochs}", hint="leave --epochs out, or begin a new run")
+        raise UsageError(f"{run} was made with {counted(head.epochs, 'epoch')}, not {epochs}", hint="leave --epochs out, or begin a new run")
     place: dict[str, Any] = dict(head.place)
     given = {"base_url": base_url, "jobs": jobs}
     keywords = {**resumed(head.settings, place), **{name: value for name, value in given.items() if value}}
