@@ -117,7 +117,8 @@ def test_the_expected_answer_is_neither_in_the_prompt_nor_in_the_sandbox(tmp_pat
     secret = secrets.token_hex(16)
     out = tmp_path / "a"
     look = (
-        "import os, sys\nmine = [top for top in ['.', *sys.path] if not top.startswith((sys.prefix, sys.base_prefix))]\n"
+        "import os, sys\nnot_mine = (sys.prefix, sys.base_prefix)\n"
+        "mine = [top for top in ['.', *sys.path] if not top.startswith(not_mine)]\n"
         "answer = [path for top in mine for folder, _, names in os.walk(top) if '.venv' not in folder\n"
         "  for path in [os.path.join(folder, name) for name in names]\n"
         f"  if os.path.isfile(path) and b'{secret[:9]}' b'{secret[9:]}' in open(path, 'rb').read()]\n"
