@@ -119,7 +119,11 @@ class Task(Protocol):
         ...
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """The columns of a table, from the scores of one epoch. What ended as `error` is not among them."""
+        """The columns of a table, from the scores of one epoch. What ended as `error` is not among them.
+
+        It depends on nothing but the scores: reports call it on an object of the class that was made without a
+        checkout (`registry.scorers`).
+        """
         ...
 
 
