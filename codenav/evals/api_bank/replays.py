@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from codenav.api import sandbox
 from codenav.errors import SandboxUnavailable
+from codenav.execution import Execution
 from codenav.options import SandboxOptions
 from codenav.protocols import Sandbox
 
@@ -23,11 +24,17 @@ class Replays:
     """Replays in one sandbox, one at a time, from any thread. The sandbox starts with the first."""
 
     def __init__(
-        self, code_base: Path, *, python: Path | None = None, backend: str = "", seconds: float = SECONDS
+        self,
+        code_base: Path,
+        *,
+        python: str | Path | None = None,
+        backend: str = "",
+        image: str = "",
+        seconds: float = SECONDS,
     ) -> None:
-        """`code_base` is the adapted one, `python` its interpreter, `backend` one of `SandboxOptions`."""
+        """`code_base` is the adapted one, `python` its interpreter, `backend` and `image` are of `SandboxOptions`."""
         self._code_base, self._seconds = code_base, seconds
-        self._options = SandboxOptions(backend, python=python, calls=self._take)
+        self._options = SandboxOptions(backend, python=python, image=image, calls=self._take)
         self._lock = threading.Lock()
         self._box: Sandbox | None = None
         self._verdicts: dict[str, Any] | None = None
@@ -45,7 +52,7 @@ class Replays:
         code = f"import json as _json\ncall_host({GRADED!r}, **graded(*_json.loads({data!r})))"
         with self._lock:
             self._verdicts = None
-            found = self._open().run(code, timeout=self._seconds)
+            found = self._ran(code)
             if self._verdicts is None:
                 # State is rebuilt after a timeout or a kill, but a fresh sandbox is surer.
                 self._close()
@@ -61,8 +68,8 @@ class Replays:
         """
         data = json.dumps([dict(sample), [[call["name"], call["arguments"]] for call in calls]])
         with self._lock:
-            box, self._called = self._open(), []
-            box.run(f"made(*__import__('json').loads({data!r}))", timeout=self._seconds)
+            self._called = []
+            self._ran(f"made(*__import__('json').loads({data!r}))")
             return list(self._called)
 
     def close(self) -> None:
@@ -75,6 +82,14 @@ class Replays:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _ran(self, code: str) -> Execution:
+        try:
+            return self._open().run(code, timeout=self._seconds)
+        except SandboxUnavailable:
+            # The next replay starts another.
+            self._close()
+            raise
 
     def _open(self) -> Sandbox:
         if self._box is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -84,8 +85,9 @@ class ApiBank:
             paths_only: refused; the paths of this code base are the names of its APIs.
             prepared: the folder that `prepare` made. None: the caller's Python, in which `SearchEngine` needs
                 rank_bm25, numpy and nltk.
-            python: the Python of which `prepare` makes the environment. None: the first that fits.
-            sandbox: backend of the sandbox in which calls are graded. Empty: the configured one.
+            python: the Python of which `prepare` makes the environment (None: the first that fits), and which replays
+                calls where nothing is prepared.
+            sandbox: backend of the sandbox that replays calls. Empty: that of the attempt, else the configured one.
 
         Raises:
             NotFound: a file is missing.
@@ -99,7 +101,8 @@ class ApiBank:
         self._python, self._backend = python, sandbox
         self._prepared = prepared_python(prepared) if prepared else None
         self._all = dialogues(found.root)
-        self._replays: Replays | None = None
+        self._graders: dict[tuple[str, str], Replays] = {}
+        self._opening = threading.Lock()
 
     @cached_property
     def apis(self) -> Sequence[Api]:
@@ -167,7 +170,7 @@ class ApiBank:
         found = match([call.name for call in attempt.calls], expected)
         late = match([call.name for call in after_last_error(attempt.calls)], expected)
         made = [{"name": call.name, "arguments": call.arguments} for call in attempt.calls if call.name in expected]
-        verdicts = self._grader().graded(state_of(attempt.sample), made, gold) if made else {}
+        verdicts = self._grader(attempt).graded(state_of(attempt.sample), made, gold) if made else {}
         return {
             "correct": found.f1 == 1.0,
             **match_scores(found),
@@ -186,8 +189,7 @@ class ApiBank:
         """Make the expected calls, with and without recorded answers, and score them."""
         notice(f"making {sum(len(sample.gold) for sample in self.samples())} expected calls four times")
         bare, whole = self.write(out / "bare", recordings=False), self.write(out / "code")
-        options: dict[str, Any] = {"python": self._prepared, "backend": self._backend}
-        with Replays(bare, **options) as plain, Replays(whole, **options) as recorded:
+        with self._replays(bare, self._backend) as plain, self._replays(whole, self._backend) as recorded:
             return checks(
                 self.samples(),
                 KNOWN if self._commit == COMMIT else None,
@@ -196,14 +198,21 @@ class ApiBank:
                 recorded=recorded,
             )
 
-    def _grader(self) -> Replays:
-        if self._replays is None:
-            # Beside no run folder: what is graded there must not be found by an agent.
-            folder = tempfile.TemporaryDirectory(prefix="codenav-api-bank-")
-            code = self.write(Path(folder.name) / "code")
-            self._replays = Replays(code, python=self._prepared, backend=self._backend)
-            weakref.finalize(self, _ended, self._replays, folder)
-        return self._replays
+    def _grader(self, attempt: Attempt) -> Replays:
+        """The replays for an attempt, in a sandbox like its own."""
+        info = attempt.result.sandbox
+        backend, image = self._backend or str(info.get("backend") or ""), str(info.get("image") or "")
+        with self._opening:
+            if (backend, image) not in self._graders:
+                # Beside no run folder: what is graded there must not be found by an agent.
+                folder = tempfile.TemporaryDirectory(prefix="codenav-api-bank-")
+                code = self.write(Path(folder.name) / "code")
+                made = self._graders[backend, image] = self._replays(code, backend, image)
+                weakref.finalize(self, _ended, made, folder)
+            return self._graders[backend, image]
+
+    def _replays(self, code: Path, backend: str, image: str = "") -> Replays:
+        return Replays(code, python=self._prepared or self._python, backend=backend, image=image)
 
 
 _RECIPES = {"accepted": "ours", "upstream": "upstream"}
