@@ -16,7 +16,6 @@ from codenav.errors import UsageError
 from codenav.evals.runs import Head, plain
 from codenav.evals.task import Mode, Sample, Setting
 from codenav.execution import Mount, Resources, SettingKeywords
-from codenav.indexers.build import Progress as Indexing
 from codenav.indexing.source_index import Notice
 from codenav.limits import Limits
 from codenav.options import CheckKeywords, StoreKeywords, near_one
@@ -39,7 +38,8 @@ class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, total=False):
     limits: Limits | None
     base_url: str | None
     prompts: str | Path | None
-    progress: Callable[[Indexing], None] | None
+    progress: Callable[[Any], None] | None
+    """Gets `indexers.build.Progress` of each build of an index."""
     notice: Notice | None
 
 

@@ -22,14 +22,21 @@ from codenav.evals.registry import BENCHMARKS, make
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
 QUICK = ("--any-commit", "--no-lint", "--no-types", "--max-seconds", "20")
-DONE = "<action><type>code</type><content>answer = 1</content></action>\n<action><type>done</type><content>1</content></action>"
+DONE = """
+<action><type>code</type><content>answer = 1</content></action>
+<action><type>done</type><content>1</content></action>
+"""
+
+
+RUN = ["eval", "run", "m3tooleval"]
+GOOD = [*RUN, "--data", SMALL, *QUICK]
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     """A model that always answers 1."""
     path = tmp_path / "one.actions"
-    path.write_text(DONE.replace("><content>", ">\n<content>"))
+    path.write_text(DONE)
     return f"scripted:{path}"
 
 
@@ -119,16 +126,16 @@ def test_the_grid_of_a_table_is_run_and_goes_on_where_it_was(tmp_path: Path, scr
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["eval", "run", "m3tool", "--data", ".", "--out", "a"], 2, "no benchmark 'm3tool'"),
-        (["eval", "run", "m3tooleval", "--data", "gone", "--out", "a"], 2, "no such folder: "),
-        (["eval", "run", "m3tooleval", "--data", ".", "--out", "a"], 2, "is not this benchmark: there is no "),
-        (["eval", "run", "m3tooleval", "--data", SMALL, "--out", "a"], 2, "git checkout d607f56c9cfe9e8632ebaf65dcaf2b4b7fe1c6f8, or --any-commit"),
-        (["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--out", "a", "--ids", "x"], 2, "there is no sample 'x'"),
-        (["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--out", "a", "--shard", "3/2"], 2, "'3/2' is no shard"),
-        (["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--out", "a", "--price", "1"], 2, "'1' is no price"),
-        (["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--out", "a", "--stub-tools"], 2, "has no option --stub-tools"),
-        (["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--out", "a", "--description", "gone.md"], 2, "there is no such file"),
-        (["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--out", "file"], 2, "cannot make the run"),
+        ([*RUN[:2], "m3tool", "--data", ".", "--out", "a"], 2, "no benchmark 'm3tool'"),
+        ([*RUN, "--data", "gone", "--out", "a"], 2, "no such folder: "),
+        ([*RUN, "--data", ".", "--out", "a"], 2, "is not this benchmark: there is no "),
+        ([*RUN, "--data", SMALL, "--out", "a"], 2, "git checkout d607f56c9cfe9e8632ebaf65dcaf2b4b7fe1c6f8, or --any-c"),
+        ([*GOOD, "--out", "a", "--ids", "x"], 2, "there is no sample 'x'"),
+        ([*GOOD, "--out", "a", "--shard", "3/2"], 2, "'3/2' is no shard"),
+        ([*GOOD, "--out", "a", "--price", "1"], 2, "'1' is no price"),
+        ([*GOOD, "--out", "a", "--stub-tools"], 2, "has no option --stub-tools"),
+        ([*GOOD, "--out", "a", "--description", "gone.md"], 2, "there is no such file"),
+        ([*GOOD, "--out", "file"], 2, "cannot make the run"),
         (["eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", "file"], 2, "is not a folder"),
         (["eval", "resume", "gone"], 2, "there is no gone/head.json"),
         (["eval", "merge", "gone", "--out", "a"], 2, "there is no gone/head.json"),
@@ -140,7 +147,7 @@ def test_the_grid_of_a_table_is_run_and_goes_on_where_it_was(tmp_path: Path, scr
     ids=lambda value: " ".join(map(str, value[1:])) if isinstance(value, list) else "",
 )  # fmt: skip
 def test_bad_input_is_one_clear_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str | Path], code: int, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
@@ -185,7 +192,7 @@ def test_a_benchmark_is_found_in_its_checkout_and_its_commit_is_compared(tmp_pat
     with pytest.raises(UsageError, match=f"at commit {commit[:12]}; scores are known for 000000000000"):
         checkout(inside, **{**given, "commit": "0" * 40})
     assert checkout(inside, **{**given, "commit": "0" * 40, "any_commit": True}).commit == commit
-    with pytest.raises(NotFound, match="there is no .*/deep/bench/more.py"):
+    with pytest.raises(NotFound, match=r"there is no .*/deep/bench/more\.py"):
         checkout(tmp_path / "repository", **{**given, "needs": ["tasks.py", "more.py"]})
     plain = Path(shutil.copytree(inside, tmp_path / "plain"))
     with pytest.raises(UsageError, match="whose commit cannot be read"):
