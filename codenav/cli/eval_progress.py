@@ -91,7 +91,7 @@ def show_end(run: Run) -> None:
     told = ", ".join(f"{count} {status}" for status, count in of["statuses"].items()) or "none"
     say(f"{head.task}, {head.mode}, {head.model}: {counted(len(results), 'attempt')} ({told}), {of['correct']} correct")
     for number, row in enumerate(run.table, start=1):
-        cells = ", ".join(f"{name} {value:.1f}" for name, value in row.items())
+        cells = ", ".join(f"{column.name} {row[column.name]:.1f}" for column in run.task.columns if column.name in row)
         say(f"epoch {number}: {cells}" if len(run.table) > 1 else cells)
     reasons = Counter(flattened(one.reason, 200) for one in results if one.status == ERROR)
     for reason, count in reasons.most_common(3):

@@ -16,7 +16,6 @@ from codenav.errors import UsageError
 from codenav.evals.runs import Head, plain
 from codenav.evals.task import Mode, Sample, Setting
 from codenav.execution import Mount, Resources, SettingKeywords
-from codenav.indexers.build import Progress as Indexing
 from codenav.indexing.source_index import Notice
 from codenav.limits import Limits
 from codenav.options import CheckKeywords, StoreKeywords, near_one
@@ -39,7 +38,8 @@ class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, total=False):
     limits: Limits | None
     base_url: str | None
     prompts: str | Path | None
-    progress: Callable[[Indexing], None] | None
+    progress: Callable[[Any], None] | None
+    """Gets `indexers.build.Progress` of each build of an index."""
     notice: Notice | None
 
 
@@ -98,6 +98,7 @@ class Settings:
                 **written,
                 "limits": asdict(self.keywords["limits"]),
                 "resources": asdict(self.keywords["resources"]),
+                "prompts": _digest(self.keywords.get("prompts")),
                 "shows": self.shows,
                 "price": list(self.price) if self.price else None,
                 **plain(self.more),
@@ -143,6 +144,14 @@ def in_shard(id: str, shard: str) -> bool:
     if not numbers or not 1 <= int(part) <= int(parts):
         raise UsageError(f"{shard!r} is no shard", hint="such as --shard 2/8, the second of eight")
     return int(sha256(id.encode()).hexdigest(), 16) % int(parts) == int(part) - 1
+
+
+def _digest(folder: Any) -> str:
+    """Return a hash of the prompt files in a folder; "" for codenav's own."""
+    if not folder or not Path(folder).is_dir():
+        return ""
+    files = sorted(path for path in Path(folder).iterdir() if path.is_file())
+    return sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() + b"\0" for path in files)).hexdigest()
 
 
 def _text(value: Any) -> Any:
