@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "environments": {"base"},
     "agents": {"base"},
     **{joint: BELOW_JOINTS | set(JOINTS[:place]) for place, joint in enumerate(JOINTS)},
-    "evals": {"base", *JOINTS, "episodes", "models"},
+    "evals": {"base", *JOINTS, "agents", "environments", "episodes", "models"},
     "cli": BELOW_JOINTS | {*JOINTS, "evals", "server"},
     "server": BELOW_JOINTS | {*JOINTS, "evals"},
     # The package itself: its lazy public names.

@@ -32,6 +32,7 @@ COMMANDS = {
     "episodes": "episodes",
     "sandbox": "sandbox",
     "prompt": "prompt",
+    "eval": "eval",
     "elasticsearch": "elasticsearch",
     "doctor": "doctor",
     "schema": "schema",

@@ -13,6 +13,8 @@ FULL_TOKENS = 1200
 """Tokens of a block shown in full, at most; the median docstring of scientific packages with examples has half."""
 SOURCE_TOKENS = 300
 """Tokens up to which the whole source is shown even where signature and docstring are shorter."""
+SHOWS = ("shorter", "code", "prototypes")
+"""Contents of a block shown in full. The first is the usual one."""
 OUTPUT_TOKENS = 2000
 """Tokens kept of a step's output, head and tail. The sandbox has already cut it, to a length for people."""
 LISTED = 20
@@ -33,17 +35,20 @@ def cut_middle(text: str, tokens: int) -> str:
     return f"{text[:keep]}\n… {len(text) - 2 * keep} characters left out …\n{text[-keep:]}"
 
 
-def block_in_full(block: CodeBlock, *, tagged: bool = False) -> str:
+def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[0]) -> str:
     """Heading, import line and source of a block; signature and docstring instead where they are shorter.
 
-    `tagged` adds the source of the block.
+    `tagged` adds the source of the block. `shows` is one of `SHOWS`.
     """
     where = f"{block.path}:{block.lines.start}-{block.lines.end}{_tag(block, tagged)}"
     heading = f"{block.kind.value} {block.qualname or block.name}  ({where})"
     body, language = block.text, block.language
     docstring = textwrap.indent(block.docstring, "    ").lstrip()
     described = f'{block.signature}\n    """{docstring}"""' if docstring else ""
-    if described and estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body):
+    shorter = estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body)
+    if shows == "prototypes":
+        body = described or block.signature or body
+    elif described and shorter and shows != "code":
         body = described
     body = cut_middle(body.rstrip(), FULL_TOKENS)
     lines = [heading]
@@ -74,8 +79,9 @@ def searched(
     short: Sequence[CodeBlock],
     seen: int,
     tagged: bool = False,
+    shows: str = SHOWS[0],
 ) -> str:
-    """The result of one query. `seen` counts the matches shown in full before; `tagged` as in `block_in_full`."""
+    """The result of one query. `seen` counts the matches shown in full before; the rest is as in `block_in_full`."""
     parts = [f"Query: {_cut(result.query)}"]
     if result.repairs:
         parts.append(f"Read as: {_cut(result.read_as)} ({_cut('; '.join(result.repairs))})")
@@ -91,7 +97,7 @@ def searched(
     shown = f"{len(full)} in full" + (f", {len(short)} as signatures" if short else "")
     more = f", {rest} not shown; the same query again shows the next ones" if rest > 0 else ""
     parts.append(f"{counts}{before}: {shown}{more}.")
-    parts += [block_in_full(block, tagged=tagged) for block in full]
+    parts += [block_in_full(block, tagged=tagged, shows=shows) for block in full]
     if short:
         parts.append("\n".join(["Also:", *(block_in_short(block, tagged=tagged) for block in short)]))
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from codenav.actions import Action, Search, SearchObservation
 from codenav.blocks import BlockKind, SearchResult
-from codenav.environments.formatting import cut_middle, searched
+from codenav.environments.formatting import SHOWS, cut_middle, searched
 from codenav.errors import QueryTooLarge
 from codenav.protocols import Index
 from codenav.usage import estimate_tokens
@@ -27,9 +27,14 @@ class SearchEnvironment:
 
     action: type[Action] = Search
 
-    def __init__(self, index: Index, *, tagged: bool = False) -> None:
-        """`tagged`: each hit names its source, for an index of several."""
+    def __init__(self, index: Index, *, tagged: bool = False, shows: str = SHOWS[0]) -> None:
+        """`tagged`: each hit names its source, for an index of several.
+
+        `shows` is the content of a block shown in full: `shorter` (its code, or signature and docstring where those are
+        shorter), `code`, or `prototypes` (signature and docstring; CodeNav paper, table 3).
+        """
         self.index = index
+        self.shows = shows
         self._tagged = tagged
         self._seen: set[str] = set()
 
@@ -61,7 +66,7 @@ class SearchEnvironment:
         full, short = unseen[:FULL], unseen[FULL : FULL + MORE]
         while True:
             blocks = {"full": [hit.block for hit in full], "short": [hit.block for hit in short]}
-            text = searched(found, **blocks, seen=seen, tagged=self._tagged)
+            text = searched(found, **blocks, seen=seen, tagged=self._tagged, shows=self.shows)
             if estimate_tokens(text) <= tokens or len(full) <= 1:
                 break
             full, short = full[:-1], [full[-1], *short][:MORE]

@@ -20,6 +20,8 @@ COMMANDS = [
     ("episodes",), ("episodes", "list"), ("episodes", "show"), ("episodes", "export"), ("prompt",),
     ("prompt", "show"), ("prompt", "copy"), ("doctor",), ("schema",), ("completion",),
     ("sources", "check"), ("show",), ("callers",), ("callees",), ("outline",), ("describe",),
+    ("eval",), ("eval", "list"), ("eval", "prepare"), ("eval", "run"), ("eval", "resume"), ("eval", "report"),
+    ("eval", "judge"), ("eval", "merge"), ("eval", "ablate"), ("eval", "selfcheck"),
     ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 

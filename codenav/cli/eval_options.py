@@ -1,0 +1,186 @@
+"""Options that the commands of `codenav eval` share, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codenav.cli.options import (
+    Decorator,
+    Seconds,
+    default_of,
+    json_option,
+    python_option,
+    resources_of,
+    sandbox_options,
+    store_options,
+)
+from codenav.errors import NotFound, UsageError
+
+FOLDER = click.Path(path_type=Path)
+NAMED_LEVELS = {
+    "description": ("none", "names", "descriptions", "prototypes", "library"),
+    "guidelines": ("default", "none"),
+}
+"""Values of options that are no files."""
+
+data_option: Decorator = click.option(
+    "--data", metavar="DIR", required=True, type=FOLDER, help="Checkout of the benchmark's repository."
+)
+
+_TASK_OPTIONS: tuple[Decorator, ...] = (
+    data_option,
+    click.option("--any-commit", is_flag=True, help="Take the checkout whatever its commit is."),
+    click.option("--prepared", metavar="DIR", type=FOLDER, help="Folder that codenav eval prepare made."),
+    click.option(
+        "--description",
+        metavar="LEVEL|FILE",
+        help="none, names, descriptions, prototypes, library, or a file with a text of your own.  [default: library]",
+    ),
+    click.option(
+        "--guidelines", metavar="none|FILE", help="None, or a file with a text of your own.  [default: the paper's ask]"
+    ),
+    click.option("--paths-only", is_flag=True, help="The library description is its file paths alone (m3tooleval)."),
+    click.option("--docstrings", is_flag=True, help="Functions get upstream's descriptions (m3tooleval)."),
+    click.option("--tasks", metavar="FILE", help="The task file (mnms)."),
+    click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N tasks (mnms).  [default: all]"),
+    click.option("--seed", type=int, metavar="N", help="Of the draw.  [default: 0]"),
+    click.option("--stub-tools", is_flag=True, help="Typed placeholders in place of upstream's functions (mnms)."),
+)
+TASK_OPTIONS = ("any_commit", "prepared", "description", "guidelines", "paths_only", "docstrings", "tasks", "sample",
+                "seed", "stub_tools")  # fmt: skip
+"""Keywords of a benchmark's factory, beside `data` and `python`."""
+
+_RUN_OPTIONS: tuple[Decorator, ...] = (
+    click.option("--out", metavar="RUN", required=True, type=FOLDER, help="Folder of the run."),
+    click.option(
+        "--mode",
+        type=click.Choice(["code-use", "tool-use"]),
+        default="code-use",
+        show_default=True,
+        help="A library description and search, or full descriptions of all tools and no search.",
+    ),
+    click.option("--model", "models", metavar="NAME", multiple=True, help="As for codenav run. Several: a run each."),
+    click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY."),
+    click.option("--price", metavar="IN/OUT", help="Dollars for a million input and output tokens, such as 2.5/10."),
+    click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at each sample."),
+    click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at a time."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N samples."),
+    click.option("--ids", metavar="ID[,ID…]", help="These samples."),
+    click.option("--shard", metavar="I/N", default="", help="Part I of N, split by a hash of the id; see eval merge."),
+    click.option(
+        "--shows",
+        type=click.Choice(["prototypes", "code", "shorter"]),
+        default="shorter",
+        show_default=True,
+        help="Content of search results.",
+    ),
+    click.option("--max-steps", type=click.IntRange(min=0), help=f"Actions; 0: no limit. {default_of('limit_steps')}"),
+    click.option("--max-seconds", type=Seconds(min=0), help=f"Of a sample; 0: no limit. {default_of('limit_seconds')}"),
+    click.option(
+        "--max-tokens", type=click.IntRange(min=0), help=f"Of a sample; 0: no limit. {default_of('limit_tokens')}"
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+        help=f"What contains the code; process contains nothing. {default_of('sandbox')}",
+    ),
+    sandbox_options,
+    click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy."),
+    click.option("--format/--no-format", default=None, help="black on each step. [default: no]"),
+    click.option("--lint/--no-lint", default=None, help="flake8 on each step. [default: yes, for a model]"),
+    click.option("--types/--no-types", default=None, help="mypy on each step. [default: yes, for a model]"),
+    click.option("--quiet", "-q", is_flag=True, help="Print no progress."),
+    store_options,
+    python_option,
+    json_option,
+)
+
+
+def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a benchmark's factory."""
+    return _with(_TASK_OPTIONS, command)
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a run, collected by `run_keywords`."""
+    return _with(_RUN_OPTIONS, command)
+
+
+def _with(options: tuple[Decorator, ...], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def factory_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of the factory from a command's options; return those that were given, files made absolute.
+
+    Raises:
+        NotFound: a file that is named does not exist.
+    """
+    given = {name: options.pop(name) for name in TASK_OPTIONS}
+    given = {name: value for name, value in given.items() if value is not None and value is not False}
+    for name, levels in NAMED_LEVELS.items():
+        if name in given and given[name] not in levels:
+            path = Path(given[name]).expanduser().absolute()
+            if not path.is_file():
+                raise NotFound(
+                    f"--{name} {given[name]}: there is no such file", hint=f"a file, or one of {', '.join(levels)}"
+                )
+            given[name] = str(path)
+    if "tasks" in given and Path(given["tasks"]).expanduser().is_file():
+        given["tasks"] = str(Path(given["tasks"]).expanduser().absolute())
+    if "prepared" in given:
+        given["prepared"] = given["prepared"].absolute()
+    return given
+
+
+def told(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a factory for the head of a run: of files their hash, nothing of the machine's paths."""
+    found: dict[str, Any] = {"description": "library", "guidelines": "default"}
+    for name, value in options.items():
+        if name in NAMED_LEVELS and value not in NAMED_LEVELS[name]:
+            value = f"sha256:{sha256(Path(value).read_bytes()).hexdigest()}"
+        if name == "tasks":
+            value = Path(value).name
+        if name != "prepared":
+            found[name] = value
+    return found
+
+
+def run_keywords(options: dict[str, Any]) -> dict[str, Any]:
+    """Return a command's options as keywords of `codenav.evals.run`, but `model` and `out`."""
+    from codenav.config import load_config
+    from codenav.evals.settings import EvalKeywords
+
+    resources = resources_of(options)
+    limits = load_config().limits(
+        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
+    )
+    plain = {name: options[name] for name in EvalKeywords.__annotations__ if options.get(name) is not None}
+    plain = {name: value for name, value in plain.items() if value != ()}
+    own = {name: options[name] for name in ("mode", "epochs", "jobs", "limit", "shard", "shows")}
+    ids = [id.strip() for id in (options["ids"] or "").split(",") if id.strip()]
+    return {**plain, **own, "ids": ids, "price": price_of(options["price"]), "limits": limits, "resources": resources}
+
+
+def price_of(text: str | None) -> list[float] | None:
+    """Return the dollars for a million input and output tokens.
+
+    Raises:
+        UsageError: it is not two numbers.
+    """
+    if text is None:
+        return None
+    try:
+        asked, written = (float(part) for part in text.split("/"))
+        if not (0 <= asked < 1e6 and 0 <= written < 1e6):
+            raise ValueError
+    except ValueError:
+        raise UsageError(f"{text!r} is no price", hint="dollars for a million tokens in and out: 2.5/10") from None
+    return [asked, written]

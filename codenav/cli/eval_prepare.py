@@ -1,0 +1,60 @@
+"""`codenav eval prepare`: the adapted code base of a benchmark, and the environment that it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codenav.cli.eval_options import FOLDER, factory_options, task_options
+from codenav.cli.options import python_option, say
+from codenav.errors import UsageError
+
+
+@click.command("prepare")
+@click.argument("name")
+@task_options
+@click.option("--out", metavar="DIR", required=True, type=FOLDER, help="A new folder, or one that it made before.")
+@python_option
+def command(name: str, data: Path, out: Path, python: str | None, **options: Any) -> None:
+    """Write the adapted code base of the benchmark NAME, and make the environment that it needs.
+
+    Below DIR are code-use and tool-use, the folders that the agent would be given, each with its description in a text
+    file beside it, and the environment of benchmarks that need one: --prepared DIR names it to the other commands.
+    Expected answers are not in it.
+
+    \b
+    Examples:
+      codenav eval prepare m3tooleval --data ~/code-act --out m3
+      codenav eval prepare api-bank --data ~/DAMO-ConvAI --out ~/api-bank-env
+
+    \b
+    Exit codes: 0 done, 2 wrong usage, 4 something cannot be fetched.
+    """
+    from codenav.cli import display
+    from codenav.evals.registry import has_option, make, task_class
+    from codenav.evals.task import Mode
+
+    out = out.expanduser().absolute()
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is not a folder", hint="name another one with --out")
+    factory = factory_options(options)
+    if python and has_option(name, "python"):
+        factory["python"] = python
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {out}: {error.strerror}", hint="name another folder with --out") from None
+    prepares = hasattr(task_class(name), "prepare")
+    if prepares:
+        preparing: Any = make(name, data, factory)
+        preparing.prepare(out, notice=display.notice)
+        factory["prepared"] = out
+    task = make(name, data, factory)
+    for mode in Mode:
+        setting = task.setting(mode, out / mode.value)
+        (out / f"{mode.value}.txt").write_text(setting.description, encoding="utf-8")
+        say(f"{mode.value}: {', '.join(str(path) for path in setting.on)}")
+    if prepares:
+        say(f"Run it: codenav eval run {name} --data {data} --prepared {out} --out RUN", err=True)

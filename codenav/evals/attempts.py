@@ -1,0 +1,272 @@
+"""One attempt at a sample: a session of its own, the trace of the calls that its code makes, and its last values."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from codenav.actions import Search
+from codenav.api import open_session
+from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
+from codenav.episodes.record import EpisodeResult
+from codenav.errors import CodeNavError, UsageError
+from codenav.evals.results import ERROR, Result
+from codenav.evals.runs import plain
+from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
+from codenav.events import Acted, Event, Observed, Status, Tried
+from codenav.protocols import Environment, Sandbox
+from codenav.session import Session
+
+CALLED = "eval.called"
+"""Name of the call to the host by which an adapted code base tells of a call of one of its tools."""
+MOST_CALLS = 10_000
+"""Calls that are kept of one attempt: the code inside decides how many it makes."""
+CALL_CHARACTERS = 20_000
+"""Characters kept of the arguments of a call, in JSON."""
+STEP_CHARACTERS = 4_000
+"""Characters kept of each text of a step in a result; the record has all of it."""
+NO_DESCRIPTION = "No description is given."
+
+
+class Trace:
+    """The calls of tools in one episode: the session's handler of calls, and a listener that knows the steps."""
+
+    def __init__(self) -> None:
+        self._calls: list[ToolCall] = []
+        self._pending: list[ToolCall] = []
+        self._lock = threading.Lock()
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """Calls of all steps that were observed, in order. Those of tries are not among them."""
+        with self._lock:
+            return list(self._calls)
+
+    def __call__(self, name: str, arguments: dict[str, Any]) -> None:
+        """Note one call. The code inside chooses the arguments: what is not as expected is left out."""
+        if name != CALLED:
+            raise LookupError(f"there is no {name} here")
+        tool, given = arguments.get("name"), arguments.get("arguments")
+        if not isinstance(tool, str) or not tool:
+            return
+        given = given if isinstance(given, dict) else {}
+        if len(json.dumps(given)) > CALL_CHARACTERS:
+            given = {key[:100]: repr(value)[:200] for key, value in list(given.items())[:50]}
+        with self._lock:
+            if len(self._calls) + len(self._pending) < MOST_CALLS:
+                self._pending.append(ToolCall(tool[:200], given))
+
+    def heard(self, event: Event) -> None:
+        """Give the calls since the last step to the step that ends, and forget those of a try."""
+        with self._lock:
+            if isinstance(event, Observed):
+                failed = not event.step.observation.ok
+                self._calls += [replace(one, step=event.step.number, failed=failed) for one in self._pending]
+            if isinstance(event, Acted | Observed | Tried):
+                self._pending.clear()
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that the attempts of a run share."""
+
+    task: Task
+    mode: Mode
+    setting: Setting
+    on: Sequence[Any]
+    """The open indexes of `Setting.on`."""
+    keywords: Mapping[str, Any]
+    """Keywords of `codenav.run` for every session."""
+    work: Path
+    """Folder for the work folders."""
+    shows: str = "shorter"
+    """See `SearchEnvironment`."""
+    model: Callable[[Sample], Any] | None = None
+    """Makes the model of a sample. None: `keywords` name one."""
+    price: Sequence[float] | None = None
+    """Dollars for a million input tokens, and for a million output tokens."""
+
+
+def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session], None]) -> Result | None:
+    """Run one episode on a sample, and score it. None if it was interrupted.
+
+    `started` gets the session, whose `cancel` ends the attempt. What goes wrong outside the conversation is a result
+    with the status `error`.
+    """
+    folder = world.work / f"{sha256(sample.id.encode()).hexdigest()[:16]}-{epoch}"
+    trace = Trace()
+    try:
+        _write(sample.files, folder)
+        with session_for(world, sample, folder, trace, held := Held()) as session:
+            started(session)
+            result = session.run(sample.request)
+            if result.status == Status.INTERRUPTED:
+                return None
+            values = held.values(world.setting.read) if result.status != Status.ERROR else {}
+    except CodeNavError as error:
+        return _failed(sample, epoch, str(error))
+    except OSError as error:
+        return _failed(sample, epoch, f"{type(error).__name__}: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    done = Attempt(sample, result, trace.calls, values)
+    if result.status == Status.ERROR:
+        return _result(world, done, epoch, {})
+    try:
+        scores = world.task.score(done)
+    except Exception as error:
+        # A scorer is the task's own code: a fault in it must neither end a run of hours nor count as a wrong answer.
+        told = f"the scorer of {world.task.name} failed: {type(error).__name__}: {error}"
+        return replace(_result(world, done, epoch, {}), status=ERROR, reason=told)
+    return _result(world, done, epoch, scores)
+
+
+class Held:
+    """The sandbox of an episode, kept to read variables from it after the last step."""
+
+    def __init__(self) -> None:
+        self.sandbox: Sandbox | None = None
+
+    def values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the variables that exist and are plain data."""
+        found = {}
+        for name in names if self.sandbox else ():
+            assert self.sandbox is not None
+            with suppress(CodeNavError):
+                found[name] = self.sandbox.get(name)
+        return found
+
+
+def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: Held) -> Session:
+    """Open the session of one attempt.
+
+    Raises:
+        CodeNavError: for the reasons of `Session`.
+    """
+    keywords = dict(world.keywords)
+    if world.model is not None:
+        keywords["model"] = world.model(sample)
+    if not keywords.get("python") and world.setting.python:
+        keywords["python"] = world.setting.python
+    return open_session(
+        on=list(world.on),
+        # An empty one would be replaced by one made from the metadata of the code base.
+        description=world.setting.description if world.setting.description.strip() else NO_DESCRIPTION,
+        environments=environments(world.setting.environments, world.mode, world.shows, held),
+        listeners=[trace.heard],
+        calls=trace,
+        work_dir=folder,
+        **keywords,
+    )
+
+
+def environments(make: MakeEnvironments, mode: Mode, shows: str, held: Held) -> MakeEnvironments:
+    """Return a function that makes the environments of a task for a mode: without search where tools are described."""
+
+    def made(parts: EpisodeParts) -> list[Environment]:
+        held.sandbox = parts.sandbox
+        found = []
+        for one in make(parts):
+            if one.action is Search and mode is Mode.TOOL_USE:
+                continue
+            if isinstance(one, SearchEnvironment):
+                one.shows = shows
+            found.append(one)
+        return found
+
+    return made
+
+
+def checked_samples(samples: Sequence[Sample]) -> list[Sample]:
+    """Return samples after checking ids, requests and files.
+
+    Raises:
+        UsageError: an id is invalid or used twice, a request is empty, or a file leads out of the work folder.
+    """
+    seen: set[str] = set()
+    for sample in samples:
+        if not sample.id or not all(one.isascii() and (one.isalnum() or one in "_.:-") for one in sample.id):
+            raise UsageError(f"{sample.id!r} is no id of a sample", hint="letters, digits and _.:- are allowed")
+        if sample.id in seen:
+            raise UsageError(f"two samples have the id {sample.id}", hint="the ids of a task are unique")
+        seen.add(sample.id)
+        if not sample.request.strip():
+            raise UsageError(f"the request of sample {sample.id} is empty", hint="leave the sample out")
+        for name in sample.files:
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                raise UsageError(f"sample {sample.id} has a file {name!r}", hint="files are relative paths inside")
+    if not seen:
+        raise UsageError("the task has no samples", hint="look at --data, --tasks and --limit")
+    return list(samples)
+
+
+def _write(files: Mapping[str, bytes], folder: Path) -> None:
+    # A killed run may have left it.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _failed(sample: Sample, epoch: int, reason: str) -> Result:
+    return Result(
+        sample.id, epoch, ERROR, reason=reason, request=sample.request, group=sample.group, gold=plain(sample.gold)
+    )
+
+
+def _result(world: World, attempt: Attempt, epoch: int, scores: Mapping[str, Any]) -> Result:
+    sample, result = attempt.sample, attempt.result
+    usage = result.usage
+    return Result(
+        id=sample.id,
+        epoch=epoch,
+        status=result.status.value,
+        scores=plain(scores),
+        request=sample.request,
+        group=sample.group,
+        gold=plain(sample.gold),
+        answer=result.answer,
+        program=result.summary.code,
+        verified=result.summary.verified,
+        values=plain(attempt.values),
+        calls=[plain(call.to_dict()) for call in attempt.calls],
+        trajectory=trajectory(result),
+        steps=len(result.steps),
+        seconds=round(result.seconds, 3),
+        prompt_tokens=usage.input_tokens,
+        completion_tokens=usage.output_tokens,
+        dollars=_dollars(world.price, usage.input_tokens, usage.output_tokens),
+        reason=result.reason,
+        episode=result.id,
+    )
+
+
+def trajectory(result: EpisodeResult) -> list[dict[str, str]]:
+    """Return the steps of an episode as a result keeps them."""
+    return [
+        {
+            "thought": _cut(step.action.thought),
+            "action": step.action.type,
+            "content": _cut(step.action.content),
+            "observation": _cut(step.observation.text),
+        }
+        for step in result.steps
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= STEP_CHARACTERS else text[: STEP_CHARACTERS - 1] + "…"
+
+
+def _dollars(price: Sequence[float] | None, asked: int, written: int) -> float | None:
+    return None if price is None else round((asked * price[0] + written * price[1]) / 1e6, 6)

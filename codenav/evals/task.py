@@ -1,0 +1,163 @@
+"""The base types of evals: a task, its samples, an attempt at a sample, and its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from codenav.environments import MakeEnvironments, standard_environments
+from codenav.episodes.record import EpisodeResult
+
+
+class Mode(StrEnum):
+    """The knowledge of tools that the agent is given."""
+
+    CODE_USE = "code-use"
+    """A library description, and search."""
+    TOOL_USE = "tool-use"
+    """Full descriptions of all tools in the prompt, and no search."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One request with what is needed to score an attempt at it."""
+
+    id: str
+    """Unique in its task; letters, digits and `_.:-`."""
+    request: str
+    """The text that the agent is given."""
+    gold: Any = None
+    """The expected result in JSON types. It never enters a sandbox, a prompt or a work folder."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files of the work folder at the start, by relative path."""
+    group: str = ""
+    """Domain or kind, by which tables may be split."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """More about the sample for reports and scorers, in JSON types."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """The outermost call of a public function or method of the target code base, as it happened in the sandbox."""
+
+    name: str
+    """The tool in the words of its benchmark: an API class, a function."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments by name, in JSON types; what is none is its `repr`."""
+    step: int = 0
+    """Number of the step, from 1."""
+    failed: bool = False
+    """The step in which the call was made ended with an error."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The call in JSON types."""
+        return {"name": self.name, "arguments": dict(self.arguments), "step": self.step, "failed": self.failed}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The outcome of one episode on one sample: all that a scorer may use."""
+
+    sample: Sample
+    result: EpisodeResult
+    calls: Sequence[ToolCall] = ()
+    """In order. Calls made while a summary was replayed are not among them."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The variables that `Setting.read` names, as they were at the end, for those that exist and are plain data."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The world in which the samples of a task run, for one mode and one level of description."""
+
+    on: Sequence[Path]
+    """Folders with the adapted code base."""
+    description: str
+    """The library or tool descriptions, with the guidelines after them."""
+    python: Path | None = None
+    """The interpreter that the code base needs. None: the caller's, else codenav's own."""
+    environments: MakeEnvironments = standard_environments
+    read: Sequence[str] = ()
+    """Variables that are read from the sandbox after the last step."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What belongs in the head of a run: commit of the checkout, level of the description, placeholders for tools."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a task's table: an aggregate over the attempts of one run."""
+
+    name: str
+    """Key in `Task.aggregate`, and the heading."""
+    text: str
+    """One line for a legend, with the unit."""
+    paper: Mapping[Mode, str] = field(default_factory=dict)
+    """The figure that the CodeNav paper prints (arXiv 2406.12276, table 1), by mode."""
+
+
+class Task(Protocol):
+    """A benchmark: samples, the setting that they run in, and a scorer."""
+
+    name: str
+    """As in `codenav eval run NAME`."""
+    columns: Sequence[Column]
+    """In the order of the table."""
+
+    def samples(self) -> Sequence[Sample]:
+        """All samples, in the benchmark's order."""
+        ...
+
+    def setting(self, mode: Mode, out: Path) -> Setting:
+        """Write the adapted code base below `out`, and return the setting. Expected answers are not among it."""
+        ...
+
+    def score(self, attempt: Attempt) -> dict[str, Any]:
+        """Scores of one attempt in JSON types. `correct` (bool) tells `done` episodes from wrong ones."""
+        ...
+
+    def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+        """The columns of a table, from the scores of one epoch. What ended as `error` is not among them.
+
+        It depends on nothing but the scores: reports call it on an object of the class that was made without a
+        checkout (`registry.scorers`).
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of a self-check: a figure that is known, and the one that was found."""
+
+    name: str
+    expected: Any
+    found: Any
+    detail: str = ""
+    """Lines on what was found: causes, ids."""
+
+    @property
+    def ok(self) -> bool:
+        """True if the two are equal."""
+        return bool(self.expected == self.found)
+
+
+class Preparing(Protocol):
+    """A task that needs more than its adapted code base: an environment of its own (`codenav eval prepare`)."""
+
+    def prepare(self, out: Path, *, notice: Callable[[str], None]) -> None:
+        """Make in `out` all that `--prepared OUT` then names: the factory gets it as `prepared=OUT`.
+
+        Raises:
+            Unavailable: something cannot be fetched; the hint says what to do.
+        """
+        ...
+
+
+class SelfChecking(Protocol):
+    """A task that can replay its expected answers without a model (`codenav eval selfcheck`)."""
+
+    def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
+        """Replay what is known. `out` is an empty folder for it; `notice` gets a line for what takes long."""
+        ...

@@ -1,0 +1,257 @@
+"""API-Bank's dialogues, texts and adapted code base, on a small data set in its format. Nothing of it is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codenav.blocks import BlockKind
+from codenav.errors import NotFound, Unavailable, UsageError
+from codenav.evals.api_bank import ApiBank, environment, inside
+from codenav.evals.api_bank.dialogues import FOLDER
+from codenav.evals.api_bank.retrieval import recall, recall_of
+from codenav.evals.task import Mode
+from codenav.system.interpreter import Interpreter
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
+
+
+def bank(data: Path = DATA, **options: object) -> ApiBank:
+    """The small data set, which is at no known commit."""
+    return ApiBank(data, any_commit=True, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the small data set that a test may spoil."""
+    return Path(shutil.copytree(DATA, tmp_path / "data"))
+
+
+def test_samples_are_the_dialogues_with_calls_after_the_last_message_of_the_user() -> None:
+    samples = {sample.id: sample for sample in bank().samples()}
+    found = [(sample.facts["file"], [call["name"] for call in sample.gold]) for sample in samples.values()]
+    assert found == [
+        ("ChangePin-level-1-1.jsonl", ["ChangePin"]),
+        ("GetToken-LendBook-level-2-1.jsonl", ["GetToken", "LendBook"]),
+        ("Join-LendBook-level-2-1.jsonl", ["LendBook"]),
+        ("LendBook-ReturnBook-level-2-1.jsonl", ["ReturnBook"]),
+        ("OpenAt-level-1-1.jsonl", ["OpenAt"]),
+        ("RateBooks-level-1-1.jsonl", ["RateBooks"]),
+        ("Translate-level-1-1.jsonl", ["Translate"]),
+    ]
+    assert list(samples)[:2] == ["dialogue-001", "dialogue-003"]
+    assert samples["dialogue-003"].group == "level-2"
+
+
+def test_arguments_are_those_that_were_passed_and_not_their_text() -> None:
+    sample = next(one for one in bank().samples() if one.facts["file"].startswith("RateBooks"))
+    assert sample.gold[0]["arguments"]["ratings"][1] == {"title": "Emil", "stars": 4}
+    assert isinstance(sample.gold[0]["params"]["ratings"], str)
+
+
+def test_the_request_is_the_chat_up_to_the_last_message_of_the_user() -> None:
+    sample = next(one for one in bank().samples() if one.facts["file"].startswith("LendBook"))
+    lines = sample.request.splitlines()
+    assert "This year is 2023." in lines[0]
+    assert lines[2] == "User: I am Ada, pin 1815. I take Emil for 3 days."
+    assert "API: [GetToken(member='Ada', pin='1815')] Response: {'token': 'ada-token-1'}" in lines
+    assert lines[-1] == "User: I bring it back already."
+
+
+def test_what_an_agent_sees_of_a_sample_does_not_name_what_is_expected() -> None:
+    for sample in bank().samples():
+        seen = sample.id + sample.files["sample.json"].decode()
+        state = json.loads(sample.files["sample.json"])
+        earlier = {call["name"] for call in state["earlier"]}
+        for call in sample.gold:
+            assert call["name"] in earlier or call["name"] not in seen
+        assert set(state) == {"seed", "earlier"}
+
+
+def test_the_code_base_has_no_dialogues_and_seals_recorded_answers(tmp_path: Path) -> None:
+    code = bank().write(tmp_path / "code")
+    files = sorted(str(path.relative_to(code)) for path in code.rglob("*") if path.is_file())
+    assert "apis/tool_search.py" not in files
+    assert [name for name in files if not name.startswith("apis/")] == [
+        ".gitignore",
+        "init_database/Loans.json",
+        "init_database/Members.json",
+        "state/apis.json",
+        "state/inside.py",
+    ]
+    everything = "".join(path.read_text() for path in code.rglob("*") if path.is_file())
+    for hidden in ("biblioteca", "31415926", "27182818", "Sofies Welt", "16180339"):
+        assert hidden not in everything
+    assert len(json.loads((code / "state" / "apis.json").read_text())["recorded"]) == 1
+    bare = bank().write(tmp_path / "bare", recordings=False)
+    assert json.loads((bare / "state" / "apis.json").read_text())["recorded"] == {}
+
+
+def test_upstream_files_are_copied_as_they_are(tmp_path: Path) -> None:
+    code = bank().write(tmp_path / "code")
+    for path in (DATA / "apis").glob("*.py"):
+        if path.name not in ("__init__.py", "tool_search.py"):
+            assert (code / "apis" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_code_base_is_written_anew_over_an_old_one(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "left.py").write_text("old = 1\n")
+    assert not (bank().write(tmp_path / "code") / "left.py").exists()
+
+
+def test_recorded_answers_open_with_arguments_that_mean_the_same() -> None:
+    key = inside.recording_key("Translate", {"src": " library ", "tgt_lang": "Spanish"})
+    assert key == inside.recording_key("Translate", {"src": "library", "tgt_lang": "es", "src_lang": "en"})
+    assert key != inside.recording_key("Translate", {"src": "library", "tgt_lang": "fr"})
+    assert key != inside.recording_key("Dictionary", {"keyword": "library"})
+    assert inside.sealed(key, inside.sealed(key, b"biblioteca")) == b"biblioteca"
+    assert b"biblio" not in inside.sealed(key, b"biblioteca")
+    assert inside.recording_key("Dictionary", {"keyword": "Ice_Cream "}) == inside.recording_key(
+        "Dictionary", {"keyword": "ice cream"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "has", "lacks"),
+    [
+        ("none", [], ["LendBook", "package"]),
+        ("names", ["APIs: ChangePin, CheckToken"], ["Lends a book"]),
+        ("descriptions", ["- LendBook: Lends a book"], ["days"]),
+        ("prototypes", ["- LendBook().call(token, title, days): Lends a book"], []),
+        ("library", ["- LendBook: Lends a book", "from apis import NAME"], ["days)"]),
+    ],
+)
+def test_levels_of_the_description(level: str, has: list[str], lacks: list[str], tmp_path: Path) -> None:
+    setting = bank(description=level, guidelines="none").setting(Mode.CODE_USE, tmp_path)
+    assert all(text in setting.description for text in has)
+    assert not any(text in setting.description for text in lacks)
+    assert setting.facts["description"] == level
+
+
+def test_tools_are_described_in_full_for_tool_use(tmp_path: Path) -> None:
+    text = bank().setting(Mode.TOOL_USE, tmp_path).description
+    assert (
+        "LendBook().call(token, title, days)\nImport as: from apis import LendBook\nDescription: Lends a book" in text
+    )
+    assert "- days (int): Days of the loan." in text
+    assert 'Returns: A dictionary whose "output" key has value of type str and description Number of the loan.' in text
+    assert "ChangePin().call(stage, member, code, pin)" in text
+
+
+def test_description_and_guidelines_come_from_files(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("The library of a village.\n")
+    task = bank(description=str(tmp_path / "words.txt"), guidelines=str(tmp_path / "words.txt"))
+    found = task.setting(Mode.CODE_USE, tmp_path / "out").description
+    assert found == "The library of a village.\n\nThe library of a village."
+    assert "Guidelines:" in bank().setting(Mode.CODE_USE, tmp_path / "out").description
+    with pytest.raises(NotFound, match="no-such"):
+        bank(guidelines="no-such").setting(Mode.CODE_USE, tmp_path / "out")
+
+
+def test_search_finds_the_apis_and_not_their_state(tmp_path: Path) -> None:
+    import codenav
+
+    code = bank().write(tmp_path / "code")
+    with codenav.index(code) as index:
+        assert index.search("lend a book", kinds=[BlockKind.CLASS])[0].name == "LendBook"
+        assert not [hit for hit in index.search("name:State OR name:recording_key") if "state/" in hit.path]
+
+
+def test_recall_of_expected_apis(tmp_path: Path) -> None:
+    task = bank()
+    found = recall(task.write(tmp_path / "code"), task.apis, task.dialogues)
+    assert set(found) == {"last message", "dialogue"}
+    for row in found.values():
+        assert 0 < row["recall@1"] <= row["recall@3"] <= row["recall@5"] <= row["recall@10"] <= 100
+    table = recall_of([["A", "B", "C", "D"], ["C", "A"]], [["A", "D"], ["B"]])
+    assert table == {
+        "recall@1": pytest.approx(100 / 3), "recall@3": pytest.approx(100 / 3), "recall@5": pytest.approx(200 / 3),
+        "recall@10": pytest.approx(200 / 3), "all@5": 50.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda data: shutil.rmtree(data / FOLDER), "level-1-given-desc"),
+        (lambda data: (data / "apis" / "api.py").unlink(), "apis/api.py"),
+        (lambda data: [path.unlink() for path in (data / FOLDER).iterdir()], "no dialogues"),
+        (lambda data: (data / FOLDER / "Talk-level-1-1.jsonl").write_text("{torn"), "Talk-level-1-1.jsonl:1"),
+        (lambda data: (data / FOLDER / "Talk-level-1-1.jsonl").write_text('\n{"role": "API"}\n'), "jsonl:2"),
+        (lambda data: (data / FOLDER / "Talk-level-1-1.jsonl").write_bytes(b"\xff"), "cannot be read"),
+        (lambda data: (data / "apis" / "join.py").write_text("class Join(\n"), "join.py is no Python"),
+        (lambda data: (data / "apis" / "join.py").write_text("class Join(API):\n    pass\n"), "Join lacks"),
+    ],
+)
+def test_a_spoilt_checkout_is_named(spoil: Callable[[Path], object], told: str, copy: Path, tmp_path: Path) -> None:
+    spoil(copy)
+    with pytest.raises(UsageError, match=told) as caught:
+        bank(copy).setting(Mode.CODE_USE, tmp_path / "out")
+    assert caught.value.hint and caught.value.exit_code == 2
+
+
+def test_a_checkout_without_samples_is_refused(copy: Path) -> None:
+    for path in (copy / FOLDER).iterdir():
+        if not path.name.startswith("Talk"):
+            path.unlink()
+    with pytest.raises(UsageError, match="is a sample"):
+        bank(copy).samples()
+
+
+def test_another_commit_is_refused() -> None:
+    with pytest.raises(UsageError, match="483554eae102"):
+        ApiBank(DATA)
+
+
+def test_options_of_other_benchmarks_are_refused() -> None:
+    with pytest.raises(UsageError, match="--paths-only"):
+        bank(paths_only=True)
+
+
+def python(version: str, path: str = "/opt/python") -> Interpreter:
+    """An interpreter of a version."""
+    return Interpreter(Path(path), version, Path("/"), Path("/"), ())
+
+
+def test_versions_that_fit() -> None:
+    fitting = [
+        version for version in ("3.7.9", "3.8.1", "3.12.9", "3.13.0", "4.0.0") if environment.fits(python(version))
+    ]
+    assert fitting == ["3.8.1", "3.12.9"]
+
+
+def test_no_fitting_python_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"3\.8 to 3\.12") as caught:
+        environment.first_fitting([str(tmp_path / "no-such")])
+    assert "3.12" in caught.value.hint
+
+
+def test_a_python_that_is_too_new_is_refused(tmp_path: Path) -> None:
+    new = tmp_path / "python3.99"
+    told = {"version": "3.99.1", "prefix": "/", "base_prefix": "/", "paths": [], "distributions": []}
+    new.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
+    new.chmod(0o755)
+    with pytest.raises(UsageError, match=r"is Python 3\.99\.1; API-Bank needs 3\.8 to 3\.12"):
+        environment.make(tmp_path / "environment", python=new, notice=print)
+    assert not (tmp_path / "environment").exists()
+
+
+def test_packages_that_cannot_be_had_leave_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No index and an empty folder of wheels: what pip has without a network.
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(Unavailable, match="cannot be installed: ERROR") as caught:
+        bank().prepare(tmp_path / "out", notice=print)
+    assert "PIP_FIND_LINKS" in caught.value.hint
+    assert not any((tmp_path / "out").iterdir())
+
+
+def test_a_folder_that_was_not_prepared_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no environment") as caught:
+        bank(prepared=tmp_path)
+    assert "codenav eval prepare api-bank" in caught.value.hint

@@ -1,0 +1,212 @@
+"""`codenav eval` as a user meets it: a small M3ToolEval of our own through every command, and bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from chat_server import ChatServer, Fault
+from command_line import codenav
+
+from codenav import schemas
+from codenav.actions import Code, Done
+from codenav.errors import NotFound, UsageError
+from codenav.evals.ablations import GRIDS, folder_of, grid
+from codenav.evals.checkouts import UNKNOWN, checkout
+from codenav.evals.registry import BENCHMARKS, make
+
+SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
+QUICK = ("--any-commit", "--no-lint", "--no-types", "--max-seconds", "20")
+DONE = """
+<action><type>code</type><content>answer = 1</content></action>
+<action><type>done</type><content>1</content></action>
+"""
+
+
+RUN = ["eval", "run", "m3tooleval"]
+GOOD = [*RUN, "--data", SMALL, *QUICK]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    """A model that always answers 1."""
+    path = tmp_path / "one.actions"
+    path.write_text(DONE)
+    return f"scripted:{path}"
+
+
+def m3(*arguments: str | Path, model: str = "", command: str = "run") -> Any:
+    more = ("--model", model) if model else ()
+    return codenav("eval", command, "m3tooleval", "--data", SMALL, *QUICK, *more, *arguments)
+
+
+def documented(ran: Any, name: str) -> Any:
+    """The document of a command, after checking it."""
+    jsonschema.Draft202012Validator(schemas.load(name)).validate(ran.document)
+    return ran.document
+
+
+def test_a_run_ends_with_its_figures_and_is_reported(tmp_path: Path, script: str) -> None:
+    ran = m3("--limit", "2", "--jobs", "2", "--out", tmp_path / "a", model=script)
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[0].startswith(f"m3tooleval, code-use, {script}: 2 attempts (2 done), ")
+    assert "2 of 2 attempts" in ran.err and f"Report: codenav eval report {tmp_path / 'a'}" in ran.err
+    head = json.loads((tmp_path / "a" / "head.json").read_text())
+    assert head["settings"]["limits"]["seconds"] == 20 and head["settings"]["lint"] is False
+    assert head["settings"]["description"] == "library" and head["place"]["data"] == str(SMALL)
+    report = codenav("eval", "report", tmp_path / "a")
+    assert report.code == 0 and "accuracy" in report.out
+    again = codenav("eval", "resume", tmp_path / "a", "--json")
+    assert again.code == 0 and documented(again, "eval-run")["statuses"] == {"done": 2}
+
+
+def test_lists_prepares_and_checks(tmp_path: Path) -> None:
+    assert [row["name"] for row in documented(codenav("eval", "list", "--json"), "eval-list")["benchmarks"]] == [
+        "m3tooleval", "api-bank", "mnms",
+    ]  # fmt: skip
+    assert all(f"{name} " in codenav("eval", "list").out for name in BENCHMARKS)
+    ran = codenav("eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", tmp_path / "m3")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "m3" / "code-use.txt").read_text() != (tmp_path / "m3" / "tool-use.txt").read_text()
+    ran = codenav("eval", "selfcheck", "m3tooleval", "--data", SMALL, "--any-commit", "--json")
+    assert (ran.code == 0) == documented(ran, "eval-selfcheck")["ok"]
+
+
+def test_shards_are_merged_and_several_models_are_several_runs(tmp_path: Path, script: str) -> None:
+    for part in ("1/2", "2/2"):
+        ran = m3("--shard", part, "--out", tmp_path / f"a.{part[0]}", model=script)
+        assert ran.code == 0, ran.err
+    merged = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a.2", "--out", tmp_path / "a")
+    assert merged.code == 0, merged.err
+    ids = [json.loads(line)["id"] for line in (tmp_path / "a" / "results.jsonl").read_text().splitlines()]
+    assert ids == json.loads((tmp_path / "a" / "head.json").read_text())["samples"]
+    other = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a", "--out", tmp_path / "a")
+    assert other.code == 2 and "holds a run already" in other.err
+    ran = m3("--limit", "1", "--model", "planner", "--max-steps", "1", "--json", "--out", tmp_path / "b", model=script)
+    assert [end["model"] for end in documented(ran, "eval-run")] == [script, "planner"]
+    assert {path.name for path in (tmp_path / "b").iterdir()} == {folder_of(script), "planner"}
+
+
+def test_a_server_that_is_down_makes_errors_and_resume_finishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    with ChatServer([Fault(401, "no such key")] * 9) as server:
+        ran = m3("--limit", "2", "--base-url", server.url, "--out", tmp_path / "a", model="any")
+    assert ran.code == 4, ran.err
+    assert "2 attempts (2 error), 0 correct" in ran.out
+    assert "Error: 2 attempts: " in ran.err and f"Try: codenav eval resume {tmp_path / 'a'}" in ran.err
+    with ChatServer([Code("answer = 1"), Done("1"), Code("answer = 1"), Done("1")]) as server:
+        ran = codenav("eval", "resume", tmp_path / "a", "--base-url", server.url, "--json")
+    assert ran.code == 0 and documented(ran, "eval-run")["statuses"] == {"done": 2}
+    report = codenav("eval", "report", tmp_path / "a").out
+    assert any(line.split() == ["error", "0"] for line in report.splitlines())
+
+
+def test_the_grid_of_a_table_is_run_and_goes_on_where_it_was(tmp_path: Path, script: str) -> None:
+    def ablate() -> Any:
+        return codenav(
+            "eval", "ablate", "4", "--data", SMALL, *QUICK, "--limit", "1", "--model", script, "--json",
+            "--out", tmp_path / "t",
+        )  # fmt: skip
+
+    ends = documented(ablate(), "eval-run")
+    assert [Path(end["run"]).name for end in ends] == ["paths", "library"]
+    heads = [json.loads((tmp_path / "t" / name / "head.json").read_text()) for name in ("paths", "library")]
+    assert [head["settings"].get("paths_only") for head in heads] == [True, None]
+    before = (tmp_path / "t" / "paths" / "results.jsonl").read_bytes()
+    assert ablate().code == 0 and (tmp_path / "t" / "paths" / "results.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([*RUN[:2], "m3tool", "--data", ".", "--out", "a"], 2, "no benchmark 'm3tool'"),
+        ([*RUN, "--data", "gone", "--out", "a"], 2, "no such folder: "),
+        ([*RUN, "--data", ".", "--out", "a"], 2, "is not this benchmark: there is no "),
+        ([*RUN, "--data", SMALL, "--out", "a"], 2, "git checkout d607f56c9cfe9e8632ebaf65dcaf2b4b7fe1c6f8, or --any-c"),
+        ([*GOOD, "--out", "a", "--ids", "x"], 2, "there is no sample 'x'"),
+        ([*GOOD, "--out", "a", "--shard", "3/2"], 2, "'3/2' is no shard"),
+        ([*GOOD, "--out", "a", "--price", "1"], 2, "'1' is no price"),
+        ([*GOOD, "--out", "a", "--stub-tools"], 2, "has no option --stub-tools"),
+        ([*GOOD, "--out", "a", "--description", "gone.md"], 2, "there is no such file"),
+        ([*GOOD, "--out", "file"], 2, "cannot make the run"),
+        (["eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", "file"], 2, "is not a folder"),
+        (["eval", "resume", "gone"], 2, "there is no gone/head.json"),
+        (["eval", "merge", "gone", "--out", "a"], 2, "there is no gone/head.json"),
+        (["eval", "ablate", "6", "--data", ".", "--out", "a"], 2, "'6' is not one of"),
+        (["eval", "ablate", "5", "--data", ".", "--out", "a"], 2, "table 5 compares models"),
+        (["eval", "ablate", "3", "--data", ".", "--out", "a", "--shows", "code"], 2, "table 3 sets --shows itself"),
+        (["eval", "ablate", "3", "--data", ".", "--out", "a", "--model", "x", "--model", "y"], 2, "is of one model"),
+    ],
+    ids=lambda value: " ".join(map(str, value[1:])) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_bad_input_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str | Path], code: int, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    ran = codenav(*arguments)
+    assert ran.code == code and said in ran.err and "Traceback" not in ran.err, ran.err
+    assert ran.out == ""
+    assert not (tmp_path / "a").exists()
+
+
+def test_resume_refuses_other_epochs_a_task_of_ones_own_and_a_checkout_that_is_gone(
+    tmp_path: Path, script: str
+) -> None:
+    copy = Path(shutil.copytree(SMALL, tmp_path / "data"))
+    out = tmp_path / "a"
+    ran = codenav("eval", "run", "m3tooleval", "--data", copy, *QUICK, "--limit", "1", "--model", script, "--out", out)
+    assert ran.code == 0, ran.err
+    assert codenav("eval", "resume", out, "--epochs", "1").code == 0
+    ran = codenav("eval", "resume", out, "--epochs", "3")
+    assert ran.code == 2 and "was made with 1 epoch, not 3" in ran.err
+    copy.rename(tmp_path / "moved")
+    ran = codenav("eval", "resume", out)
+    assert ran.code == 2 and "the checkout of" in ran.err and "--data" in ran.err
+    assert codenav("eval", "resume", out, "--data", tmp_path / "moved").code == 0
+    head = json.loads((out / "head.json").read_text())
+    (out / "head.json").write_text(json.dumps({**head, "own": True, "task": "mine"}))
+    ran = codenav("eval", "resume", out)
+    assert ran.code == 2 and "a task of your own, mine" in ran.err
+
+
+def test_a_benchmark_is_found_in_its_checkout_and_its_commit_is_compared(tmp_path: Path) -> None:
+    inside = tmp_path / "repository" / "deep" / "bench"
+    inside.mkdir(parents=True)
+    (inside / "tasks.py").write_text("")
+    git = ["git", "-C", str(tmp_path / "repository"), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *command], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    given: Any = {"needs": ["tasks.py"], "folder": "deep/bench", "commit": commit, "any_commit": False}
+    for data in (tmp_path / "repository", inside):
+        found = checkout(data, **given)
+        assert (found.root, found.commit) == (inside, commit)
+    with pytest.raises(UsageError, match=f"at commit {commit[:12]}; scores are known for 000000000000"):
+        checkout(inside, **{**given, "commit": "0" * 40})
+    assert checkout(inside, **{**given, "commit": "0" * 40, "any_commit": True}).commit == commit
+    with pytest.raises(NotFound, match=r"there is no .*/deep/bench/more\.py"):
+        checkout(tmp_path / "repository", **{**given, "needs": ["tasks.py", "more.py"]})
+    plain = Path(shutil.copytree(inside, tmp_path / "plain"))
+    with pytest.raises(UsageError, match="whose commit cannot be read"):
+        checkout(plain, **given)
+    assert checkout(plain, **{**given, "any_commit": True}).commit == UNKNOWN
+
+
+def test_the_grids_are_those_of_the_paper() -> None:
+    assert {table: (of.benchmark, len(of.rows)) for table, of in GRIDS.items()} == {
+        "2": ("mnms", 5), "3": ("mnms", 3), "4": ("m3tooleval", 2), "5": ("mnms", 0),
+    }  # fmt: skip
+    assert [row.name for row in grid("5", ["Qwen/Qwen3-0.6B", "gpt-5", "gpt-5"])[1]] == ["Qwen-Qwen3-0.6B", "gpt-5"]
+
+
+def test_an_unknown_option_of_a_benchmark_is_refused() -> None:
+    with pytest.raises(UsageError, match="m3tooleval has no option --sample"):
+        make("m3tooleval", SMALL, {"any_commit": True, "sample": 3})

@@ -1,0 +1,371 @@
+"""The runner: one session for each sample, what is kept of it, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evals_task import Shop, plays, script
+
+import codenav.evals
+from codenav.actions import Action, Code, Done, Search
+from codenav.errors import ModelFailed, ModelUnreachable, Unavailable, UsageError
+from codenav.evals import Mode, Result, Sample, Setting
+from codenav.evals.runs import RESULTS, RunFolder
+from codenav.limits import Limits
+from codenav.messages import Completion, Message
+from codenav.models import FunctionModel
+
+PLAIN: Any = {"lint": False, "types": False}
+VARIES = re.compile(r"\d\.\d+ s|0x\w+")
+OWN = Path(__file__).parent.parent
+
+
+def run(task: Any, out: Path, **more: Any) -> codenav.evals.Run:
+    return codenav.evals.run(task, out=out, **{"model": plays(), **PLAIN, **more})
+
+
+def lasting(results: Sequence[Result]) -> list[Result]:
+    """Results without what differs from run to run."""
+    return [
+        replace(
+            one,
+            seconds=0.0,
+            episode="",
+            prompt_tokens=0,
+            # An outcome names its seconds, a function its address.
+            trajectory=[{**step, "observation": VARIES.sub("", step["observation"])} for step in one.trajectory],
+        )
+        for one in results
+    ]
+
+
+def test_a_sample_is_an_episode_with_its_trace_values_and_score(tmp_path: Path) -> None:
+    task = Shop(2)
+    ended = run(task, tmp_path / "a", jobs=2)
+    assert ended.missing == 0 and ended.table == [{"accuracy": 100.0}]
+    first = ended.results[0]
+    assert (first.id, first.epoch, first.status, first.answer, first.steps) == ("s0", 1, "done", "0", 4)
+    assert first.scores == {"correct": True, "called": 1}
+    assert first.values == {"answer": 0}
+    # The summary was replayed as well, and its call is not counted.
+    assert first.calls == [{"name": "price", "arguments": {"what": "tea0"}, "step": 2, "failed": False}]
+    assert first.verified and first.program.startswith("from shopping.shop import price")
+    assert [step["action"] for step in first.trajectory] == ["search", "code", "code_summary", "done"]
+    assert first.prompt_tokens > 100 and first.seconds > 0 and first.dollars is None
+    assert codenav.evals.RunFolder.open(tmp_path / "a").head.facts == {"commit": "0" * 40}
+    from codenav.api import load_episode
+
+    assert load_episode(first.episode).request == first.request
+    assert not (tmp_path / "a" / ".work").exists()
+
+
+def test_calls_belong_to_their_step_and_those_of_a_failed_step_are_marked(tmp_path: Path) -> None:
+    def faulty(sample: Sample) -> list[Action | str]:
+        begin = "from shopping.shop import price, pay\n"
+        return [
+            Code(begin + "price(what='tea0'); pay(amount=1, to='me'); price(what='coffee')"),
+            Code(begin + "answer = price(what='tea0')"),
+            Done("0"),
+        ]
+
+    (result,) = run(Shop(1), tmp_path / "a", model=plays(faulty)).results
+    assert [(call["name"], call["step"], call["failed"]) for call in result.calls] == [
+        ("price", 1, True), ("pay", 1, True), ("price", 1, True), ("price", 2, False),
+    ]  # fmt: skip
+
+
+def test_a_model_without_search_gets_none_and_search_shows_what_was_asked_for(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def watching(sample: Sample) -> FunctionModel:
+        actions = iter([Search("price"), Done("0")])
+
+        def answer(messages: Sequence[Message]) -> Action:
+            seen.append("\n".join(message.content for message in messages))
+            return next(actions)
+
+        return FunctionModel(answer)
+
+    (result,) = run(Shop(1), tmp_path / "a", model=watching, mode="tool-use").results
+    assert result.trajectory[0]["action"] == "invalid"
+    assert "<type>search</type>" not in seen[0] and "A shop with prices." in seen[0]
+    texts = {}
+    for shows in ("shorter", "code", "prototypes"):
+        (result,) = run(Shop(1), tmp_path / shows, model=watching, shows=shows).results
+        texts[shows] = result.trajectory[0]["observation"]
+    assert "json.loads" in texts["shorter"] and "json.loads" in texts["code"]
+    assert "json.loads" not in texts["prototypes"] and "Price of a thing" in texts["prototypes"]
+
+
+def test_the_expected_answer_is_neither_in_the_prompt_nor_in_the_sandbox(tmp_path: Path) -> None:
+    class Secret(Shop):
+        def samples(self) -> Sequence[Sample]:
+            return [replace(sample, gold=secret, facts={"why": secret}) for sample in super().samples()]
+
+    # Made up here, so that this file does not hold it; and cut in two, so that the step does not.
+    secret = secrets.token_hex(16)
+    out = tmp_path / "a"
+    look = (
+        "import os, sys\nnot_mine = (sys.prefix, sys.base_prefix)\n"
+        "mine = [top for top in ['.', *sys.path] if not top.startswith(not_mine)]\n"
+        "answer = [path for top in mine for folder, _, names in os.walk(top) if '.venv' not in folder\n"
+        "  for path in [os.path.join(folder, name) for name in names]\n"
+        f"  if os.path.isfile(path) and b'{secret[:9]}' b'{secret[9:]}' in open(path, 'rb').read()]\n"
+        f"answer += [name for name in ('head.json', 'results.jsonl') if os.path.exists(f'{out}/{{name}}')]"
+    )
+    steps = [Code(look), Done("x")]
+    task = Secret(1)
+    (result,) = run(task, out, model=plays(lambda sample: steps)).results
+    assert result.gold == secret and result.values == {"answer": []}
+    assert secret not in task.attempts[0].result.prompt
+
+
+def test_epochs_limits_ids_and_shards_choose_the_attempts(tmp_path: Path) -> None:
+    ended = run(Shop(6), tmp_path / "a", epochs=2, limit=2)
+    assert [(one.id, one.epoch) for one in ended.results] == [("s0", 1), ("s1", 1), ("s0", 2), ("s1", 2)]
+    assert len(ended.table) == 2
+    ended = run(Shop(6), tmp_path / "b", ids=["s4", "s1"])
+    assert [one.id for one in ended.results] == ["s1", "s4"]
+    with pytest.raises(UsageError, match="there is no sample 's9'"):
+        run(Shop(6), tmp_path / "c", ids=["s9"])
+    assert not (tmp_path / "c").exists()
+
+
+def test_two_shards_merged_equal_one_run(tmp_path: Path) -> None:
+    whole = run(Shop(5), tmp_path / "whole")
+    for part in (1, 2):
+        run(Shop(5), tmp_path / f"part.{part}", shard=f"{part}/2")
+    merged = codenav.evals.merge([tmp_path / "part.1", tmp_path / "part.2"], tmp_path / "merged")
+    assert lasting(merged.results()) == lasting(whole.results)
+    assert not merged.head.differences(whole.folder.head)
+
+
+def test_a_model_that_is_down_makes_errors_that_are_counted_apart_and_run_again(tmp_path: Path) -> None:
+    def model(sample: Sample) -> Any:
+        def answer(messages: Sequence[Message]) -> str:
+            raise ModelUnreachable("nothing answers at http://localhost:9/v1")
+
+        return FunctionModel(answer) if sample.id == "s1" else plays()(sample)
+
+    ended = run(Shop(3), tmp_path / "a", model=model)
+    assert [one.status for one in ended.results] == ["done", "error", "done"]
+    assert ended.results[1].scores == {} and "nothing answers" in ended.results[1].reason
+    assert ended.missing == 1 and ended.table == [{"accuracy": 100.0}]
+    before = (tmp_path / "a" / RESULTS).read_bytes()
+    task = Shop(3)
+    ended = run(task, tmp_path / "a", resume=True)
+    assert ended.missing == 0 and [attempt.sample.id for attempt in task.attempts] == ["s1"]
+    assert (tmp_path / "a" / RESULTS).read_bytes().startswith(before)
+
+
+def test_errors_without_end_stop_the_run(tmp_path: Path) -> None:
+    def down(sample: Sample) -> FunctionModel:
+        def answer(messages: Sequence[Message]) -> str:
+            raise ModelUnreachable("nothing answers")
+
+        return FunctionModel(answer)
+
+    with pytest.raises(Unavailable, match="30 attempts in a row ended as errors; the last: nothing answers"):
+        run(Shop(40), tmp_path / "a", model=down, jobs=4)
+    assert 30 <= len(RunFolder.open(tmp_path / "a").results()) < 40
+
+
+def test_wrong_failed_and_limit_are_results_and_no_errors(tmp_path: Path) -> None:
+    def model(sample: Sample) -> FunctionModel:
+        if sample.id == "s0":
+            return plays(lambda sample: [Code("answer = -1"), Done("-1")])(sample)
+        if sample.id == "s1":
+            return FunctionModel(lambda messages: "I cannot do that.")
+        return FunctionModel(lambda messages: Code("1"))
+
+    ended = run(Shop(3), tmp_path / "a", model=model, limits=Limits(steps=7))
+    assert [one.status for one in ended.results] == ["done", "failed", "limit"]
+    assert [one.scores["correct"] for one in ended.results] == [False, False, False]
+    assert ended.missing == 0
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["while True: pass", "import os; os.kill(os.getpid(), 9)", "open('big', 'wb').write(b'x' * (400 << 20))",
+     "import os\nfor n in range(2000): os.fork() or os._exit(0)"],
+    ids=["hangs", "kills its sandbox", "fills the disk", "forks"],
+)  # fmt: skip
+def test_a_sample_that_misbehaves_ends_and_the_next_one_runs(tmp_path: Path, code: str) -> None:
+    def bad(sample: Sample) -> list[Action | str]:
+        return [Code(code), Done("gone")] if sample.id == "s0" else script(sample)
+
+    ended = run(Shop(2), tmp_path / "a", model=plays(bad), limits=Limits(seconds=6.0))
+    assert ended.results[0].status in ("done", "limit") and not ended.results[0].scores["correct"]
+    assert ended.results[1].scores["correct"]
+
+
+def test_a_fault_of_the_scorer_is_an_error_of_its_sample(tmp_path: Path) -> None:
+    ended = run(Shop(2, score=lambda attempt: {"correct": 1 / int(attempt.sample.gold)}), tmp_path / "a")
+    assert [one.status for one in ended.results] == ["error", "done"]
+    assert "the scorer of shop failed: ZeroDivisionError" in ended.results[0].reason
+
+
+def test_dollars_are_counted_where_a_price_is_known(tmp_path: Path) -> None:
+    def model(sample: Sample) -> FunctionModel:
+        from codenav.usage import Usage
+
+        usage = Usage(requests=1, input_tokens=1000, output_tokens=10)
+        return FunctionModel(lambda messages: Completion(Done("0").to_xml(), usage=usage))
+
+    (result,) = run(Shop(1), tmp_path / "a", model=model, price=(2.5, 10)).results
+    assert result.dollars == pytest.approx(0.0026)
+
+
+def test_samples_are_checked_before_anything_is_written(tmp_path: Path) -> None:
+    class Odd(Shop):
+        def __init__(self, *samples: Sample) -> None:
+            super().__init__()
+            self._odd = samples
+
+        def samples(self) -> Sequence[Sample]:
+            return self._odd
+
+    for samples, message in (
+        ([Sample("a", "x"), Sample("a", "y")], "two samples have the id a"),
+        ([Sample("a/b", "x")], "'a/b' is no id"),
+        ([Sample("", "x")], "'' is no id"),
+        ([Sample("a", " \n")], "the request of sample a is empty"),
+        ([Sample("a", "x", files={"../up": b""})], "sample a has a file '../up'"),
+        ([Sample("a", "x", files={"/etc/x": b""})], "sample a has a file '/etc/x'"),
+        ([], "the task has no samples"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            run(Odd(*samples), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_an_existing_run_is_neither_overwritten_nor_resumed_with_other_settings(tmp_path: Path) -> None:
+    run(Shop(1), tmp_path / "a")
+    before = (tmp_path / "a" / RESULTS).read_bytes()
+    with pytest.raises(UsageError, match="holds a run already"):
+        run(Shop(1), tmp_path / "a")
+    for more, name in (
+        ({"epochs": 2}, "epochs"), ({"limits": Limits(steps=3)}, "limits"), ({"mode": "tool-use"}, "mode"),
+        ({"shows": "code"}, "shows"), ({"price": (1, 2)}, "price"), ({"model": "planner"}, "model"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=f"other settings: {name}"):
+            run(Shop(1), tmp_path / "a", resume=True, **more)
+    assert (tmp_path / "a" / RESULTS).read_bytes() == before
+    task = Shop(1)
+    assert run(task, tmp_path / "a", resume=True).missing == 0 and not task.attempts
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epochs": 0},
+        {"jobs": 0},
+        {"limit": 0},
+        {"shard": "3/2"},
+        {"mode": "talk"},
+        {"shows": "nothing"},
+        {"lnit": True},
+    ],
+)
+def test_wrong_options_are_one_clear_error(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        run(Shop(1), tmp_path / "a", **wrong)
+    assert caught.value.hint and not (tmp_path / "a").exists()
+
+
+def test_what_is_wrong_with_every_sample_stops_the_run_before_the_first(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        run(Shop(2), tmp_path / "a", model="scripted:/nowhere")
+    assert RunFolder.open(tmp_path / "a").results() == []
+
+
+def test_the_progress_of_a_resumed_run_counts_what_was_there(tmp_path: Path) -> None:
+    def model(sample: Sample) -> FunctionModel:
+        if sample.gold < 2:
+            return plays()(sample)
+
+        def answer(messages: Sequence[Message]) -> str:
+            raise ModelFailed("no")
+
+        return FunctionModel(answer)
+
+    run(Shop(4), tmp_path / "a", model=model)
+    told: list[codenav.evals.Progress] = []
+    run(Shop(4), tmp_path / "a", resume=True, finished=told.append)
+    assert [(one.done, one.total, one.errors) for one in told] == [(3, 4, 0), (4, 4, 0)]
+    assert told[-1].seconds_left == 0
+
+
+PROCESS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from evals_task import Shop, plays
+import codenav.evals, pathlib
+out = pathlib.Path(sys.argv[2])
+codenav.evals.run(Shop(8), out=out, model=plays(), jobs=2, lint=False, types=False, resume=(out / "head.json").exists())
+"""
+
+
+def started(out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", PROCESS, str(OWN), str(out)], env=os.environ, start_new_session=True)
+
+
+def until(out: Path, lines: int) -> None:
+    """Wait until a run has that many results."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if (out / RESULTS).exists() and (out / RESULTS).read_bytes().count(b"\n") >= lines:
+            return
+        time.sleep(0.01)
+    raise AssertionError("no results")
+
+
+@pytest.mark.parametrize("wait", [1, 4])
+def test_a_killed_run_is_resumed_with_the_same_results(tmp_path: Path, wait: int) -> None:
+    whole = run(Shop(8), tmp_path / "whole", jobs=2)
+    out = tmp_path / "a"
+    process = started(out)
+    until(out, wait)
+    process.kill()
+    process.wait()
+    kept = RunFolder.open(out).finished()
+    assert wait <= len(kept) < 8
+    task = Shop(8)
+    ended = run(task, out, jobs=2, resume=True)
+    assert {(attempt.sample.id, 1) for attempt in task.attempts}.isdisjoint(kept)
+    assert lasting(ended.results) == lasting(whole.results)
+    ids = [json.loads(line)["id"] for line in (out / RESULTS).read_bytes().splitlines()]
+    assert sorted(ids) == sorted(set(ids))
+
+
+def test_an_interrupted_run_keeps_what_is_finished_and_leaves_nothing(tmp_path: Path) -> None:
+    import signal
+
+    out = tmp_path / "a"
+    process = started(out)
+    until(out, 1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) != 0
+    assert 1 <= len(RunFolder.open(out).finished()) < 8
+    assert not (out / ".work").exists()
+
+
+def test_the_setting_of_a_mode_is_what_the_session_gets(tmp_path: Path) -> None:
+    class Bare(Shop):
+        def setting(self, mode: Mode, out: Path) -> Setting:
+            return replace(super().setting(mode, out), description="")
+
+    task = Bare(1)
+    run(task, tmp_path / "a")
+    assert task.attempts[0].result.description == "No description is given."

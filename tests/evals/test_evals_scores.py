@@ -1,0 +1,113 @@
+"""Precision, recall and F1 against a plain second implementation, and the rules that the numbers follow."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codenav.evals.scores import (
+    Match,
+    after_last_error,
+    best_match,
+    match,
+    match_scores,
+    over_epochs,
+    pooled,
+    summed,
+)
+from codenav.evals.task import ToolCall
+
+names = st.lists(st.sampled_from("abcde"), max_size=8)
+
+
+def plainly(made: list[str], expected: list[str]) -> tuple[int, float, float, float]:
+    """Matches, P, R and F1 by crossing out: no counters, no shared code."""
+    left, matched = list(expected), 0
+    for name in made:
+        if name in left:
+            left.remove(name)
+            matched += 1
+    p = matched / len(made) if made else 0.0
+    r = matched / len(expected) if expected else 0.0
+    return matched, p, r, 0.0 if p + r == 0 else 2 * p * r / (p + r)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(names, names)
+def test_a_match_equals_crossing_out(made: list[str], expected: list[str]) -> None:
+    found = match(made, expected)
+    matched, p, r, f1 = plainly(made, expected)
+    assert (found.matched, found.made, found.expected) == (matched, len(made), len(expected))
+    assert (found.precision, found.recall, found.f1) == pytest.approx((p, r, f1), abs=1e-12)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(st.tuples(names, names), max_size=6))
+def test_means_and_pooled_figures_equal_plain_sums(samples: list[tuple[list[str], list[str]]]) -> None:
+    table = summed([match_scores(match(*one)) for one in samples])
+    rows = [plainly(*one) for one in samples]
+    for place, name in enumerate(("precision", "recall", "f1"), 1):
+        mean = sum(row[place] for row in rows) / len(rows) if rows else 0.0
+        assert table[name] == pytest.approx(100 * mean, abs=1e-9)
+    matched, made, expected = (
+        sum(row[0] for row in rows), sum(len(one[0]) for one in samples), sum(len(one[1]) for one in samples)
+    )  # fmt: skip
+    p, r = (matched / made if made else 0.0), (matched / expected if expected else 0.0)
+    assert table["precision_pooled"] == pytest.approx(100 * p, abs=1e-9)
+    assert table["recall_pooled"] == pytest.approx(100 * r, abs=1e-9)
+    assert table["f1_pooled"] == pytest.approx(100 * (2 * p * r / (p + r) if p + r else 0.0), abs=1e-9)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(names, st.lists(names, min_size=1, max_size=4))
+def test_the_best_alternative_is_the_first_of_highest_f1(made: list[str], alternatives: list[list[str]]) -> None:
+    found, place = best_match(made, alternatives)
+    scores = [plainly(made, one)[3] for one in alternatives]
+    assert found.f1 == pytest.approx(max(scores), abs=1e-12)
+    assert place == next(number for number, score in enumerate(scores) if math.isclose(score, max(scores)))
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=6))
+def test_the_spread_is_two_standard_deviations_of_a_sample(values: list[float]) -> None:
+    mean, spread = over_epochs(values)
+    middle = sum(values) / len(values)
+    plain = 2 * math.sqrt(sum((one - middle) ** 2 for one in values) / (len(values) - 1))
+    assert mean == pytest.approx(middle, abs=1e-9)
+    assert spread == pytest.approx(plain, abs=1e-6)
+
+
+def test_one_epoch_has_no_spread() -> None:
+    assert over_epochs([85.3]) == (85.3, None)
+    with pytest.raises(ValueError):
+        over_epochs([])
+
+
+def test_repeated_calls_cost_precision() -> None:
+    found = match(["a", "a", "b", "b"], ["a", "b"])
+    assert (found.precision, found.recall, round(found.f1, 4)) == (0.5, 1.0, 0.6667)
+
+
+def test_no_calls_score_zero_and_not_an_error() -> None:
+    assert match([], ["a"]) == Match(0, 0, 1)
+    assert (match([], ["a"]).precision, match([], []).f1, pooled([]).f1) == (0.0, 0.0, 0.0)
+    assert set(summed([]).values()) == {0.0}
+    with pytest.raises(ValueError):
+        best_match(["a"], [])
+
+
+def test_calls_up_to_the_last_failed_step_are_left_out() -> None:
+    calls = [
+        ToolCall("a", step=1),
+        ToolCall("b", step=2, failed=True),
+        ToolCall("c", step=4),
+        ToolCall("a", step=4, failed=True),
+        ToolCall("a", step=7),
+        ToolCall("b", step=8),
+    ]
+    assert [call.name for call in after_last_error(calls)] == ["a", "b"]
+    assert after_last_error(calls[:1]) == calls[:1]
+    assert after_last_error(calls[:4]) == []
