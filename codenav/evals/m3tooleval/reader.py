@@ -80,7 +80,11 @@ def row_of(task: Any) -> dict[str, str]:
     """Name, instruction and expected result of a task."""
     expected = task.expected_output
     written = repr(expected)
-    if ast.literal_eval(written) != expected:
+    try:
+        plain = ast.literal_eval(written) == expected
+    except (ValueError, SyntaxError):
+        plain = False
+    if not plain:
         raise ValueError(f"the expected result of {task.name} is no plain data: {written[:200]}")
     return {"name": task.name, "instruction": task.instruction, "expected": written, "type": type(expected).__name__}
 

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Search
-from codenav.environments import EpisodeParts, standard_environments
 from codenav.errors import NotFound, UsageError
 from codenav.evals.checkouts import checkout
 from codenav.evals.m3tooleval.adapt import code_base, write
@@ -19,7 +17,6 @@ from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.m3tooleval.texts import LEVELS, described, guided
 from codenav.evals.m3tooleval.upstream import ANOTHER, COMMIT, FOLDER, NEEDS, read
 from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting
-from codenav.protocols import Environment
 
 ANSWER = "answer"
 """The variable in which the agent leaves its result."""
@@ -45,7 +42,6 @@ class M3ToolEval:
         any_commit: bool = False,
         description: str = "library",
         guidelines: str = "default",
-        shows: str = "shorter",
         paths_only: bool = False,
         docstrings: bool = False,
     ) -> None:
@@ -56,8 +52,6 @@ class M3ToolEval:
             any_commit: take another commit than the known one.
             description: `none`, `names`, `descriptions`, `prototypes`, `library`, or the path of a file.
             guidelines: `default`, `none`, or the path of a file.
-            shows: what a search shows of its best hits: `prototypes`, `code`, or `shorter` for the shorter of code and
-                docstring.
             paths_only: describe the library by its file paths alone.
             docstrings: give the functions upstream's descriptions as docstrings; upstream's functions have none.
 
@@ -68,7 +62,7 @@ class M3ToolEval:
         found = checkout(data, needs=NEEDS, folder=FOLDER, commit=COMMIT, any_commit=any_commit)
         self._root, self._commit = found.root, found.commit
         self._domains = read(found.root)
-        self._description, self._guidelines, self._shows = description, guidelines, shows
+        self._description, self._guidelines = description, guidelines
         self._paths_only, self._docstrings = paths_only, docstrings
 
     def samples(self) -> Sequence[Sample]:
@@ -94,14 +88,12 @@ class M3ToolEval:
 
     def setting(self, mode: Mode, out: Path) -> Setting:
         """Write the package `m3eval` below `out`, and describe it."""
-        folder = out / "code"
+        folder = out / self.name
         write(code_base(self._domains, docstrings=self._docstrings), folder)
         description, guidelines = self._described(mode), self._guided(mode)
         return Setting(
             on=[folder],
-            # An empty one would be replaced by codenav's own description of the code base.
-            description="\n\n".join(part for part in (description, guidelines) if part) or "(no description)",
-            environments=standard_environments if mode is Mode.CODE_USE else _without_search,
+            description="\n\n".join(part for part in (description, guidelines) if part),
             read=[ANSWER],
             facts={
                 "commit": self._commit,
@@ -156,10 +148,6 @@ class M3ToolEval:
         if self._guidelines == "default":
             return guided(self._domains, mode)
         return _file(self._guidelines, "guidelines")
-
-
-def _without_search(parts: EpisodeParts) -> list[Environment]:
-    return [one for one in standard_environments(parts) if one.action is not Search]
 
 
 def _file(path: str, option: str) -> str:
