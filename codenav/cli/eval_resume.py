@@ -48,7 +48,10 @@ def command(
             f"{run} is of a task of your own, {head.task}", hint="codenav.evals.run(task, out=…, resume=True) in Python"
         )
     if epochs not in (None, head.epochs):
-        raise UsageError(f"{run} was made with {counted(head.epochs, 'epoch')}, not {epochs}", hint="leave --epochs out, or begin a new run")
+        raise UsageError(
+            f"{run} was made with {counted(head.epochs, 'epoch')}, not {epochs}",
+            hint="leave --epochs out, or begin a new run",
+        )
     place: dict[str, Any] = dict(head.place)
     given = {"base_url": base_url, "jobs": jobs}
     keywords = {**resumed(head.settings, place), **{name: value for name, value in given.items() if value}}
