@@ -68,12 +68,7 @@ def block_in_short(block: CodeBlock, *, tagged: bool = False) -> str:
 
 
 def searched(
-    result: SearchResult,
-    *,
-    full: Sequence[CodeBlock],
-    short: Sequence[CodeBlock],
-    seen: int,
-    tagged: bool = False,
+    result: SearchResult, *, full: Sequence[CodeBlock], short: Sequence[CodeBlock], seen: int, tagged: bool = False
 ) -> str:
     """The result of one query. `seen` counts the matches shown in full before; `tagged` as in `block_in_full`."""
     parts = [f"Query: {_cut(result.query)}"]

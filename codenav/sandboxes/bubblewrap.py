@@ -184,10 +184,7 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         staged, prelude = stage([Bind(str(GUEST), INSIDE_GUEST), *counts, *binds.shown])
         prelude = [*(group.entering() if group else []), *prelude]
         quota = group is not None and group.limits_processors
-        flags = [
-            *_file_system(spec, work, staged, binds.links, counted=group is not None),
-            *_isolation(spec.network),
-        ]
+        flags = [*_file_system(spec, work, staged, binds.links, counted=group is not None), *_isolation(spec.network)]
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
