@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from codenav.errors import CodeNavError
 from codenav.execution import Execution, Held, Output, SandboxInfo, ShellResult, Variable
 from codenav.protocols import Sandbox, SandboxFiles
 from codenav.sandboxes.files import WithFiles
 from codenav.secrets.masking import StreamMasker, masker
+from codenav.system.closing import Closing
 
 T = TypeVar("T")
 Hear = Callable[[Output], None]
 """A function that takes a piece of output."""
 
 
-class MaskedSandbox(WithFiles):
+class MaskedSandbox(WithFiles, Closing):
     """A sandbox that masks `secrets`, the names and values of its environment. Satisfies `protocols.Sandbox`."""
 
     def __init__(self, sandbox: Sandbox, secrets: Mapping[str, str]) -> None:
@@ -112,12 +113,6 @@ class MaskedSandbox(WithFiles):
         """The regular files of the work folder. See `protocols.Sandbox.artifacts`."""
         with self._masked_errors():
             return [str(self._mask(name)) for name in self._sandbox.artifacts()]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step."""

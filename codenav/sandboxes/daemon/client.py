@@ -9,7 +9,7 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, Variable
@@ -18,6 +18,7 @@ from codenav.sandboxes.daemon import places
 from codenav.sandboxes.daemon.wire import ConnectionClosed, TruncatedFile, Wire, error_from_dict, peer_user
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.values import decoded
+from codenav.system.closing import Closing
 
 STATUS_SECONDS = 3.0
 """Time for a host process to report its status."""
@@ -27,7 +28,7 @@ STOP_SECONDS = 5.0
 """Time for a host process to end by itself."""
 
 
-class NamedSandbox(Commands, WithFiles):
+class NamedSandbox(Commands, WithFiles, Closing):
     """A connection to a sandbox that others may use at the same time. Closing it does not end the sandbox."""
 
     def __init__(self, record: places.Record, wire: Wire) -> None:
@@ -36,12 +37,6 @@ class NamedSandbox(Commands, WithFiles):
 
     def __repr__(self) -> str:
         return f"<NamedSandbox {self.record.name}: {self.record.backend} Python {self.record.python_version}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @property
     def info(self) -> SandboxInfo:
