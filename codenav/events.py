@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from codenav.actions import Action, Guess, Step, Summary, action_from
+from codenav.actions import TRY_CHARACTERS, Action, CodeObservation, Guess, Step, Summary, action_from
 from codenav.limits import Limits
 from codenav.system.stored import Makers, Stored, any_of
+from codenav.system.terminal_text import flattened
 from codenav.usage import Usage
 
 
@@ -107,6 +108,19 @@ class Tried(Event):
 
     made: ClassVar[Makers] = {"action": action_from}
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
+
+    @classmethod
+    def of(cls, step: Step) -> Tried:
+        """Make the event from the try in full."""
+        observation = step.observation
+        if not isinstance(observation, CodeObservation):
+            return cls(step.number, step.action, "error", flattened(observation.text, TRY_CHARACTERS), step.seconds)
+        execution = observation.execution
+        made = ", ".join(f"{item.name} = {item.repr}" for item in execution.changed)
+        shown = execution.notice or execution.stdout.partition("\n")[0] or made
+        if execution.error:
+            shown = f"{execution.error.type}: {execution.error.message}"
+        return cls(step.number, step.action, execution.outcome.value, flattened(shown, TRY_CHARACTERS), step.seconds)
 
 
 @dataclass(frozen=True)
