@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.blocks import SearchResult
 from codenav.execution import CheckReport, Execution, Verdict
+from codenav.system.stored import Makers, Stored
 from codenav.system.terminal_text import shortened
 from codenav.usage import Usage
 
 
 @dataclass(frozen=True)
-class Action:
+class Action(Stored):
     """An action of the agent. An environment answers the actions of one `type`.
 
     A new kind of action is a subclass with a default `type` of its own.
@@ -23,9 +24,8 @@ class Action:
     thought: str = ""
     type: str = ""
 
-    def to_dict(self) -> dict[str, str]:
-        """The stored form, without the thought, which the step stores beside it."""
-        return {"type": self.type, "content": self.content}
+    stored: ClassVar[Sequence[str]] = ("type", "content")
+    """The step stores the thought beside it."""
 
     def to_xml(self) -> str:
         """The action as a model writes it: the form that prompts show and that the history keeps."""
@@ -92,7 +92,7 @@ class Ask(Action):
 
 
 @dataclass(frozen=True)
-class Guess:
+class Guess(Stored):
     """The certainty of an answer that was chosen among others, and the parts of the request not used for it."""
 
     chance: float
@@ -101,6 +101,12 @@ class Guess:
     """The next best different answers, each in one line with its chance on the same scale; best first."""
     unused: Sequence[str] = ()
     """The pieces of the request that were not used, as written there."""
+
+    made: ClassVar[Makers] = {
+        "others": lambda items: tuple((one["answer"], one["chance"]) for one in items),
+        "unused": tuple,
+    }
+    digits: ClassVar[Mapping[str, int]] = {"chance": 3}
 
     @property
     def told(self) -> str:
@@ -114,17 +120,8 @@ class Guess:
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""
-        return {
-            "chance": round(self.chance, 3),
-            "others": [{"answer": answer, "chance": round(chance, 3)} for answer, chance in self.others],
-            "unused": list(self.unused),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Guess:
-        """The inverse of `to_dict`."""
-        others = tuple((one["answer"], one["chance"]) for one in data["others"])
-        return cls(data["chance"], others, tuple(data["unused"]))
+        others = [{"answer": answer, "chance": round(chance, 3)} for answer, chance in self.others]
+        return {**super().to_dict(), "others": others}
 
 
 @dataclass(frozen=True)
@@ -293,7 +290,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Stored):
     """An action with its observation."""
 
     number: int
@@ -354,7 +351,7 @@ def action_from(data: Mapping[str, Any], *, thought: str = "") -> Action:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Stored):
     """The code summary of an episode: kept as reusable only if `verified`."""
 
     code: str = ""
@@ -369,6 +366,11 @@ class Summary:
     """True if the replay holds the numbers and names of the answer; None: no answer, or nothing was verified."""
     unsupported: tuple[str, ...] = ()
     """The numbers and names of the answer that nothing supports."""
+
+    stored: ClassVar[Sequence[str]] = (
+        "code", "verified", "reason", "verdict", "compared", "missing", "answer_supported", "unsupported",
+    )  # fmt: skip
+    made: ClassVar[Makers] = dict.fromkeys(("compared", "missing", "unsupported"), tuple)
 
     @property
     def verdict(self) -> str:
@@ -387,29 +389,3 @@ class Summary:
         """The names that were compared, in one line; empty if nothing was."""
         shown = [*self.compared[:6], *([f"{len(self.compared) - 6} more"] if len(self.compared) > 6 else [])]
         return f"compared with a replay: {', '.join(shown)}" if shown else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        return {
-            "code": self.code,
-            "verified": self.verified,
-            "reason": self.reason,
-            "verdict": self.verdict,
-            "compared": list(self.compared),
-            "missing": list(self.missing),
-            "answer_supported": self.answer_supported,
-            "unsupported": list(self.unsupported),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Summary:
-        """The inverse of `to_dict`; older records have only the first three keys."""
-        return cls(
-            code=data["code"],
-            verified=data["verified"],
-            reason=data["reason"],
-            compared=tuple(data.get("compared", ())),
-            missing=tuple(data.get("missing", ())),
-            answer_supported=data.get("answer_supported"),
-            unsupported=tuple(data.get("unsupported", ())),
-        )

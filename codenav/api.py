@@ -72,13 +72,7 @@ def index(
         opening.callback(opened.close)
         spec = specs[0] if name is None else define(name, specs, python=interpreter, notice=notice)
         found = open_index(
-            spec,
-            python=interpreter,
-            store=opened,
-            refresh=refresh,
-            progress=progress,
-            notice=notice,
-            wait=refresh,
+            spec, python=interpreter, store=opened, refresh=refresh, progress=progress, notice=notice, wait=refresh
         )
         found.own(opened)
         opening.pop_all()

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
+
+from codenav.system.stored import Document
 
 
 class BlockKind(StrEnum):
@@ -241,15 +243,11 @@ class FileRemoval:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSkip:
+class FileSkip(Document):
     """A file that was left out of the index, and the reason (`binary`, `larger than 1 MB`, `index: false`)."""
 
     path: str
     reason: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The stored form."""
-        return {"path": self.path, "reason": self.reason}
 
 
 Change = FileChange | FileRemoval | FileSkip
@@ -257,7 +255,7 @@ Change = FileChange | FileRemoval | FileSkip
 
 
 @dataclass(frozen=True)
-class IndexStats:
+class IndexStats(Document):
     """The statistics of an index and of its last build."""
 
     source: str
@@ -278,23 +276,16 @@ class IndexStats:
     seconds: float = 0.0
     """Wall clock of the last build."""
 
+    stored: ClassVar[Sequence[str]] = (
+        "source", "store", "files", "blocks", "reused_files", "skipped", "seconds",
+        "kinds", "languages", "versions", "built",
+    )  # fmt: skip
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
+
     def to_dict(self, *, details: bool = True) -> dict[str, Any]:
         """The document of `codenav sources show --json`; without `details` that of `codenav index --json`."""
-        data: dict[str, Any] = {
-            "source": self.source,
-            "store": self.store,
-            "files": self.files,
-            "blocks": self.blocks,
-            "reused_files": self.reused_files,
-            "skipped": [skip.to_dict() for skip in self.skipped],
-            "seconds": round(self.seconds, 3),
-        }
-        if details:
-            data["kinds"] = dict(self.kinds)
-            data["languages"] = dict(self.languages)
-            data["versions"] = dict(self.versions)
-            data["built"] = self.built
-        return data
+        detailed = () if details else ("kinds", "languages", "versions", "built")
+        return {name: value for name, value in super().to_dict().items() if name not in detailed}
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
-from codenav.actions import Action, Guess, Step, Summary, action_from
+from codenav.actions import TRY_CHARACTERS, Action, CodeObservation, Guess, Step, Summary, action_from
 from codenav.limits import Limits
+from codenav.system.stored import Makers, Stored, any_of
+from codenav.system.terminal_text import flattened
 from codenav.usage import Usage
 
 
@@ -32,12 +34,12 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Event:
+class Event(Stored):
     """An event in a run."""
 
     def to_dict(self) -> dict[str, Any]:
         """The event as a line of a record: JSON types only, with its name under `event`."""
-        return {"event": self.name}
+        return {"event": self.name, **super().to_dict()}
 
     @property
     def name(self) -> str:
@@ -67,28 +69,7 @@ class RunStarted(Event):
     codenav: str = ""
     """The version of codenav that made the record."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record."""
-        return {
-            "event": self.name,
-            "id": self.id,
-            "request": self.request,
-            "started": self.started,
-            "model": self.model,
-            "sources": [dict(source) for source in self.sources],
-            "description": self.description,
-            "prompt": self.prompt,
-            "sandbox": dict(self.sandbox),
-            "work_dir": self.work_dir,
-            "limits": self.limits.to_dict(),
-            "codenav": self.codenav,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunStarted:
-        """The inverse of `to_dict`; further keys, as the recorder's own, are passed over."""
-        known = {item.name: data[item.name] for item in fields(cls)}
-        return cls(**{**known, "sources": tuple(known["sources"]), "limits": Limits.from_dict(known["limits"])})
+    made: ClassVar[Makers] = {"sources": tuple, "limits": Limits.from_dict}
 
 
 @dataclass(frozen=True)
@@ -125,21 +106,21 @@ class Tried(Event):
     """The error, the value or the output, in one line of at most `actions.TRY_CHARACTERS`."""
     seconds: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record."""
-        return {
-            "event": self.name,
-            "number": self.number,
-            "action": self.action.to_dict(),
-            "outcome": self.outcome,
-            "shown": self.shown,
-            "seconds": round(self.seconds, 3),
-        }
+    made: ClassVar[Makers] = {"action": action_from}
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Tried:
-        """The inverse of `to_dict`."""
-        return cls(data["number"], action_from(data["action"]), data["outcome"], data["shown"], data["seconds"])
+    def of(cls, step: Step) -> Tried:
+        """Make the event from the try in full."""
+        observation = step.observation
+        if not isinstance(observation, CodeObservation):
+            return cls(step.number, step.action, "error", flattened(observation.text, TRY_CHARACTERS), step.seconds)
+        execution = observation.execution
+        made = ", ".join(f"{item.name} = {item.repr}" for item in execution.changed)
+        shown = execution.notice or execution.stdout.partition("\n")[0] or made
+        if execution.error:
+            shown = f"{execution.error.type}: {execution.error.message}"
+        return cls(step.number, step.action, execution.outcome.value, flattened(shown, TRY_CHARACTERS), step.seconds)
 
 
 @dataclass(frozen=True)
@@ -148,9 +129,7 @@ class Observed(Event):
 
     step: Step
 
-    def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record."""
-        return {"event": self.name, "step": self.step.to_dict()}
+    made: ClassVar[Makers] = {"step": Step.from_dict}
 
 
 @dataclass(frozen=True)
@@ -158,10 +137,6 @@ class Noticed(Event):
     """A fact that a person should know and the agent need not: a retry, a dropped parameter."""
 
     text: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record."""
-        return {"event": self.name, "text": self.text}
 
 
 @dataclass(frozen=True)
@@ -174,9 +149,7 @@ class Unfinished(Event):
     usage: Usage = Usage()
     """The usage of the whole model call, which counts in that of the run."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record."""
-        return {"event": self.name, **self.to_data(), "usage": self.usage.to_dict()}
+    made: ClassVar[Makers] = {"usage": Usage.from_dict}
 
     def to_data(self) -> dict[str, str]:
         """The fields as in the document of the episode."""
@@ -200,35 +173,13 @@ class RunEnded(Event):
     guess: Guess | None = None
     """The certainty of the answer, from agents that state it."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record."""
-        return {
-            "event": self.name,
-            "status": self.status.value,
-            "answer": self.answer,
-            "guess": self.guess.to_dict() if self.guess else None,
-            "summary": self.summary.to_dict(),
-            "usage": self.usage.to_dict(),
-            "seconds": round(self.seconds, 3),
-            "reason": self.reason,
-            "hint": self.hint,
-            "exit_code": self.exit_code,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunEnded:
-        """The inverse of `to_dict`; further keys, as the recorder's own, are passed over."""
-        return cls(
-            status=Status(data["status"]),
-            answer=data["answer"],
-            summary=Summary.from_dict(data["summary"]),
-            usage=Usage.from_dict(data["usage"]),
-            seconds=data["seconds"],
-            reason=data["reason"],
-            hint=data["hint"],
-            exit_code=data["exit_code"],
-            guess=Guess.from_dict(data["guess"]) if data.get("guess") else None,
-        )
+    stored: ClassVar[Sequence[str]] = (
+        "status", "answer", "guess", "summary", "usage", "seconds", "reason", "hint", "exit_code",
+    )  # fmt: skip
+    made: ClassVar[Makers] = {
+        "status": Status, "summary": Summary.from_dict, "usage": Usage.from_dict, "guess": any_of(Guess),
+    }  # fmt: skip
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
 
 _NAMES: dict[type[Event], str] = {

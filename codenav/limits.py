@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
 from codenav.errors import UsageError
+from codenav.system.stored import Stored
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Stored):
     """The limits of an episode. Reaching one ends it with status `limit` and exit code 3.
 
     Without limits of its own, a session takes the configured ones (`config.toml`, CODENAV_LIMIT_STEPS, …), else these.
@@ -33,12 +32,3 @@ class Limits:
             if getattr(self, item.name) < 0:
                 value = getattr(self, item.name)
                 raise UsageError(f"the limit on {item.name} is negative: {value}", hint="0 means no limit")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Limits:
-        """The inverse of `to_dict`."""
-        return cls(**data)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
 
 from codenav import planner
 from codenav.agents import CodeNavAgent
@@ -31,6 +30,7 @@ from codenav.running.episode import Episode, EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
 from codenav.running.workspace import Workspace
+from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
 
 PACKAGES_TOLD = 40
@@ -49,7 +49,7 @@ TOOLS = {"formatting": "black", "lint": "flake8", "types": "mypy"}
 """The switches of `StepChecks` and the tools behind them."""
 
 
-class Session:
+class Session(Closing):
     """A series of requests on some code bases, run in one interpreter state.
 
     The variables of one request are available to the next. Each request is an episode with a record of its own. Every
@@ -186,12 +186,6 @@ class Session:
             episode.close()
         self._stop()
         self._closing.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _agent_of(
         self, agent: Agent | None, model: str | Model | ModelOptions | None, opening: ExitStack

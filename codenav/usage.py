@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
+
+from codenav.system.stored import Stored
 
 
 @dataclass(frozen=True)
-class Usage:
+class Usage(Stored):
     """The cost of one or several model calls. Usages add up: `Usage() + Usage(requests=1)`."""
 
     requests: int = 0
@@ -19,6 +21,8 @@ class Usage:
     """Time in model calls, including retries and waits."""
     estimated: bool = False
     """True if a server reported no tokens and `estimate_tokens` replaced them."""
+
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
     @property
     def tokens(self) -> int:
@@ -33,15 +37,6 @@ class Usage:
             seconds=self.seconds + other.seconds,
             estimated=self.estimated or other.estimated,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        return {**asdict(self), "seconds": round(self.seconds, 3)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Usage:
-        """The inverse of `to_dict`."""
-        return cls(**data)
 
 
 def estimate_tokens(text: str) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from codenav.system.stored import Makers, Stored
 
 
 class Trust(StrEnum):
@@ -19,21 +21,14 @@ class Trust(StrEnum):
 
 
 @dataclass(frozen=True)
-class Past:
+class Past(Stored):
     """A step that ran, completely or until line `failed_at` (1-based) raised."""
 
     code: str
     failed_at: int | None = None
     trust: Trust = Trust.WHOLE
 
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form: JSON types only."""
-        return {"code": self.code, "failed_at": self.failed_at, "trust": self.trust.value}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Past:
-        """The inverse of `to_dict`."""
-        return cls(data["code"], data["failed_at"], Trust(data["trust"]))
+    made: ClassVar[Makers] = {"trust": Trust}
 
 
 class Remark(NamedTuple):

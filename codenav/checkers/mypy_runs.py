@@ -1,8 +1,9 @@
 """Two ways to run mypy: its daemon, called directly, and its documented interface where the daemon is another one.
 
 The daemon's parts that are used here are not documented (`mypy.dmypy_server`). They were tried with every minor version
-in `TRIED`; pyproject.toml allows no other, and tests/checks/test_checks_versions.py runs both ends. Where another mypy
-was installed all the same and its daemon does not fit, `mypy.api.run` serves: the same verdicts, a second or two each.
+in `TRIED`; pyproject.toml allows no other, and tests/checkers/test_checkers_versions.py runs both ends. Where another
+mypy was installed all the same and its daemon does not fit, `mypy.api.run` serves: the same verdicts, a second or two
+each.
 """
 
 from __future__ import annotations

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import (
-    counted,
-    json_option,
-    one_line,
-    print_json,
-    python_option,
-    say,
-    store_of,
-    store_options,
-)
+from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
 
 if TYPE_CHECKING:
     from codenav.blocks import IndexStats
@@ -66,13 +57,7 @@ def command(
 
 
 def _index(
-    sources: Sequence[str],
-    name: str | None,
-    python: str | None,
-    quiet: bool,
-    store: StoreKeywords,
-    *,
-    title: str = "",
+    sources: Sequence[str], name: str | None, python: str | None, quiet: bool, store: StoreKeywords, *, title: str = ""
 ) -> dict[str, Any]:
     from codenav import api
     from codenav.cli.display import indexing, notice

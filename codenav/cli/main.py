@@ -42,9 +42,7 @@ COMMANDS = {
 
 
 @click.command(
-    cls=LazyGroup,
-    modules=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="codenav")
 def cli() -> None:

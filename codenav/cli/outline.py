@@ -21,13 +21,7 @@ from codenav.cli.options import print_json, reading_options, say
     help="Size of the outline; a token is 4 bytes.",
 )
 @reading_options
-def command(
-    sources: tuple[str, ...],
-    path: str,
-    tokens: int,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def command(sources: tuple[str, ...], path: str, tokens: int, as_json: bool, **options: Any) -> None:
     """Print a map of code bases: the files that the rest refers to most, and their most central definitions.
 
     SOURCE is a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. Tests and vendored code come last.

@@ -14,13 +14,7 @@ from codenav.cli.options import block_line, on_option, print_json, reading_optio
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Hits to print.")
 @reading_options
-def command(
-    query: str,
-    sources: tuple[str, ...],
-    limit: int,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def command(query: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
     """Search code bases. A query that is not well formed is repaired, never refused.
 
     Fields: text (default), name, type, file_path, doc, signature, calls, language, source, lines.

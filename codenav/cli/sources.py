@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import (
-    counted,
-    json_option,
-    one_line,
-    print_json,
-    python_option,
-    say,
-    store_of,
-    store_options,
-)
+from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
 
 if TYPE_CHECKING:
     from codenav.protocols import Store

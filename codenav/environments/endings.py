@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from codenav.actions import (
-    Action,
-    Ask,
-    AskObservation,
-    CodeSummary,
-    Done,
-    DoneObservation,
-    SummaryObservation,
-)
+from codenav.actions import Action, Ask, AskObservation, CodeSummary, Done, DoneObservation, SummaryObservation
 from codenav.environments.formatting import summarised
 from codenav.execution import Verdict
 from codenav.protocols import Verifier

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.actions import Guess, Step, Summary
 from codenav.episodes import export
@@ -14,6 +14,7 @@ from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, UsageError
 from codenav.events import Acted, Event, RunEnded, RunStarted, Status, Tried, Unfinished
 from codenav.limits import Limits
+from codenav.system.stored import Document
 from codenav.system.terminal_text import flattened
 from codenav.usage import Usage
 
@@ -22,7 +23,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, repr=False)
-class EpisodeResult:
+class EpisodeResult(Document):
     """A whole episode: the request, every step, the answer and the status."""
 
     id: str
@@ -68,6 +69,13 @@ class EpisodeResult:
     """The folder of the record; None where nothing was recorded. Not part of the document."""
     format: int = FORMAT
 
+    stored: ClassVar[Sequence[str]] = (
+        "format", "id", "request", "status", "answer", "guess", "summary", "steps", "usage", "sources", "limits",
+        "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code", "unfinished",
+        "description", "prompt", "codenav", "tries", "under_way", "notices",
+    )  # fmt: skip
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
+
     def __repr__(self) -> str:
         steps = f"{len(self.steps)} step" + ("" if len(self.steps) == 1 else "s")
         verified = ", summary verified" if self.summary.verified else ""
@@ -76,32 +84,10 @@ class EpisodeResult:
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav run --json` and `codenav episodes show --json` (docs/record-format.md)."""
         return {
-            "format": self.format,
-            "id": self.id,
-            "request": self.request,
-            "status": self.status.value,
-            "answer": self.answer,
-            "guess": self.guess.to_dict() if self.guess else None,
-            "summary": self.summary.to_dict(),
-            "steps": [step.to_dict() for step in self.steps],
-            "usage": self.usage.to_dict(),
-            "sources": [dict(source) for source in self.sources],
-            "limits": self.limits.to_dict(),
-            "model": self.model,
-            "sandbox": dict(self.sandbox),
-            "work_dir": self.work_dir,
-            "started": self.started,
-            "seconds": round(self.seconds, 3),
-            "reason": self.reason,
-            "hint": self.hint,
-            "exit_code": self.exit_code,
+            **super().to_dict(),
             "unfinished": self.unfinished.to_data() if self.unfinished else None,
-            "description": self.description,
-            "prompt": self.prompt,
-            "codenav": self.codenav,
             "tries": [_without_event(event) for event in self.tries],
             "under_way": _without_event(self.under_way) if self.under_way else None,
-            "notices": list(self.notices),
         }
 
     @classmethod
@@ -157,8 +143,7 @@ class EpisodeResult:
                     case "noticed":
                         notices.append(event["text"])
                     case "unfinished":
-                        usage = Usage.from_dict(event["usage"])
-                        unfinished = Unfinished(event["response"], event["reasoning"], usage)
+                        unfinished = Unfinished.from_dict(event)
                     case "run_ended":
                         end = result.ended_by(RunEnded.from_dict(event))
             except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from codenav.actions import Try
 from codenav.episodes.record import FORMAT
@@ -16,6 +16,7 @@ from codenav.errors import StorageFull
 from codenav.events import Event, Observed, RunEnded, RunStarted
 from codenav.secrets.masking import masker
 from codenav.system.atomic_files import sync_folder
+from codenav.system.closing import Closing
 from codenav.system.locks import in_use
 from codenav.system.process_identity import Owner
 
@@ -39,7 +40,7 @@ class _State(NamedTuple):
     pending_steps: int = 0
 
 
-class Recorder:
+class Recorder(Closing):
     """A listener that appends each event to a new `events.jsonl` and waits until it is on the disk.
 
     Whenever the process is killed, the record is complete up to the last event for which the recorder returned. An
@@ -106,12 +107,6 @@ class Recorder:
             os.close(file)
             os.close(self._in_use)
             self._reserve.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _data(self, event: Event, steps: int) -> dict[str, Any]:
         data = event.to_dict()

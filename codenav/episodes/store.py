@@ -17,6 +17,7 @@ from codenav.episodes.recorder import EVENTS_FILE, Recorder
 from codenav.errors import ELSEWHERE, CodeNavError, NotFound, StorageFull, UsageError
 from codenav.events import Status
 from codenav.system.process_identity import Owner
+from codenav.system.stored import Document
 
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 GOING = ".removed-"
@@ -26,7 +27,7 @@ _TAIL = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class EpisodeRow:
+class EpisodeRow(Document):
     """One row of `codenav episodes list`."""
 
     id: str
@@ -39,18 +40,6 @@ class EpisodeRow:
     """Complete steps."""
     verified: bool
     """True if its code summary replayed with the same result."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row as JSON data."""
-        return {
-            "id": self.id,
-            "started": self.started,
-            "status": self.status.value,
-            "request": self.request,
-            "model": self.model,
-            "steps": self.steps,
-            "verified": self.verified,
-        }
 
 
 @dataclass(frozen=True)

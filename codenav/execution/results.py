@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
+
+from codenav.system.stored import Makers, Stored, all_of, any_of
 
 
 class Outcome(StrEnum):
@@ -21,49 +23,6 @@ class Outcome(StrEnum):
     """The process that ran the code is gone: a signal, `os._exit`, a segmentation fault, a second interrupt."""
     PROTOCOL_VIOLATION = "protocol_violation"
     """The sandbox sent something that is not a valid frame."""
-
-
-Makers = Mapping[str, Callable[[Any], Any]]
-
-
-class Stored:
-    """Base class of dataclasses that convert to JSON types and back. Their fields are the stored and sent form."""
-
-    __slots__ = ()
-    made: ClassVar[Makers] = {}
-    """Functions that restore a field from its JSON, for fields that differ from it."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON types."""
-        return {name: _plain(getattr(self, name)) for name in _names(type(self))}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Restore from JSON types. Unknown keys are ignored; fields with a default may be missing."""
-        found = {name: data[name] for name in _names(cls) if name in data}
-        return cls(**{name: cls.made[name](value) if name in cls.made else value for name, value in found.items()})
-
-
-def _names(kind: Any) -> Sequence[str]:
-    return [field.name for field in fields(kind)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Stored):
-        return value.to_dict()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.value if isinstance(value, StrEnum) else value
-
-
-def _all(kind: type[Stored]) -> Callable[[Any], Any]:
-    return lambda items: tuple(map(kind.from_dict, items))
-
-
-def _any(kind: type[Stored]) -> Callable[[Any], Any]:
-    return lambda item: kind.from_dict(item) if item else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,21 +180,18 @@ class Execution(Stored):
 
     made: ClassVar[Makers] = {
         "outcome": Outcome,
-        "changed": _all(Variable),
-        "error": _any(ExecutionError),
-        "displays": _all(Display),
+        "changed": all_of(Variable),
+        "error": any_of(ExecutionError),
+        "displays": all_of(Display),
         "files": tuple,
-        "value": _any(Value),
+        "value": any_of(Value),
     }
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 4}
 
     @property
     def ok(self) -> bool:
         """True if the code ran to its end."""
         return self.outcome is Outcome.OK
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to the JSON document of a code step."""
-        return {**super().to_dict(), "seconds": round(self.seconds, 4)}
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from codenav.errors import UsageError
 from codenav.system.interpreter import Interpreter
+from codenav.system.stored import Document
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -125,7 +126,7 @@ class SandboxSpec(SandboxSettings):
 
 
 @dataclass(frozen=True)
-class SandboxInfo:
+class SandboxInfo(Document):
     """The facts about a running sandbox, for the prompt, the record and the doctor."""
 
     backend: str
@@ -141,7 +142,3 @@ class SandboxInfo:
     """The image of the container, for `docker`."""
     notice: str = ""
     """Parts of the request that do not hold, such as limits that the engine cannot set. Usually empty."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to the stored form."""
-        return asdict(self)

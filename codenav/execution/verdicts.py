@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 from codenav.execution.results import Execution, Held
+from codenav.system.stored import Makers, Stored, all_of
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Stored):
     """A remark of a checker about the code of a step."""
 
     code: str
@@ -18,13 +19,9 @@ class Finding:
     message: str
     line_number: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to the stored form."""
-        return {"code": self.code, "message": self.message, "line_number": self.line_number}
-
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Stored):
     """The report of one checker on one step. With `failure` set the step was not checked, which is not clean."""
 
     tool: str
@@ -36,25 +33,13 @@ class CheckReport:
     """The code as a formatter would write it. None if nothing would change."""
     seconds: float = 0.0
 
+    made: ClassVar[Makers] = {"findings": all_of(Finding)}
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 4}
+
     @property
     def clean(self) -> bool:
         """True if the tool ran and found nothing."""
         return not self.failure and not self.findings and self.formatted is None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to the stored form."""
-        return {
-            "tool": self.tool,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "failure": self.failure,
-            "formatted": self.formatted,
-            "seconds": round(self.seconds, 4),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CheckReport:
-        """Restore from the stored form."""
-        return cls(**{**data, "findings": tuple(Finding(**item) for item in data["findings"])})
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,7 @@ VERIFIED, PARTLY, NOT_VERIFIED = "verified", "partly", "not verified"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Stored):
     """The verdict on a code summary: whether a replay in a fresh sandbox had the same result."""
 
     verified: bool
@@ -93,17 +78,9 @@ class Verdict:
     replayed: Replayed | None = field(default=None, repr=False, compare=False)
     """The results of the replay if it came to its end. Not stored."""
 
+    stored: ClassVar[Sequence[str]] = ("verified", "reason", "verdict", "compared", "missing")
+
     @property
     def verdict(self) -> str:
         """The verdict: `verified`, `partly` (what was compared agrees, but something is missing) or `not verified`."""
         return VERIFIED if self.verified else PARTLY if self.missing else NOT_VERIFIED
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to the stored form."""
-        return {
-            "verified": self.verified,
-            "reason": self.reason,
-            "verdict": self.verdict,
-            "compared": list(self.compared),
-            "missing": list(self.missing),
-        }

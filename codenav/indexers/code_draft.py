@@ -1,4 +1,4 @@
-"""Drafts of code blocks, whose text is not cut out yet, and their conversion to `CodeBlock`."""
+"""Drafts of blocks of languages other than Python, and their conversion to `CodeBlock`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.indexers.draft import BlockDraft
 from codenav.indexers.place import Place
 from codenav.indexers.python_text import dedent
 
@@ -33,21 +34,9 @@ class Elision:
 
 
 @dataclass(slots=True)
-class Draft:
-    """A block whose text is cut out later, once its elisions are known."""
+class Draft(BlockDraft):
+    """A draft of a language other than Python. Its offsets are bytes."""
 
-    kind: BlockKind
-    name: str
-    qualname: str
-    start: int
-    """Byte offset of the start, doc comment and attributes included."""
-    end: int
-    rows: tuple[int, int]
-    """First and last row, 0-based."""
-    signature: str = ""
-    docstring: str = ""
-    importable: str = ""
-    """The import line of the outermost name around; empty if it cannot be imported."""
     elided: list[Elision] = field(default_factory=list)
 
 
@@ -98,18 +87,4 @@ def finish(draft: Draft, data: bytes, place: Place, language: str, calls: Calls)
     text = dedent("".join(pieces), "" if indent.strip() else indent)
     if draft.kind is BlockKind.ASSIGNMENT and len(text) > LONG_VALUE:
         text = text[:LONG_VALUE] + " …"
-    return CodeBlock(
-        id="",
-        kind=draft.kind,
-        name=draft.name,
-        qualname=draft.qualname,
-        path=place.path,
-        lines=LineSpan(draft.rows[0] + 1, draft.rows[1] + 1),
-        text=text,
-        signature=draft.signature,
-        docstring=draft.docstring,
-        language=language,
-        source=place.source,
-        import_line=draft.importable,
-        calls=tuple(called),
-    )
+    return draft.block(text, place, language=language, import_line=draft.importable, calls=called)

@@ -36,9 +36,6 @@ def numbered(blocks: Iterable[CodeBlock]) -> list[CodeBlock]:
     """The blocks of one file with their ids; identical blocks are told apart by their order."""
     seen: Counter[Identity] = Counter()
     return [
-        replace(
-            block,
-            id=next_id(Place(block.source, block.path), block.qualname, block.kind, block.text, seen),
-        )
+        replace(block, id=next_id(Place(block.source, block.path), block.qualname, block.kind, block.text, seen))
         for block in blocks
     ]

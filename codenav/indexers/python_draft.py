@@ -1,4 +1,4 @@
-"""Drafts of Python blocks, whose text is not cut out yet, and their conversion to `CodeBlock`."""
+"""Drafts of Python blocks, and their conversion to `CodeBlock`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.indexers.draft import BlockDraft
 from codenav.indexers.place import Identity, Place, next_id
 from codenav.indexers.python_text import dedent
 
 
 @dataclass(slots=True)
-class Draft:
-    """A block whose text is cut out later, once its elisions are known."""
+class Draft(BlockDraft):
+    """A draft of a Python block. Its offsets are bytes or characters, see `finish`."""
 
-    kind: BlockKind
-    name: str
-    qualname: str
-    start: int
-    """Offset of the start in the source (bytes or characters, see `finish`), decorators included."""
-    end: int
-    rows: tuple[int, int]
-    """First and last row, 0-based."""
-    signature: str = ""
-    docstring: str = ""
-    importable: str = ""
-    """The module-level name to import; empty if nothing can be imported."""
     elided: list[tuple[int, int]] = field(default_factory=list)
     """Ranges to show as `...`: bodies of definitions that are separate blocks, and values of long assignments."""
 
@@ -73,21 +62,8 @@ def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: 
     else:
         line = import_line(place.module, draft.importable)
     text = dedent(text, "" if indent.strip() else indent)
-    return CodeBlock(
-        id=next_id(place, draft.qualname, draft.kind, text, seen),
-        kind=draft.kind,
-        name=draft.name,
-        qualname=draft.qualname,
-        path=place.path,
-        lines=LineSpan(draft.rows[0] + 1, draft.rows[1] + 1),
-        text=text,
-        signature=draft.signature,
-        docstring=draft.docstring,
-        language="python",
-        source=place.source,
-        import_line=line,
-        calls=tuple(called),
-    )
+    id = next_id(place, draft.qualname, draft.kind, text, seen)
+    return draft.block(text, place, language="python", import_line=line, calls=called, id=id)
 
 
 def _cut(source: str | bytes, start: int, end: int) -> str:

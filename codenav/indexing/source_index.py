@@ -21,12 +21,13 @@ from codenav.indexers.sources import Source, key_of, lasting, resolve, together
 from codenav.indexing.stores import open_store
 from codenav.protocols import Index, Store, WritableIndex
 from codenav.retrieval.combined import CombinedIndex
+from codenav.system.closing import Closing
 from codenav.system.interpreter import Interpreter, find_interpreter
 
 Notice = Callable[[str], None]
 
 
-class SourceIndex:
+class SourceIndex(Closing):
     """The open index of one source, or of several under a name. Implements `protocols.Index`."""
 
     def __init__(self, source: Source, opened: WritableIndex, *, report: BuildReport | None = None) -> None:
@@ -81,12 +82,6 @@ class SourceIndex:
     def own(self, store: Store) -> None:
         """Close that store too when this index is closed."""
         self._owned = store
-
-    def __enter__(self) -> SourceIndex:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         stats = self.stats()

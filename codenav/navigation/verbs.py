@@ -158,11 +158,5 @@ def opened(
         kept = open_store(config.store_options(**store))
         opening.callback(kept.close)
         yield open_indexes(
-            named,
-            python=interpreter,
-            store=kept,
-            opening=opening,
-            refresh=refresh,
-            progress=progress,
-            notice=notice,
+            named, python=interpreter, store=kept, opening=opening, refresh=refresh, progress=progress, notice=notice
         )

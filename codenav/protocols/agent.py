@@ -7,10 +7,7 @@ from typing import Protocol
 
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.events import Event
-from codenav.execution import (
-    CheckReport,
-    Verdict,
-)
+from codenav.execution import CheckReport, Verdict
 from codenav.messages import Completion, Message
 
 

@@ -6,16 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
-from codenav.execution import (
-    Copied,
-    Execution,
-    FileEntry,
-    Held,
-    Output,
-    SandboxInfo,
-    ShellResult,
-    Variable,
-)
+from codenav.execution import Copied, Execution, FileEntry, Held, Output, SandboxInfo, ShellResult, Variable
 
 CallHandler = Callable[[str, dict[str, Any]], Any]
 """Handler of calls that code in a sandbox makes. Gets the name and arguments of a call and returns JSON data.

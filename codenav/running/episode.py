@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codenav import __version__
 from codenav.actions import (
-    TRY_CHARACTERS,
     Code,
-    CodeObservation,
     DoneObservation,
     InvalidAction,
     Observation,
@@ -34,7 +32,6 @@ from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted
 from codenav.limits import Limits
 from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
-from codenav.system.terminal_text import flattened
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
@@ -283,7 +280,7 @@ class Episode:
         self._under_way = None
         if isinstance(step.action, Try):
             self._tried = step
-            self.tries.append(_in_short(step))
+            self.tries.append(Tried.of(step))
             yield self._emit(self.tries[-1])
             return
         self._tried = None
@@ -395,18 +392,3 @@ class Episode:
         for listener in self._listeners:
             listener(event)
         return event
-
-
-def _in_short(step: Step) -> Tried:
-    observation = step.observation
-    if not isinstance(observation, CodeObservation):
-        shown, outcome = observation.text, "error"
-    else:
-        execution, outcome = observation.execution, observation.execution.outcome.value
-        error, made = execution.error, execution.changed
-        shown = (
-            f"{error.type}: {error.message}" if error else
-            execution.notice or execution.stdout.partition("\n")[0] or
-            ", ".join(f"{item.name} = {item.repr}" for item in made)
-        )  # fmt: skip
-    return Tried(step.number, step.action, outcome, flattened(shown, TRY_CHARACTERS), step.seconds)

@@ -20,7 +20,7 @@ from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
 from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
-from codenav.sandboxes.guest_environment import environment, folder_sizes, import_folders
+from codenav.sandboxes.guest_environment import WORK_FOLDERS, environment, folder_sizes, import_folders
 from codenav.sandboxes.launch import GUEST, GUEST_ENVIRONMENT, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
 from codenav.sandboxes.owned_resources import OwnedFolder
 from codenav.sandboxes.seccomp import programs, supported
@@ -31,8 +31,6 @@ INSIDE_GUEST = "/run/codenav"
 INSIDE_KILLED = "/run/codenav-killed"
 """Path inside of the file that counts processes killed for lack of memory. See `Cgroup.killed`."""
 INSIDE_UID = 1000
-WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
-"""Candidates for the work folder inside. The first that does not collide with a bound folder is used."""
 
 _PASSWD = f"root:x:0:0:root:/:/bin/sh\nuser:x:{INSIDE_UID}:{INSIDE_UID}:user:/tmp:/bin/sh\n"
 _GROUP = f"root:x:0:\nuser:x:{INSIDE_UID}:\n"
@@ -184,10 +182,7 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         staged, prelude = stage([Bind(str(GUEST), INSIDE_GUEST), *counts, *binds.shown])
         prelude = [*(group.entering() if group else []), *prelude]
         quota = group is not None and group.limits_processors
-        flags = [
-            *_file_system(spec, work, staged, binds.links, counted=group is not None),
-            *_isolation(spec.network),
-        ]
+        flags = [*_file_system(spec, work, staged, binds.links, counted=group is not None), *_isolation(spec.network)]
         for descriptor, target in files:
             flags += ["--ro-bind-data", str(descriptor), target]
         flags += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", work]
@@ -208,7 +203,7 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         "work": work,
         "remove": [],
         "counted": [work, "/tmp", "/dev/shm"],
-        "env": environment(spec, home="/tmp", temporary="/tmp"),
+        "env": environment(spec, home="/tmp"),
         "import_first": import_folders(spec.import_paths),
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=spec.resources.processes),

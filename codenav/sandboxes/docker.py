@@ -26,7 +26,7 @@ from codenav.sandboxes.docker_config import container_config, container_name, us
 from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL, holds, imports_of, inspected
 from codenav.sandboxes.docker_stream import AttachedStream
-from codenav.sandboxes.guest_environment import import_folders
+from codenav.sandboxes.guest_environment import composed, import_folders
 from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
 from codenav.sandboxes.owned_resources import labels
 from codenav.sandboxes.seccomp import programs
@@ -299,20 +299,11 @@ def _send_guest(stream: AttachedStream, image: str) -> Hello:
 
 
 def _environment(spec: SandboxSpec, entries: Sequence[str], imported: Sequence[Path]) -> dict[str, str]:
-    """Return `os.environ` for the code: the image's, then a few neutral values, then the specification's."""
-    own = dict(entry.partition("=")[::2] for entry in entries)
+    """Return `os.environ` for the code, from the image's own."""
+    own = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    own |= dict(entry.partition("=")[::2] for entry in entries)
     paths = [*import_folders(imported), *filter(None, own.get("PYTHONPATH", "").split(os.pathsep))]
-    base = {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "LANG": "C.UTF-8",
-        **own,
-        "HOME": "/tmp",
-        "TMPDIR": "/tmp",
-        "MPLBACKEND": "Agg",
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    return {**{key: value for key, value in base.items() if value}, **spec.env}
+    return composed(own, spec, home="/tmp", imports=paths)
 
 
 def _starved(client: Any, id: str, seconds: float) -> bool:

@@ -15,7 +15,7 @@ from codenav.errors import SandboxUnavailable
 from codenav.execution import SandboxSpec
 from codenav.sandboxes.binds import Bind
 from codenav.sandboxes.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
-from codenav.sandboxes.guest_environment import folder_sizes
+from codenav.sandboxes.guest_environment import WORK_FOLDERS, folder_sizes
 from codenav.sandboxes.launch import GUEST_ENVIRONMENT
 from codenav.sandboxes.places import within
 
@@ -23,8 +23,6 @@ UID = 1000
 """User id of the code if the image names no user of its own."""
 INODES = 100_000
 """Most files in the work folder, and in /tmp."""
-WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
-"""Candidates for the work folder inside. The first that does not collide with a bound folder is used."""
 CPU_PERIOD = 100_000
 """Microseconds, the engine's own default.
 

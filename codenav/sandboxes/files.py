@@ -17,6 +17,7 @@ from typing import IO, Protocol
 
 from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.execution import Copied, FileEntry
+from codenav.protocols import SandboxFiles
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.filenames import Unwanted, name_to_write, on_a_line
 from codenav.sandboxes.folders import HeldFolder
@@ -187,7 +188,7 @@ class WithFiles(ABC):
 
     @property
     @abstractmethod
-    def files(self) -> Files:
+    def files(self) -> SandboxFiles:
         """See `codenav.protocols.Sandbox.files`."""
 
     def artifacts(self) -> Sequence[str]:

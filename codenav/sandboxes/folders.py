@@ -17,6 +17,7 @@ from codenav.errors import UsageError
 from codenav.sandboxes.filenames import Unwanted, is_part, is_repository, looks_like_repository, part_name
 from codenav.sandboxes.owned_resources import OwnedFolder
 from codenav.secrets.files import is_secret
+from codenav.system.closing import Closing
 
 SKIPPED = frozenset({"__pycache__"})
 _WALKED = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
@@ -38,7 +39,7 @@ class Writing:
         self.mode = self.mode | (self.mode & 0o444) >> 2 if executable else self.mode & ~0o111
 
 
-class HeldFolder:
+class HeldFolder(Closing):
     """A folder as it was found. Later changes of its name, or of links on the way to it, have no effect.
 
     It walks paths one component at a time. The kernel's `openat2` could do so at once, but Python lacks it.
@@ -65,12 +66,6 @@ class HeldFolder:
         self._let_go()
         if self._marked is not None:
             self._marked()
-
-    def __enter__(self) -> HeldFolder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def touches(self, other: Path) -> bool:
         """True if one of two folders is, or contains, the other. They are compared by identity, not by name."""

@@ -28,6 +28,7 @@ from codenav.sandboxes.rpc import Failed, Questions, answer_of
 from codenav.sandboxes.streaming import Streaming
 from codenav.sandboxes.values import checked_code
 from codenav.sandboxes.workfolder import WorkFolder
+from codenav.system.closing import Closing
 from codenav.system.terminal_text import neutral
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ CLOSE_SECONDS = 1.0
 _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
-class GuestSandbox(Questions, Commands, WithFiles):
+class GuestSandbox(Questions, Commands, WithFiles, Closing):
     """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
@@ -79,12 +80,6 @@ class GuestSandbox(Questions, Commands, WithFiles):
         self.uncopied: Sequence[str] = ()
         """After `close`, lines about files that could not be copied out and are lost."""
         _open.add(self)
-
-    def __enter__(self) -> GuestSandbox:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Sandbox {self._backend} Python {self._info.python_version}{' closed' if self._closed else ''}>"

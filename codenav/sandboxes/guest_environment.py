@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codenav.execution import Resources, SandboxSpec
 
+WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
+"""Candidates for the work folder inside. The first that does not collide with a bound folder is used."""
 SCRATCH_BYTES = 64 << 20
 """Largest size of /tmp and of /dev/shm, each."""
 
@@ -32,16 +34,22 @@ def import_folders(paths: Sequence[Path]) -> list[str]:
     return found
 
 
-def environment(spec: SandboxSpec, *, home: str, temporary: str) -> dict[str, str]:
-    """Return `os.environ` for the code: a few neutral values, then those of the specification."""
+def environment(spec: SandboxSpec, *, home: str) -> dict[str, str]:
+    """Return `os.environ` for code that an interpreter of this machine runs."""
     programs = [str(spec.python.prefix / "bin"), str(spec.python.base_prefix / "bin")]
+    path = ":".join(dict.fromkeys([*programs, "/usr/local/bin", "/usr/bin", "/bin"]))
+    return composed({"PATH": path}, spec, home=home, imports=import_folders(spec.import_paths))
+
+
+def composed(own: Mapping[str, str], spec: SandboxSpec, *, home: str, imports: Sequence[str]) -> dict[str, str]:
+    """Return `os.environ` for the code: what the system has of its own, a few neutral values, the specification's."""
     base = {
-        "PATH": ":".join(dict.fromkeys([*programs, "/usr/local/bin", "/usr/bin", "/bin"])),
-        "HOME": home,
-        "TMPDIR": temporary,
         "LANG": "C.UTF-8",
+        **own,
+        "HOME": home,
+        "TMPDIR": home,
         "MPLBACKEND": "Agg",
-        "PYTHONPATH": os.pathsep.join(import_folders(spec.import_paths)),
+        "PYTHONPATH": os.pathsep.join(imports),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     return {**{key: value for key, value in base.items() if value}, **spec.env}

@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any, Self
+from typing import Any, TypeVar
 
 from codenav.errors import CodeNavError
 from codenav.execution import Execution, Held, Output, SandboxInfo, ShellResult, Variable
 from codenav.protocols import Sandbox, SandboxFiles
+from codenav.sandboxes.files import WithFiles
 from codenav.secrets.masking import StreamMasker, masker
+from codenav.system.closing import Closing
+
+T = TypeVar("T")
+Hear = Callable[[Output], None]
+"""A function that takes a piece of output."""
 
 
-class MaskedSandbox:
+class MaskedSandbox(WithFiles, Closing):
     """A sandbox that masks `secrets`, the names and values of its environment. Satisfies `protocols.Sandbox`."""
 
     def __init__(self, sandbox: Sandbox, secrets: Mapping[str, str]) -> None:
@@ -41,20 +47,21 @@ class MaskedSandbox:
         """The files of the work folder, with secrets masked in their names. See `protocols.SandboxFiles`."""
         return self._sandbox.files.shown_as(lambda name: str(self._mask(name)))
 
-    def run(
-        self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
-    ) -> Execution:
+    def run(self, code: str, *, timeout: float | None = None, on_output: Hear | None = None) -> Execution:
         """Run one step. See `protocols.Sandbox.run`."""
+        return self._shown(self._told(on_output, lambda hear: self._sandbox.run(code, timeout=timeout, on_output=hear)))
+
+    def _told(self, on_output: Hear | None, run: Callable[[Hear | None], T]) -> T:
+        """Run something, with secrets masked in the output that it passes on and in its errors."""
         masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
         with self._masked_errors():
-            done = self._sandbox.run(code, timeout=timeout, on_output=masked.hear if masked else None)
-        return self._shown(done, masked)
-
-    def _shown(self, done: Execution, masked: MaskedOutput | None) -> Execution:
-        shown = Execution.from_dict(self._mask(done.to_dict()))
+            done = run(masked.hear if masked else None)
         if masked is not None:
             masked.finish()
-        return shown
+        return done
+
+    def _shown(self, done: Execution) -> Execution:
+        return Execution.from_dict(self._mask(done.to_dict()))
 
     def get(self, name: str) -> Any:
         """The value of a name, with secrets masked in its texts. See `protocols.Sandbox.get`."""
@@ -66,26 +73,20 @@ class MaskedSandbox:
         with self._masked_errors():
             self._sandbox.set(name, value)
 
-    def shell(
-        self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
-    ) -> ShellResult:
+    def shell(self, command: str, *, timeout: float | None = None, on_output: Hear | None = None) -> ShellResult:
         """Run a shell command. See `protocols.Sandbox.shell`."""
-        masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
-        with self._masked_errors():
-            done = self._sandbox.shell(command, timeout=timeout, on_output=masked.hear if masked else None)
-        return self._shell_shown(done, masked)
+        return self._shell_shown(
+            self._told(on_output, lambda hear: self._sandbox.shell(command, timeout=timeout, on_output=hear))
+        )
 
-    def install(
-        self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
-    ) -> ShellResult:
+    def install(self, *packages: str, timeout: float | None = None, on_output: Hear | None = None) -> ShellResult:
         """Install packages with pip. See `protocols.Sandbox.install`."""
-        masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
-        with self._masked_errors():
-            done = self._sandbox.install(*packages, timeout=timeout, on_output=masked.hear if masked else None)
-        return self._shell_shown(done, masked)
+        return self._shell_shown(
+            self._told(on_output, lambda hear: self._sandbox.install(*packages, timeout=timeout, on_output=hear))
+        )
 
-    def _shell_shown(self, done: ShellResult, masked: MaskedOutput | None) -> ShellResult:
-        shown = self._shown(done.execution, masked)
+    def _shell_shown(self, done: ShellResult) -> ShellResult:
+        shown = self._shown(done.execution)
         return ShellResult(done.exit_code, shown.stdout, shown.stderr, shown)
 
     def variables(self) -> Mapping[str, Variable]:
@@ -113,28 +114,6 @@ class MaskedSandbox:
         with self._masked_errors():
             return [str(self._mask(name)) for name in self._sandbox.artifacts()]
 
-    def read_file(self, name: str) -> bytes:
-        """The content of a file of the work folder, unmasked. See `protocols.Sandbox.read_file`."""
-        return self._sandbox.read_file(name)
-
-    def write_file(self, name: str, data: bytes) -> None:
-        """Write a file into the work folder. See `protocols.Sandbox.write_file`."""
-        self._sandbox.write_file(name, data)
-
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """Copy a file of the work folder, unmasked, into `file`. See `protocols.Sandbox.read_file_into`."""
-        self._sandbox.read_file_into(name, file)
-
-    def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Copy `file` into the work folder. See `protocols.Sandbox.write_file_from`."""
-        self._sandbox.write_file_from(name, file)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step."""
         self._sandbox.interrupt()
@@ -160,7 +139,7 @@ def masked_value(value: Any, mask: Callable[[Any], Any]) -> Any:
 class MaskedOutput:
     """A listener that passes on output with secrets masked, also those that arrive in two pieces."""
 
-    def __init__(self, on_output: Callable[[Output], None], secrets: Mapping[str, str]) -> None:
+    def __init__(self, on_output: Hear, secrets: Mapping[str, str]) -> None:
         self._tell = on_output
         self._maskers = {stream: StreamMasker(secrets) for stream in ("stdout", "stderr")}
 

@@ -29,7 +29,7 @@ def launch_process(spec: SandboxSpec) -> Launched:
         "work": str(work),
         "remove": [str(owned.path)],
         "counted": [],
-        "env": environment(spec, home=str(home), temporary=str(home)),
+        "env": environment(spec, home=str(home)),
         "import_first": import_folders(spec.import_paths),
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=None),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from elasticsearch_server import Server
+from retrieval.comparison import compare, queries_of
 from retrieval.conftest import changes_of
 from retrieval.elastic import file, indexes, many, one, options, store_of
 
@@ -20,7 +21,6 @@ from codenav.blocks import BlockKind, FileChange, FileRemoval, FileSkip, FileSta
 from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable, NotFound
 from codenav.protocols import Store, WritableIndex
-from codenav.retrieval.comparison import compare, queries_of
 from codenav.retrieval.elastic import names
 from codenav.retrieval.elastic.bulk import actions
 from codenav.retrieval.elastic.lines import lines, removals

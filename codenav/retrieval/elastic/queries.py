@@ -30,9 +30,7 @@ def ranked(what: Plan, *, refused: Collection[str] = ()) -> dict[str, Any]:
         # single word is looked for there as well.
         nowhere = [{"term": {field: NO_TOKEN}} for field in phrases]
         looked_for = {"bool": {"must": [looked_for], "should": nowhere}}
-    return {
-        "function_score": {"query": looked_for, "field_value_factor": factor, "boost_mode": "multiply"},
-    }
+    return {"function_score": {"query": looked_for, "field_value_factor": factor, "boost_mode": "multiply"}}
 
 
 def query(what: Plan, refused: Collection[str] = (), boost: float = 1.0) -> dict[str, Any]:

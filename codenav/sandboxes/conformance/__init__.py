@@ -151,7 +151,7 @@ class _Runner:
         lab = self._lab(each.changes)
         lab.slack = neighbour.slack
         if each.work:
-            lab.begin_with(work_dir=lab.work)
+            lab.begin(work_dir=lab.work)
         try:
             each.attack(lab)
             if lab.is_open:

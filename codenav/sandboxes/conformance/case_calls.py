@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 import threading
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from codenav.execution import Outcome
 from codenav.sandboxes.conformance.case import case
 from codenav.sandboxes.conformance.forging import FORGE, PROMPT_SECONDS, STATED, next_is_true
-from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
+from codenav.sandboxes.conformance.lab import Lab, ensure, expect, resident, told
 from codenav.sandboxes.shared import schema
 
 HANG_SECONDS = 4.0
@@ -110,7 +109,7 @@ def _many(lab: Lab) -> None:
     ensure(str(schema.MOST_CALLS) in said, f"the limit is not told: {said}")
     expect("asked", len(host.asked), schema.MOST_CALLS)
     _calls_work(lab, host)
-    before, memory = len(host.asked), _resident()
+    before, memory = len(host.asked), resident()
     unread = """
     big = json.dumps({'x': 'y' * 1_000_000}).encode()
     line = line_of_calls()
@@ -118,7 +117,7 @@ def _many(lab: Lab) -> None:
     """
     lab.run(_CALLS + textwrap.dedent(unread), timeout=3.0)
     ensure(len(host.asked) - before <= 200, "calls came twice")
-    grown = _resident() - memory
+    grown = resident() - memory
     ensure(grown < HOST_BYTES, f"the host's memory grew by {grown >> 20} MiB")
     next_is_true(lab)
     _calls_work(lab, host)
@@ -220,8 +219,3 @@ def _nobody(lab: Lab) -> None:
         done = lab.run(code, timeout=2.0, within=PROMPT_SECONDS)
         ensure(done.outcome in STATED, f"{code[-60:]!r}: {told(done)}")
         next_is_true(lab)
-
-
-def _resident() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -10,7 +10,7 @@ from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources
 from codenav.sandboxes.conformance.case import case
 from codenav.sandboxes.conformance.forging import FORGE, PROMPT_SECONDS, STATED, next_is_true
-from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
+from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, resident, told
 
 HOST_BYTES = 96 << 20
 """Maximum bytes of the host's memory that a flood from inside may take: one frame of the largest size, and its text."""
@@ -63,7 +63,7 @@ def _ahead(lab: Lab) -> None:
 
 @case("C4", "100 MB without an end are cut off")
 def _flood(lab: Lab) -> None:
-    before = _peak(lab)
+    before = resident()
     flood = """
     import threading
     def pour(channel):
@@ -79,13 +79,8 @@ def _flood(lab: Lab) -> None:
     big = FORGE + "send(struct.pack('>II', 1 << 31, 1 << 31)); send(struct.pack('>II', 100 << 20, 0) + b'[' * 1000)"
     lab.outcome(big, *STATED, Outcome.TIMEOUT, timeout=5.0)
     next_is_true(lab)
-    grown = _peak(lab) - before
+    grown = resident() - before
     ensure(grown < HOST_BYTES, f"the host's memory grew by {grown >> 20} MiB")
-
-
-def _peak(lab: Lab) -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @case("C5", "broken frames are a violation, and no exception of the host")

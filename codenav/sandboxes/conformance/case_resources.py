@@ -9,7 +9,7 @@ import time
 from codenav.execution import Execution, Outcome
 from codenav.protocols import Sandbox
 from codenav.sandboxes.conformance.case import case
-from codenav.sandboxes.conformance.lab import Broken, Lab, Late, ensure, expect, told
+from codenav.sandboxes.conformance.lab import Broken, Lab, Late, ensure, expect, resident, told
 
 STEPS = 10_000
 KEPT_STEPS = 500
@@ -226,9 +226,9 @@ def _many_steps(lab: Lab) -> None:
         box.run("n = 0")
         tenth = max(steps // 10, 50)
         _rounds(box, tenth)
-        before, first = _resident(), _rounds(box, tenth)
+        before, first = resident(), _rounds(box, tenth)
         _rounds(box, steps - 3 * tenth)
-        last, grown = _rounds(box, tenth), _resident() - before
+        last, grown = _rounds(box, tenth), resident() - before
         expect("the count", box.run("n").stdout, f"{steps}\n")
         ensure(grown < GROWTH_BYTES, f"the host grew by {grown >> 20} MiB in {steps} steps")
         if last > SLOWER * first:
@@ -243,11 +243,6 @@ def _rounds(box: Sandbox, count: int) -> float:
         box.run("n += 1")
         taken.append(time.monotonic() - started)
     return sorted(taken)[len(taken) // 4]
-
-
-def _resident() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @case("R11", "bombs of compression and pickle end at the memory limit")

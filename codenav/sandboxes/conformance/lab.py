@@ -84,13 +84,8 @@ class Lab:
             raise Broken("this case needs a checker, and none was given")
         return self._start_checker(python=self._spec.python, import_paths=self._spec.import_paths)
 
-    def begin(self, **changes: Any) -> Sandbox:
-        """Open the sandbox with changes to the specification that only the check itself knows."""
-        self._changes |= changes
-        return self.box
-
-    def begin_with(self, **changes: Any) -> None:
-        """Change the specification before the sandbox under check is opened."""
+    def begin(self, **changes: Any) -> None:
+        """Change the specification before the sandbox under check is opened, as only the check itself can."""
         self._changes |= changes
 
     @property
@@ -210,6 +205,12 @@ def told(done: Execution) -> str:
     """The end of a step, in a line."""
     why = f": {done.error.type}: {done.error.message[:200]}" if done.error else ""
     return f"{done.outcome.value}{why}{f' ({done.notice})' if done.notice else ''}"
+
+
+def resident() -> int:
+    """The bytes of memory that this process holds."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def first_line(code: str) -> str:

@@ -9,15 +9,16 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
 from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, Variable
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.daemon import places
 from codenav.sandboxes.daemon.wire import ConnectionClosed, TruncatedFile, Wire, error_from_dict, peer_user
-from codenav.sandboxes.files import Files
+from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.values import decoded
+from codenav.system.closing import Closing
 
 STATUS_SECONDS = 3.0
 """Time for a host process to report its status."""
@@ -27,7 +28,7 @@ STOP_SECONDS = 5.0
 """Time for a host process to end by itself."""
 
 
-class NamedSandbox(Commands):
+class NamedSandbox(Commands, WithFiles, Closing):
     """A connection to a sandbox that others may use at the same time. Closing it does not end the sandbox."""
 
     def __init__(self, record: places.Record, wire: Wire) -> None:
@@ -36,12 +37,6 @@ class NamedSandbox(Commands):
 
     def __repr__(self) -> str:
         return f"<NamedSandbox {self.record.name}: {self.record.backend} Python {self.record.python_version}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @property
     def info(self) -> SandboxInfo:
@@ -82,31 +77,14 @@ class NamedSandbox(Commands):
         answer, _ = self._ask({"op": "restore", "number": number})
         return str(answer["notice"])
 
-    def artifacts(self) -> Sequence[str]:
-        """Return the files of the work folder. See `protocols.Sandbox.artifacts`."""
-        answer, _ = self._ask({"op": "artifacts"})
-        return list(answer["files"])
-
     @property
     def files(self) -> Files:
         """The files of the work folder. See `protocols.SandboxFiles`."""
         return Files(self)
 
-    def read_file(self, name: str) -> bytes:
-        """Return the content of a file of the work folder. See `protocols.Sandbox.read_file`."""
-        return self._ask({"op": "read_file", "name": name})[1]
-
-    def write_file(self, name: str, data: bytes) -> None:
-        """Write a file into the work folder. See `protocols.Sandbox.write_file`."""
-        self.files.write(name, data)
-
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
         """Copy a file of the work folder into `file`. See `protocols.Sandbox.read_file_into`."""
         self._ask({"op": "read_file", "name": name}, into=file)
-
-    def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Copy `file` into the work folder. See `protocols.Sandbox.write_file_from`."""
-        self.put_file(name, file, executable=None)
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
         """Copy `file` into the work folder. See `protocols.SandboxFiles.write_from`."""

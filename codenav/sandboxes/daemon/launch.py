@@ -45,25 +45,14 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
     with ours, theirs:
         # The child forks at once, so that no parent has to wait for its end.
         child = subprocess.Popen(
-            command,
-            stdin=theirs.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=_environment(root),
+            command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment(root)
         )
         theirs.close()
         child.wait()
         wire = Wire(ours)
         wire.patience(START_SECONDS)
         try:
-            wire.send(
-                {
-                    "name": name,
-                    "backend": backend,
-                    "idle_seconds": idle,
-                    "spec": spec_to_dict(spec),
-                }
-            )
+            wire.send({"name": name, "backend": backend, "idle_seconds": idle, "spec": spec_to_dict(spec)})
             answer, _ = wire.receive()
         except TimeoutError as error:
             raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error

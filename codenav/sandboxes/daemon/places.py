@@ -152,8 +152,7 @@ def claim(name: str, *, created: str, idle_seconds: float) -> Record:
         older = Record.read(checked_name(name))
         if older is not None and not older.owner.ended():
             raise UsageError(
-                f"a sandbox named {name!r} is there already",
-                hint=f"codenav sandbox stop {name}, or another --name",
+                f"a sandbox named {name!r} is there already", hint=f"codenav sandbox stop {name}, or another --name"
             )
         with _writing():
             remove(name)

@@ -230,8 +230,6 @@ class Host:
                     answer["number"] = box.checkpoint()
                 case "restore":
                     answer["notice"] = box.restore(message["number"])
-                case "artifacts":
-                    answer["files"] = list(box.artifacts())
                 case "read_file":
                     box.read_file_into(message["name"], file)
                 case "write_file":

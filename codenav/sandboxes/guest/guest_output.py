@@ -59,7 +59,26 @@ def _whole_start(data: bytes) -> bytes:
     return data[start:]
 
 
-class Pipe:
+class Ends:
+    """The descriptors of two connected ends, of which another process gets the writing one."""
+
+    reader = writer = -1
+
+    def close_writer(self) -> None:
+        """Close the writing end: another process has it now."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.close_writer()
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader = -1
+
+
+class Pipe(Ends):
     """The reading end of a pipe whose writers cannot be trusted to close it."""
 
     def __init__(self, limit: int) -> None:
@@ -83,16 +102,3 @@ class Pipe:
             self.kept.add(data)
             if self.tap is not None:
                 self.tap(data)
-
-    def close_writer(self) -> None:
-        """Close the writing end: another process has it now."""
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def close(self) -> None:
-        """Close both ends."""
-        self.close_writer()
-        if self.reader >= 0:
-            os.close(self.reader)
-            self.reader = -1

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from guest_frames import Frames, Message, Violation
-from guest_output import Pipe
+from guest_output import Ends, Pipe
 from guest_processes import Twin, Worker
 from guest_relay import Relay
 from guest_schema import FROM_WORKER, agrees, trouble
@@ -26,7 +26,7 @@ SLOW_CHECK_SECONDS = 0.25
 """Interval where the exact sum is needed, which walks page tables."""
 
 
-class Answers:
+class Answers(Ends):
     """The line on which a worker answers a request. The `token` of a step waits there for the worker to take it."""
 
     def __init__(self, token: bytes) -> None:
@@ -35,17 +35,6 @@ class Answers:
         if token:
             ours.send(token)
         self.reader, self.writer = ours.detach(), theirs.detach()
-
-    def close_writer(self) -> None:
-        """Close the writing end: the worker has it now."""
-        if self.writer >= 0:
-            os.close(self.writer)
-            self.writer = -1
-
-    def close(self) -> None:
-        """Close both ends."""
-        self.close_writer()
-        os.close(self.reader)
 
 
 _OUTCOMES = {"ended": "ok", "raised": "error", "memory": "out_of_memory"}

@@ -284,7 +284,6 @@ def _quick(items: list[Any], largest: float) -> list[bytes] | None:
     kinds = set(map(type, items))
     if kinds == {float}:
         noise = largest * 10.0**-NOISE
-        DIGITS if all(map(float.is_integer, items)) else LONG_DIGITS
         digits = DIGITS if all(map(float.is_integer, items)) else LONG_DIGITS
         return [b"f", ",".join([f"{one if abs(one) > noise else 0.0:.{digits - 1}e}" for one in items]).encode()]
     if kinds == {int} or kinds == {str}:

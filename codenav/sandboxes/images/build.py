@@ -166,10 +166,7 @@ class _Build:
         if not self._probed(image).apt:
             raise UsageError(f"the image {self.recipe.base} has no apt-get", hint="--base python:3.12-slim")
         settings = PipSettings.of_user(BUILD)
-        task = {
-            **_common("apt", settings, settings.proxies),
-            "packages": sorted(set(self.recipe.apt)),
-        }
+        task = {**_common("apt", settings, settings.proxies), "packages": sorted(set(self.recipe.apt))}
         try:
             with self.workshop.done(image, self._probed(image).command, task, root=True, network=True) as (id, _):
                 return self.workshop.commit(id, {CONTENT_LABEL: content}, "ENTRYPOINT []", 'CMD ["python3"]')

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from codenav.errors import UsageError
 from codenav.sandboxes.images.code import CodeBase
+from codenav.system.stored import Document
 
 _TAG = re.compile(r"([a-z0-9.-]+(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?")
 
@@ -59,7 +60,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class BuiltImage:
+class BuiltImage(Document):
     """The description of an image built for a recipe."""
 
     image: str
@@ -79,18 +80,4 @@ class BuiltImage:
     size_bytes: int
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to the JSON of `--json`."""
-        return {
-            "image": self.image,
-            "id": self.id,
-            "built": self.built,
-            "base": self.base,
-            "sources": list(self.sources),
-            "python": self.python,
-            "packages": list(self.packages),
-            "requirements": list(self.requirements),
-            "left_out": list(self.left_out),
-            "size_bytes": self.size_bytes,
-            "seconds": round(self.seconds, 3),
-        }
+    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}

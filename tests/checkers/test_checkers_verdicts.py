@@ -173,7 +173,7 @@ def test_where_another_interpreter_runs_the_steps_its_version_and_packages_count
 
 
 def test_what_a_sandbox_gives_to_steps_is_no_fault(fresh):
-    from tests.checks.conftest import codes
+    from tests.checkers.conftest import codes
 
     checks = fresh()
     code = "import asyncio\nawait asyncio.sleep(0)\nasync for n in count():\n    display(n, _)\n"

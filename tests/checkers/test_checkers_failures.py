@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from checks import processes
+from checkers import processes
 
 from codenav.checkers import StepChecks, worker
 from codenav.checkers.folder import PrivateFolder, sweep
