@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import codenav
-from evals.made_runs import made_result, made_run
+from made_runs import made_result, made_run
 
 VOID = {"meta", "input", "br"}
 HOSTILE = "</pre><script>alert(1)</script><img src=https://example.org/x onerror=alert(1)>\x00\u202e\ud800"

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from chat_server import ChatServer, Hang
 from command_line import codenav, start
-from evals.made_runs import made_result, made_run
+from made_runs import made_result, made_run
 
 from codenav import schemas
 from codenav.evals.judges import judge_pair, judge_run, shown

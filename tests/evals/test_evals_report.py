@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from command_line import codenav
-from evals.made_runs import made_result, made_run
+from made_runs import made_result, made_run
 
 from codenav import schemas
 from codenav.errors import UsageError
