@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,13 +12,13 @@ from codenav.execution import Execution
 from codenav.planner.argument_repair import asked_attribute, repaired, wants_object
 from codenav.planner.binding import Binding
 from codenav.planner.binding_search import bindings
-from codenav.planner.calls import Call, Caller, Fit, Making, Result, Run, reason, written
+from codenav.planner.calls import LISTING, Call, Caller, Fit, Making, Result, Run, reason, written
 from codenav.planner.candidates import Candidates
 from codenav.planner.file_writing import overwrites, spoils
 from codenav.planner.goal import Goal, shape
 from codenav.planner.scoring import is_sure, score
 from codenav.planner.value_producers import MAKERS, is_a, named_by, producers
-from codenav.planner.values import Value
+from codenav.planner.values import Value, beside
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import stem
 from codenav.signatures.types import type_words
@@ -157,20 +157,47 @@ class CallSearch:
             imports += [line for line in result.lines if line.startswith("from ")]
             left = [value for value in left if value not in whole.used]
         own = given.pop("self", "") if calls_on else owner.name if owner else ""
-        head, arguments, more = written(item, own, bound.arguments(given))
-        code = head if item.kind == "property" else f"{head}({arguments})"
+
+        def code_of(one: Binding) -> str:
+            return written(item, own, one.arguments(given))
+
+        code = code_of(bound)
+        more = (LISTING,) if item.name == "__iter__" else ()
         call = Call(item, code, (*bound.imports, *imports, *more, *(() if own else (item.import_line,))), whole, own)
         done, execution = yield from self._run(call, goal)
-        if done is not None or execution is None or execution.error is None:
-            return done
+        if done is not None:
+            return (yield from self._without_idle(done, call, bound, goal, code_of))
+        if execution is None or execution.error is None:
+            return None
         goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
         if not given:
             for other in repaired(bound, execution):
-                again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
+                again = replace(call, code=code_of(other), imports=(*other.imports, *call.imports))
                 done, _ = yield from self._run(again, goal)
                 if done is not None:
                     return done
         return (yield from self._lifted(item, bound, goal, values, depth, owner, execution)) if lifts else None
+
+    def _without_idle(
+        self, done: Result, call: Call, bound: Binding, goal: Goal, code_of: Callable[[Binding], str]
+    ) -> Making:
+        """The result, as one that leaves out each literal that its call takes and gives the same without.
+
+        Where a parameter may be left out and no word names it, that literal was meant for something else: the weight
+        `'33'` of edges that have no weight of that name.
+        """
+        if done.files or done.changed or done.printed or done.opaque or done.as_text:
+            return done
+        for parameter, value in bound.pairs:
+            named = parameter.required or beside(value, parameter) == 1.0 or value.code == parameter.default
+            if named or value not in goal.wanted:
+                continue
+            less = replace(bound, given=tuple(pair for pair in bound.given if pair[0] is not parameter))
+            plain, _ = yield from self._run(replace(call, code=code_of(less)), goal)
+            if plain is not None and plain.repr == done.repr:
+                fit = replace(done.fit, used=done.used - {value}, guessed=max(0, done.fit.guessed - 1))
+                done = replace(done, fit=fit)
+        return done
 
     def _run(self, call: Call, goal: Goal) -> Run:
         """Run a call; its result is dropped where it changes a file that is there though nobody asked for that."""

@@ -18,8 +18,8 @@ from codenav.signatures.callables import Answers, CallableSignature, answers, as
 from codenav.signatures.names import parts, words_in
 from codenav.signatures.types import BUILTIN, EXACT
 
-LISTED = 1_000
-"""Maximum number of elements of an iterator that are taken."""
+LISTED, LISTING = 1_000, "from itertools import islice"
+"""Maximum number of elements of an iterator that are taken, and the import that takes them."""
 OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re.DOTALL)
 """A repr that says nothing of its object."""
 _BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
@@ -258,11 +258,11 @@ class Caller:
         told = yield from self.members(done)
         if done.opaque and not told.iterator:
             return replace(done, repr=told.shown, as_text=True) if told.shown else done
-        code, line = f"list(islice({done.name}, {LISTED}))", "from itertools import islice"
-        listed, name, _ = yield from self.assign(code, [line])
+        code = _listed(done.name)
+        listed, name, _ = yield from self.assign(code, [LISTING])
         if listed is None:
             return None if told.iterator else done
-        return done.then(name, listed, code, line)
+        return done.then(name, listed, code, LISTING)
 
     def assign(self, expression: str, imports: Sequence[str] = ()) -> Assigned:
         """Bind the value of an expression to a new name; None instead of the variable where it raised."""
@@ -280,17 +280,23 @@ def changes(name: str) -> frozenset[str]:
     return _CHANGING.intersection(parts(name))
 
 
-def written(item: CallableSignature, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
-    """The callable (on what is named `own`, if anything is), the text between its parentheses, and its imports."""
+def written(item: CallableSignature, own: str, arguments: str) -> str:
+    """A call as Python, on what is named `own` if anything is, with the text between its parentheses."""
     if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
         # `float(it)`, as one would write it.
-        return item.name.strip("_"), own, ()
+        return f"{item.name.strip('_')}({own})"
     if own and item.name == "__iter__":
-        return "list", f"islice({own}, {LISTED})", ("from itertools import islice",)
+        return _listed(own)
     if item.kind == "member":
         # A member of the one thing in a list, or an object that is called itself.
-        return item.expression.removesuffix(".__call__"), arguments, ()
-    return f"{own}.{item.name}" if own else item.expression, arguments, ()
+        return f"{item.expression.removesuffix('.__call__')}({arguments})"
+    head = f"{own}.{item.name}" if own else item.expression
+    return head if item.kind == "property" else f"{head}({arguments})"
+
+
+def _listed(name: str) -> str:
+    """The code for the first elements of what can be gone through, with `LISTING`."""
+    return f"list(islice({name}, {LISTED}))"
 
 
 def short(variable: Variable) -> str:
