@@ -183,14 +183,15 @@ class CallSearch:
     ) -> Making:
         """The result, as one that leaves out each literal that its call takes and gives the same without.
 
-        Where a parameter may be left out and no word names it, that literal was meant for something else: the weight
-        `'33'` of edges that have no weight of that name.
+        Where a parameter has a value of its own and no word names it, that literal was meant for something else: the
+        price of a fruit in a market that makes no difference. What is None by default may well change nothing: the
+        column by which a table is sorted already.
         """
         if done.files or done.changed or done.printed or done.opaque or done.as_text:
             return done
         for parameter, value in bound.pairs:
-            named = parameter.required or beside(value, parameter) == 1.0 or value.code == parameter.default
-            if named or value not in goal.wanted:
+            own = not parameter.required and parameter.default not in ("", "None", value.code)
+            if not own or value not in goal.wanted or beside(value, parameter) == 1.0:
                 continue
             less = replace(bound, given=tuple(pair for pair in bound.given if pair[0] is not parameter))
             plain, _ = yield from self._run(replace(call, code=code_of(less)), goal)
