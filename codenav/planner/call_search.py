@@ -13,11 +13,10 @@ from codenav.planner.argument_repair import asked_attribute, repaired, wants_obj
 from codenav.planner.binding import Binding
 from codenav.planner.binding_search import bindings
 from codenav.planner.calls import LISTING, Call, Caller, Fit, Making, Result, Run, reason, written
-from codenav.planner.candidates import Candidates
+from codenav.planner.candidates import MAKERS, Candidates, is_a, named_by
 from codenav.planner.file_writing import overwrites, spoils
 from codenav.planner.goal import Goal, shape
 from codenav.planner.scoring import is_sure, score
-from codenav.planner.value_producers import MAKERS, is_a, named_by, producers
 from codenav.planner.values import Value, beside
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import stem
@@ -268,7 +267,7 @@ class CallSearch:
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
-            options = producers(self._pool, parameter, target, meaning, values, hint)[: 4 if known else 5]
+            options = self._pool.producers(parameter, target, meaning, values, hint)[: 4 if known else 5]
             deeper = [] if empty is not None or depth < 2 else options[:2]
             # First what takes the literals as they are.
             for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:
