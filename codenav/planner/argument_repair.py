@@ -53,8 +53,8 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
     if _NUMBER.search(said):
         yield from _each(bound, _as_number)
     if _DATE.search(said):
-        for datetime in (False, True):
-            yield from _dated(bound, datetime=datetime)
+        yield from _each(bound, lambda one, _: _as_moment(one, datetime=False), "from datetime import date, datetime")
+        yield from _each(bound, lambda one, _: _as_moment(one, datetime=True), "from datetime import datetime")
     if _UNKNOWN.search(said):
         yield from _each(bound, _in_lower_case)
     if _READ.search(said):
@@ -64,12 +64,6 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
         )
         stream = "from io import StringIO"
         yield from _each(bound, lambda one, _: f"StringIO({one.code})" if one.type == "str" else "", stream)
-
-
-def asked_attribute(execution: Execution) -> str:
-    """The attribute that a plain value lacks, by the message: `'int' object has no attribute 'mu'`."""
-    match = re.search(r"object has no attribute '(\w+)'", _message(execution))
-    return match[1] if match else ""
 
 
 def wants_object(execution: Execution) -> bool:
@@ -92,21 +86,6 @@ def _each(bound: Binding, written: Written, *imports: str) -> Iterator[Binding]:
         yield replace(bound, given=tuple(given), imports=(*bound.imports, *imports))
 
 
-def _dated(bound: Binding, *, datetime: bool) -> Iterator[Binding]:
-    """The binding with objects for dates, in lists as well."""
-    dates = [value.literal for value in bound.used if value.literal is not None and value.kind is Kind.DATE]
-    given, imports = list(bound.given), list(bound.imports)
-    for literal in dates:
-        way = as_date(literal, datetime=datetime)
-        imports += way.imports
-        given = [
-            (one, code.replace(literal.code, way.code) if code == literal.code or code.startswith("[") else code)
-            for one, code in given
-        ]
-    if tuple(given) != bound.given:
-        yield replace(bound, given=tuple(given), imports=tuple(imports))
-
-
 def _value_of(bound: Binding, code: str) -> Value | None:
     """The value that an argument was written from: as it is, or as the file that it names."""
     ways = (code, code.partition(".open(")[0].removeprefix("Path(").removesuffix(")"))
@@ -122,3 +101,8 @@ def _in_lower_case(value: Value, _: Parameter) -> str:
 def _as_number(value: Value, _: Parameter) -> str:
     inside = ast.literal_eval(value.code) if value.type == "str" else ""
     return inside if isinstance(inside, str) and re.fullmatch(r"-?\d+(?:\.\d+)?", inside) else ""
+
+
+def _as_moment(value: Value, *, datetime: bool) -> str:
+    literal = value.literal
+    return as_date(literal, datetime=datetime).code if literal is not None and literal.kind is Kind.DATE else ""
