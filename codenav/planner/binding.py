@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +11,9 @@ from types import MappingProxyType
 from codenav.planner.calls import Fit
 from codenav.planner.language import language
 from codenav.planner.literals import Kind
-from codenav.planner.values import OPENING, Value, beside, content, fit
+from codenav.planner.values import OPENING, Value, content
 from codenav.signatures.callables import CallableSignature, Parameter
-from codenav.signatures.types import DECLARED, EXACT, UNTYPED, takes_text, type_fit
+from codenav.signatures.types import DECLARED, UNTYPED, takes_text, type_fit
 
 USED, GROUPED = 0.7, 0.3
 """Score added for a literal of the request that is used; taken off for literals that are put together into a list."""
@@ -54,22 +53,7 @@ class Binding:
     @property
     def fit(self) -> Fit:
         """The fit of what it uses."""
-        worths = (min(fit(value, parameter), EXACT) for parameter, value in self.pairs)
-        worst = min(worths, default=UNTYPED if self.used else EXACT)
-        used = frozenset(self.used)
-        return Fit((), used, (), self.named, self.guessed, self._swapped, worst, self.packed)
-
-    @property
-    def _swapped(self) -> int:
-        """The number of literals in another order than in the request, though no word beside them says so."""
-        places = {name: number for number, name in enumerate(self.signature)}
-        plain = [
-            (places.get(parameter.name, len(places)), value.literal.start)
-            for parameter, value in self.pairs
-            if value.literal is not None and not value.is_word and beside(value, parameter) < 1.0
-        ]
-        starts = [start for _, start in sorted(plain)]
-        return sum(one > other for one, other in itertools.pairwise(starts))
+        return Fit((), frozenset(self.used), (), self.named, self.guessed, self.packed)
 
     def arguments(self, found: Mapping[str, str] = MappingProxyType({})) -> str:
         """The text between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
@@ -139,18 +123,16 @@ def _in_star(plain: Binding, item: CallableSignature, values: Sequence[Value]) -
 
 def _with_contents(plain: Binding) -> list[Binding]:
     """The binding with what files hold, where a text is asked for and not a file."""
-    given, pairs, worth = list(plain.given), list(plain.pairs), 0.0
+    given, worth = list(plain.given), 0.0
     for place, (parameter, code) in enumerate(given):
         value = next((one for one in plain.used if one.code == code), None)
         if value is not None and (inside := content(value, parameter)):
             given[place] = (parameter, inside)
             worth = CONTENTS if takes_text(parameter) else -CONTENTS
-            shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
-            pairs = [(one, shown if one is parameter else other) for one, other in pairs]
     if tuple(given) == plain.given:
         return []
     imports = (*plain.imports, *OPENING)
-    return [replace(plain, given=tuple(given), pairs=tuple(pairs), imports=imports, score=plain.score + worth)]
+    return [replace(plain, given=tuple(given), imports=imports, score=plain.score + worth)]
 
 
 def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Binding]:
@@ -179,5 +161,4 @@ def packed(item: CallableSignature, values: Sequence[Value]) -> list[Binding]:
     if worth < DECLARED and not (worth and first.required):
         return []
     score = worth - GROUPED + USED * len(literals)
-    pairs = ((first, Value(code, "list")),)
-    return [Binding(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]
+    return [Binding(((first, code),), (), tuple(literals), score, packed=worth < DECLARED)]

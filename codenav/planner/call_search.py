@@ -292,7 +292,7 @@ class CallSearch:
     def _as_part(self, result: Result, open_: Collection[Value], goal: Goal) -> tuple[float, ...]:
         """The rank of a result as something that another call takes: by what went in, and whether in its place."""
         taken, fit = len(frozenset(open_) & result.used), result.fit
-        return taken, fit.named - fit.swapped - fit.guessed, score(result, goal)
+        return taken, fit.named - fit.guessed, score(result, goal)
 
     def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
         """An earlier result of the right kind, else an object that a module holds ready."""

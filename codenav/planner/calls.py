@@ -16,7 +16,7 @@ from codenav.planner.values import Value
 from codenav.planner.write_guard import WriteGuard
 from codenav.signatures.callables import Answers, CallableSignature, answers, asking
 from codenav.signatures.names import parts, words_in
-from codenav.signatures.types import BUILTIN, EXACT
+from codenav.signatures.types import BUILTIN
 
 LISTED, LISTING = 1_000, "from itertools import islice"
 """Maximum number of elements of an iterator that are taken, and the import that takes them."""
@@ -53,10 +53,6 @@ class Fit:
     """Literals in parameters that the word right beside them names."""
     guessed: int = 0
     """Literals in parameters that may be left out, for their types alone."""
-    swapped: int = 0
-    """Literals that stand in another order than in the request."""
-    worst: float = EXACT
-    """The fit of the literal that goes least well with its parameter, 0 to 1.3."""
     packed: bool = False
     """True if literals were put together into a list, or one was taken apart."""
 
@@ -68,8 +64,6 @@ class Fit:
             tuple(dict.fromkeys((*self.lines, *other.lines))),
             self.named + other.named,
             self.guessed + other.guessed,
-            self.swapped + other.swapped,
-            min(self.worst, other.worst),
             self.packed or other.packed,
         )
 
@@ -89,8 +83,6 @@ class Result:
     """The standard output of the last call."""
     changed: bool = False
     """True if it is what the last call was made on, and has changed."""
-    same: bool = False
-    """True if it shows just what the last call was made on."""
     as_text: bool = False
     """True if `repr` is its text, because its repr says nothing."""
 
@@ -174,7 +166,6 @@ class Caller:
         self._numbers = 0
         self._made: dict[str, tuple[Result | None, Execution | None]] = {}
         self._members: dict[str, Answers] = {}
-        self._shown: dict[str, str] = {}
         self._endless: set[str] = set()
         self._state: dict[str, tuple[str, ...]] = {}
         """The lines that led to the present state of an object, where a call may have changed it."""
@@ -235,10 +226,8 @@ class Caller:
         if made is None or execution is None or _BROKEN.search(made.repr):
             return None, execution
         fit = call.fit.with_(Fit((call.item,), lines=(*call.imports, f"{name} = {call.code}")))
-        same = bool(call.receiver) and made.repr == self._shown.get(call.receiver)
         files, printed = tuple(execution.files), execution.stdout.strip()
-        done = Result(name, short(made), made.repr, fit, files, overwrote, printed, same=same)
-        self._shown[name] = made.repr
+        done = Result(name, short(made), made.repr, fit, files, overwrote, printed)
         if done.opaque or done.type in _LISTS:
             shown = yield from self._listed(done)
             if shown is None:

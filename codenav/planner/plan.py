@@ -28,7 +28,7 @@ from codenav.planner.binding import Binding
 from codenav.planner.call_search import CallSearch
 from codenav.planner.calls import Caller, Making, Result, changed_in, changes, reason
 from codenav.planner.candidates import Candidates
-from codenav.planner.features import draws_nothing, is_moment, is_tally, unused
+from codenav.planner.features import draws_nothing, is_tally, unused
 from codenav.planner.file_writing import saved
 from codenav.planner.goal import Goal, shape
 from codenav.planner.language import language
@@ -244,8 +244,6 @@ class Plan:
     def _extended(self, result: Result, goal: Goal, depth: int) -> Generator[Action, Observation, Result]:
         """The result, or a better one that one of its members gives."""
         left = goal.meaning.unnamed(result.calls)
-        if is_moment(result):
-            left = [word for word in left if word != "when"]
         literals = [value for value in goal.wanted if value not in result.used]
         silent = result.opaque and goal.last
         # A list offers only what the one thing in it offers.
