@@ -53,9 +53,6 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
     owned = max(own.values(), default=0.0)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
     unasked = meaning.unasked(Described.item(last))
-    if not goal.last and last.kind == "class" and is_main(last) and language().making.issuperset(meaning.words):
-        # `Parse "<p>a</p>" and …` asks for the object that the package is about.
-        unasked, best = 0, goal.top
     return {
         "share": meaning.share(result.calls, met),
         "own": owned,
