@@ -53,8 +53,8 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
     if _NUMBER.search(said):
         yield from _each(bound, _as_number)
     if _DATE.search(said):
-        yield from _each(bound, lambda one, _: _as_moment(one, datetime=False), "from datetime import date, datetime")
-        yield from _each(bound, lambda one, _: _as_moment(one, datetime=True), "from datetime import datetime")
+        yield from _dated(bound, datetime=False)
+        yield from _dated(bound, datetime=True)
     if _UNKNOWN.search(said):
         yield from _each(bound, _in_lower_case)
     if _READ.search(said):
@@ -86,6 +86,17 @@ def _each(bound: Binding, written: Written, *imports: str) -> Iterator[Binding]:
         yield replace(bound, given=tuple(given), imports=(*bound.imports, *imports))
 
 
+def _dated(bound: Binding, *, datetime: bool) -> Iterator[Binding]:
+    """The binding with objects for dates, in lists as well."""
+    dates = [value.literal for value in bound.used if value.literal is not None and value.kind is Kind.DATE]
+    ways = {literal.code: as_date(literal, datetime=datetime) for literal in dates}
+    if ways:
+        pattern = "|".join(map(re.escape, ways))
+        given = [(one, re.sub(pattern, lambda match: ways[match[0]].code, code)) for one, code in bound.given]
+        imports = [line for way in ways.values() for line in way.imports]
+        yield replace(bound, given=tuple(given), imports=(*bound.imports, *imports))
+
+
 def _value_of(bound: Binding, code: str) -> Value | None:
     """The value that an argument was written from: as it is, or as the file that it names."""
     ways = (code, code.partition(".open(")[0].removeprefix("Path(").removesuffix(")"))
@@ -101,8 +112,3 @@ def _in_lower_case(value: Value, _: Parameter) -> str:
 def _as_number(value: Value, _: Parameter) -> str:
     inside = ast.literal_eval(value.code) if value.type == "str" else ""
     return inside if isinstance(inside, str) and re.fullmatch(r"-?\d+(?:\.\d+)?", inside) else ""
-
-
-def _as_moment(value: Value, *, datetime: bool) -> str:
-    literal = value.literal
-    return as_date(literal, datetime=datetime).code if literal is not None and literal.kind is Kind.DATE else ""

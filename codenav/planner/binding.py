@@ -11,9 +11,9 @@ from types import MappingProxyType
 from codenav.planner.calls import Fit
 from codenav.planner.language import language
 from codenav.planner.literals import Kind
-from codenav.planner.values import OPENING, Value, content
+from codenav.planner.values import OPENING, Value, content, fit
 from codenav.signatures.callables import CallableSignature, Parameter
-from codenav.signatures.types import DECLARED, UNTYPED, takes_text, type_fit
+from codenav.signatures.types import DECLARED, EXACT, UNTYPED, takes_text, type_fit
 
 USED, GROUPED = 0.7, 0.3
 """Score added for a literal of the request that is used; taken off for literals that are put together into a list."""
@@ -53,7 +53,9 @@ class Binding:
     @property
     def fit(self) -> Fit:
         """The fit of what it uses."""
-        return Fit((), frozenset(self.used), (), self.named, self.guessed, self.packed)
+        worths = (min(fit(value, parameter), EXACT) for parameter, value in self.pairs)
+        worst = min(worths, default=UNTYPED if self.used else EXACT)
+        return Fit((), frozenset(self.used), (), self.named, self.guessed, worst, self.packed)
 
     def arguments(self, found: Mapping[str, str] = MappingProxyType({})) -> str:
         """The text between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
@@ -123,16 +125,18 @@ def _in_star(plain: Binding, item: CallableSignature, values: Sequence[Value]) -
 
 def _with_contents(plain: Binding) -> list[Binding]:
     """The binding with what files hold, where a text is asked for and not a file."""
-    given, worth = list(plain.given), 0.0
+    given, pairs, worth = list(plain.given), list(plain.pairs), 0.0
     for place, (parameter, code) in enumerate(given):
         value = next((one for one in plain.used if one.code == code), None)
         if value is not None and (inside := content(value, parameter)):
             given[place] = (parameter, inside)
+            shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
+            pairs = [(one, shown if one is parameter else other) for one, other in pairs]
             worth = CONTENTS if takes_text(parameter) else -CONTENTS
     if tuple(given) == plain.given:
         return []
     imports = (*plain.imports, *OPENING)
-    return [replace(plain, given=tuple(given), imports=imports, score=plain.score + worth)]
+    return [replace(plain, given=tuple(given), pairs=tuple(pairs), imports=imports, score=plain.score + worth)]
 
 
 def spread(required: Sequence[Parameter], values: Sequence[Value]) -> list[Binding]:
@@ -161,4 +165,5 @@ def packed(item: CallableSignature, values: Sequence[Value]) -> list[Binding]:
     if worth < DECLARED and not (worth and first.required):
         return []
     score = worth - GROUPED + USED * len(literals)
-    return [Binding(((first, code),), (), tuple(literals), score, packed=worth < DECLARED)]
+    pairs = ((first, Value(code, "list")),)
+    return [Binding(((first, code),), (), tuple(literals), score, pairs=pairs, packed=worth < DECLARED)]

@@ -16,7 +16,7 @@ from codenav.planner.values import Value
 from codenav.planner.write_guard import WriteGuard
 from codenav.signatures.callables import Answers, CallableSignature, answers, asking
 from codenav.signatures.names import parts, words_in
-from codenav.signatures.types import BUILTIN
+from codenav.signatures.types import BUILTIN, EXACT
 
 LISTED, LISTING = 1_000, "from itertools import islice"
 """Maximum number of elements of an iterator that are taken, and the import that takes them."""
@@ -53,6 +53,8 @@ class Fit:
     """Literals in parameters that the word right beside them names."""
     guessed: int = 0
     """Literals in parameters that may be left out, for their types alone."""
+    worst: float = EXACT
+    """The fit of the literal that goes least well with its parameter, 0 to 1.3."""
     packed: bool = False
     """True if literals were put together into a list, or one was taken apart."""
 
@@ -64,6 +66,7 @@ class Fit:
             tuple(dict.fromkeys((*self.lines, *other.lines))),
             self.named + other.named,
             self.guessed + other.guessed,
+            min(self.worst, other.worst),
             self.packed or other.packed,
         )
 
@@ -247,7 +250,7 @@ class Caller:
         told = yield from self.members(done)
         if done.opaque and not told.iterator:
             return replace(done, repr=told.shown, as_text=True) if told.shown else done
-        code = _listed(done.name)
+        code = _first_of(done.name)
         listed, name, _ = yield from self.assign(code, [LISTING])
         if listed is None:
             return None if told.iterator else done
@@ -275,7 +278,7 @@ def written(item: CallableSignature, own: str, arguments: str) -> str:
         # `float(it)`, as one would write it.
         return f"{item.name.strip('_')}({own})"
     if own and item.name == "__iter__":
-        return _listed(own)
+        return _first_of(own)
     if item.kind == "member":
         # A member of the one thing in a list, or an object that is called itself.
         return f"{item.expression.removesuffix('.__call__')}({arguments})"
@@ -283,7 +286,7 @@ def written(item: CallableSignature, own: str, arguments: str) -> str:
     return head if item.kind == "property" else f"{head}({arguments})"
 
 
-def _listed(name: str) -> str:
+def _first_of(name: str) -> str:
     """The code for the first elements of what can be gone through, with `LISTING`."""
     return f"list(islice({name}, {LISTED}))"
 

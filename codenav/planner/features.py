@@ -75,6 +75,7 @@ def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
         "words": min(2, len(doubtful)),
         "named": min(fit.named, 3),
         "guessed": min(fit.guessed, 3),
+        "worst": fit.worst,
         "packed": float(fit.packed),
         "unlinked": float(bool(goal.earlier) and not result.linked),
     }
@@ -124,6 +125,8 @@ def _of_question(result: Result, goal: Goal) -> dict[str, float]:
     counts = language().asks(clause.bare) == "count"
     return {
         "silent": float(result.opaque and goal.last and not result.files and not counts),
+        "counted": float(counts and result.type in ("int", "float")),
+        "no_number": float(counts and result.type in ("bool", "str")),
         "not_asked_whether": float(is_bool and not whether),
         "no_yes_or_no": float(whether and not is_bool),
     }
