@@ -29,7 +29,7 @@ from codenav.signatures.types import (
 GOES_ON = 0.4
 """Score added for the result of an earlier clause."""
 AS_TEXT = 0.6
-"""The worth of a number as a text, and of a text as a list of one."""
+"""The worth of a number as a text, and of a text as a number or a list of one."""
 CODED = 0.8
 """The worth of a code that a word stands for."""
 WORD = 0.4
@@ -175,6 +175,10 @@ def _ways(value: Value, literal: Literal, parameter: Parameter, wanted: str) -> 
     if literal.kind is Kind.NUMBER and text >= DECLARED and literal.after not in language().asking:
         # A docstring may tell of one of two types: `indent`.
         yield Way(value.code if _AMOUNT.search(parameter.name) else repr(literal.text), AS_TEXT)
+    if value.type == "str" and type_fit("int", parameter) >= DECLARED and not text:
+        inside = ast.literal_eval(value.code)
+        if re.fullmatch(r"-?\d+(?:\.\d+)?", inside):
+            yield Way(inside, AS_TEXT)
     if literal.kind is Kind.DATE and re.search(r"\b(?:date|datetime)\b", wanted, re.IGNORECASE):
         yield as_date(literal, datetime=bool(re.search(r"\bdatetime\b(?!\.)", wanted)))
     if literal.kind is Kind.FILE and is_open_file(parameter):
