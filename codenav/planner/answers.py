@@ -107,7 +107,7 @@ def script(results: Sequence[Result], printed: Sequence[Result]) -> str:
 def _as_text(caller: Caller, result: Result) -> Reducing:
     """The text of an object: a value that a replay can be compared with."""
     code = f"str({result.name})"
-    made, name, _ = yield from caller.assign(code, [])
+    made, name, _ = yield from caller.assign(code)
     return result if made is None else replace(result.then(name, made, code), type="str")
 
 
@@ -135,40 +135,37 @@ def reduced(caller: Caller, result: Result, goal: Goal) -> Reducing:
     # `How many rows and columns?` are the members of `(2, 3)`.
     if not kind or plain or (kind == "count" and result.type == "tuple" and _NUMBERS.fullmatch(result.repr)):
         return result
-    extreme = {"most": "max", "least": "min"}.get(kind, "")
     if kind == "count":
-        ways = [f"len({result.name})", f"sum(1 for _ in {result.name})"]
-    else:
-        asked = {word for phrase in language().asked[kind] for word in phrase.split()} & set(goal.meaning.words)
-        named = any(goal.meaning.qualities(call)[word] >= 0.6 for call in result.calls for word in asked)
-        # `the 3 most common`
-        several = any(one.kind is Kind.NUMBER and one.after in language().asking for one in goal.clause.literals)
-        if named or several or result.opaque or result.as_text:
-            # `largest_component` has answered it; an object need not show what it can be gone through for.
-            return result
-        by = f", key={result.name}.get" if result.type in _MAPPINGS else ""
-        ways = [f"{extreme}({result.name}{by})"]
-    for code in ways:
-        made, name, _ = yield from caller.assign(code, [])
-        if made is None:
-            continue
-        if (
-            kind == "count"
-            or result.type in _MAPPINGS
-            or short(made) not in ("tuple", "list", "dict", "set", "frozenset")
-        ):
-            return result.then(name, made, code)
-        if not _PAIR.fullmatch(made.repr):
-            return result
-        # Pairs are compared by what they begin with: by what each name has, where each is there once.
-        mapping, own, _ = yield from caller.assign(f"dict({result.name})", [])
-        once, _, _ = yield from caller.assign(f"len({own}) == len({result.name})", [])
-        by = f"{extreme}({own}, key={own}.get)"
-        made, name, _ = yield from caller.assign(by, [])
-        if mapping is None or once is None or once.repr != "True" or made is None:
-            return result
-        return result.then(own, mapping, f"dict({result.name})").then(name, made, by)
-    return result
+        made, name, _ = yield from caller.assign(f"len({result.name})")
+        return result if made is None else result.then(name, made, f"len({result.name})")
+    asked = {word for phrase in language().asked[kind] for word in phrase.split()} & set(goal.meaning.words)
+    named = any(goal.meaning.qualities(call)[word] >= 0.6 for call in result.calls for word in asked)
+    # `the 3 most common`
+    several = any(one.kind is Kind.NUMBER and one.after in language().asking for one in goal.clause.literals)
+    if named or several or result.opaque or result.as_text:
+        # `largest_component` has answered it; an object need not show what it can be gone through for.
+        return result
+    return (yield from _extreme(caller, result, {"most": "max", "least": "min"}[kind]))
+
+
+def _extreme(caller: Caller, result: Result, function: str) -> Reducing:
+    """The highest or lowest member of a collection; of names with a number each, the name that has it."""
+    by = f", key={result.name}.get" if result.type in _MAPPINGS else ""
+    code = f"{function}({result.name}{by})"
+    made, name, _ = yield from caller.assign(code)
+    if made is None or (not by and short(made) in ("list", "dict", "set", "frozenset")):
+        return result
+    if by or short(made) != "tuple":
+        return result.then(name, made, code)
+    if not _PAIR.fullmatch(made.repr):
+        return result
+    # Pairs are compared by what they begin with: by what each name has, where each is there once.
+    mapping, own, _ = yield from caller.assign(f"dict({result.name})")
+    once, _, _ = yield from caller.assign(f"len({own}) == len({result.name})")
+    if mapping is None or once is None or once.repr != "True":
+        return result
+    measured = replace(result.then(own, mapping, f"dict({result.name})"), type="dict")
+    return (yield from _extreme(caller, measured, function))
 
 
 def guessed(

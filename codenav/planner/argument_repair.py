@@ -53,8 +53,8 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
     if _NUMBER.search(said):
         yield from _each(bound, _as_number)
     if _DATE.search(said):
-        for datetime in (False, True):
-            yield from _dated(bound, datetime=datetime)
+        yield from _dated(bound, datetime=False)
+        yield from _dated(bound, datetime=True)
     if _UNKNOWN.search(said):
         yield from _each(bound, _in_lower_case)
     if _READ.search(said):
@@ -64,12 +64,6 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
         )
         stream = "from io import StringIO"
         yield from _each(bound, lambda one, _: f"StringIO({one.code})" if one.type == "str" else "", stream)
-
-
-def asked_attribute(execution: Execution) -> str:
-    """The attribute that a plain value lacks, by the message: `'int' object has no attribute 'mu'`."""
-    match = re.search(r"object has no attribute '(\w+)'", _message(execution))
-    return match[1] if match else ""
 
 
 def wants_object(execution: Execution) -> bool:
@@ -95,16 +89,12 @@ def _each(bound: Binding, written: Written, *imports: str) -> Iterator[Binding]:
 def _dated(bound: Binding, *, datetime: bool) -> Iterator[Binding]:
     """The binding with objects for dates, in lists as well."""
     dates = [value.literal for value in bound.used if value.literal is not None and value.kind is Kind.DATE]
-    given, imports = list(bound.given), list(bound.imports)
-    for literal in dates:
-        way = as_date(literal, datetime=datetime)
-        imports += way.imports
-        given = [
-            (one, code.replace(literal.code, way.code) if code == literal.code or code.startswith("[") else code)
-            for one, code in given
-        ]
-    if tuple(given) != bound.given:
-        yield replace(bound, given=tuple(given), imports=tuple(imports))
+    ways = {literal.code: as_date(literal, datetime=datetime) for literal in dates}
+    if ways:
+        pattern = "|".join(map(re.escape, ways))
+        given = [(one, re.sub(pattern, lambda match: ways[match[0]].code, code)) for one, code in bound.given]
+        imports = [line for way in ways.values() for line in way.imports]
+        yield replace(bound, given=tuple(given), imports=(*bound.imports, *imports))
 
 
 def _value_of(bound: Binding, code: str) -> Value | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import keyword
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from types import MappingProxyType
 from codenav.planner.calls import Fit
 from codenav.planner.language import language
 from codenav.planner.literals import Kind
-from codenav.planner.values import OPENING, Value, beside, content, fit
+from codenav.planner.values import OPENING, Value, content, fit
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.types import DECLARED, EXACT, UNTYPED, takes_text, type_fit
 
@@ -56,20 +55,7 @@ class Binding:
         """The fit of what it uses."""
         worths = (min(fit(value, parameter), EXACT) for parameter, value in self.pairs)
         worst = min(worths, default=UNTYPED if self.used else EXACT)
-        used = frozenset(self.used)
-        return Fit((), used, (), self.named, self.guessed, self._swapped, worst, self.packed)
-
-    @property
-    def _swapped(self) -> int:
-        """The number of literals in another order than in the request, though no word beside them says so."""
-        places = {name: number for number, name in enumerate(self.signature)}
-        plain = [
-            (places.get(parameter.name, len(places)), value.literal.start)
-            for parameter, value in self.pairs
-            if value.literal is not None and not value.is_word and beside(value, parameter) < 1.0
-        ]
-        starts = [start for _, start in sorted(plain)]
-        return sum(one > other for one, other in itertools.pairwise(starts))
+        return Fit((), frozenset(self.used), (), self.named, self.guessed, worst, self.packed)
 
     def arguments(self, found: Mapping[str, str] = MappingProxyType({})) -> str:
         """The text between the parentheses of the call; `found` are expressions for what was missing, by parameter."""
@@ -144,9 +130,9 @@ def _with_contents(plain: Binding) -> list[Binding]:
         value = next((one for one in plain.used if one.code == code), None)
         if value is not None and (inside := content(value, parameter)):
             given[place] = (parameter, inside)
-            worth = CONTENTS if takes_text(parameter) else -CONTENTS
             shown = Value(inside, "bytes" if "bytes" in inside else "str", imports=OPENING)
             pairs = [(one, shown if one is parameter else other) for one, other in pairs]
+            worth = CONTENTS if takes_text(parameter) else -CONTENTS
     if tuple(given) == plain.given:
         return []
     imports = (*plain.imports, *OPENING)

@@ -88,8 +88,6 @@ def _placed(
         if not written.worth or any(parameter is one for one, _, _ in state.pairs):
             continue
         near = beside(value, parameter)
-        if value.literal is not None and value.literal.keyword and not near and not parameter.required:
-            continue
         score, guess = written.worth, False
         if not parameter.required:
             said = bool(value.imports or coded(value, parameter))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
-from codenav.planner.argument_repair import asked_attribute, repaired, wants_object
+from codenav.planner.argument_repair import repaired, wants_object
 from codenav.planner.binding import Binding
 from codenav.planner.binding_search import bindings
-from codenav.planner.calls import Call, Caller, Fit, Making, Result, Run, reason, written
-from codenav.planner.candidates import Candidates
+from codenav.planner.calls import LISTING, Call, Caller, Fit, Making, Result, Run, reason, written
+from codenav.planner.candidates import MAKERS, Candidates, is_a, named_by
 from codenav.planner.file_writing import overwrites, spoils
 from codenav.planner.goal import Goal, shape
 from codenav.planner.scoring import is_sure, score
-from codenav.planner.value_producers import MAKERS, is_a, named_by, producers
-from codenav.planner.values import Value
+from codenav.planner.values import Value, beside
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import stem
 from codenav.signatures.types import type_words
@@ -119,14 +118,13 @@ class CallSearch:
         depth: int,
         owner: Result | None = None,
         must: Must = MappingProxyType({}),
-        hint: str = "",
         *,
         lifts: bool = True,
     ) -> Making:
         """Make a call; for each parameter that is missing a value is made first, at most `depth` deep.
 
-        `must`: values that have to go into the objects for some parameters, the first of each for sure; `hint`: an
-        attribute of such objects; `lifts`: True to make objects of what was given, where the call asks for them.
+        `must`: values that have to go into the objects for some parameters, the first of each for sure; `lifts`: True
+        to make objects of what was given, where the call asks for them.
         """
         if spoils(item, bound.used, goal):
             return None
@@ -146,7 +144,7 @@ class CallSearch:
             result = self._at_hand(parameter, goal, left)
             if result is None and depth:
                 into = must.get(parameter.name, ())
-                result = yield from self._value_for(parameter, item, goal, left, depth, into, hint, whole.calls)
+                result = yield from self._value_for(parameter, item, goal, left, depth, into, whole.calls)
             if result is None:
                 typed = f" ({parameter.type[:60]})" if parameter.type else ""
                 goal.fails(f"{shape(item).partition('(')[0]} needs {parameter.name}{typed}, and nothing gives it")
@@ -157,20 +155,48 @@ class CallSearch:
             imports += [line for line in result.lines if line.startswith("from ")]
             left = [value for value in left if value not in whole.used]
         own = given.pop("self", "") if calls_on else owner.name if owner else ""
-        head, arguments, more = written(item, own, bound.arguments(given))
-        code = head if item.kind == "property" else f"{head}({arguments})"
+
+        def code_of(one: Binding) -> str:
+            return written(item, own, one.arguments(given))
+
+        code = code_of(bound)
+        more = (LISTING,) if item.name == "__iter__" else ()
         call = Call(item, code, (*bound.imports, *imports, *more, *(() if own else (item.import_line,))), whole, own)
         done, execution = yield from self._run(call, goal)
-        if done is not None or execution is None or execution.error is None:
-            return done
+        if done is not None:
+            return (yield from self._without_idle(done, call, bound, goal, code_of))
+        if execution is None or execution.error is None:
+            return None
         goal.fails(f"{shape(item).partition('(')[0]}: {reason(execution)}")
         if not given:
             for other in repaired(bound, execution):
-                again = replace(call, code=f"{head}({other.arguments()})", imports=(*other.imports, *call.imports))
+                again = replace(call, code=code_of(other), imports=(*other.imports, *call.imports))
                 done, _ = yield from self._run(again, goal)
                 if done is not None:
                     return done
         return (yield from self._lifted(item, bound, goal, values, depth, owner, execution)) if lifts else None
+
+    def _without_idle(
+        self, done: Result, call: Call, bound: Binding, goal: Goal, code_of: Callable[[Binding], str]
+    ) -> Making:
+        """The result, as one that leaves out each literal that its call takes and gives the same without.
+
+        Where a parameter has a value of its own and no word names it, that literal was meant for something else: the
+        price of a fruit in a market that makes no difference. What is None by default may well change nothing: the
+        column by which a table is sorted already.
+        """
+        if done.files or done.changed or done.printed or done.opaque or done.as_text:
+            return done
+        for parameter, value in bound.pairs:
+            own = not parameter.required and parameter.default not in ("", "None", value.code)
+            if not own or value not in goal.wanted or beside(value, parameter) == 1.0:
+                continue
+            less = replace(bound, given=tuple(pair for pair in bound.given if pair[0] is not parameter))
+            plain, _ = yield from self._run(replace(call, code=code_of(less)), goal)
+            if plain is not None and plain.repr == done.repr:
+                fit = replace(done.fit, used=done.used - {value}, guessed=max(0, done.fit.guessed - 1))
+                done = replace(done, fit=fit)
+        return done
 
     def _run(self, call: Call, goal: Goal) -> Run:
         """Run a call; its result is dropped where it changes a file that is there though nobody asked for that."""
@@ -209,7 +235,7 @@ class CallSearch:
                 signature=bound.signature,
             )
             must = {name: (plain[name],) for name in names}
-            done = yield from self.call(item, again, goal, values, depth - 1, owner, must, asked_attribute(execution))
+            done = yield from self.call(item, again, goal, values, depth - 1, owner, must)
             if done is not None:
                 return done
         return None
@@ -222,7 +248,6 @@ class CallSearch:
         values: Sequence[Value],
         depth: int,
         must: Sequence[Value],
-        hint: str,
         before: Sequence[CallableSignature],
     ) -> Making:
         """Make a value with the words that no call has used, of what the other call does not take."""
@@ -240,7 +265,7 @@ class CallSearch:
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
-            options = producers(self._pool, parameter, target, meaning, values, hint)[: 4 if known else 5]
+            options = self._pool.producers(parameter, target, meaning, values)[: 4 if known else 5]
             deeper = [] if empty is not None or depth < 2 else options[:2]
             # First what takes the literals as they are.
             for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:
@@ -267,7 +292,7 @@ class CallSearch:
     def _as_part(self, result: Result, open_: Collection[Value], goal: Goal) -> tuple[float, ...]:
         """The rank of a result as something that another call takes: by what went in, and whether in its place."""
         taken, fit = len(frozenset(open_) & result.used), result.fit
-        return taken, fit.named - fit.swapped - fit.guessed, score(result, goal)
+        return taken, fit.named - fit.guessed, score(result, goal)
 
     def _at_hand(self, parameter: Parameter, goal: Goal, values: Sequence[Value]) -> Result | None:
         """An earlier result of the right kind, else an object that a module holds ready."""

@@ -18,8 +18,8 @@ from codenav.signatures.callables import Answers, CallableSignature, answers, as
 from codenav.signatures.names import parts, words_in
 from codenav.signatures.types import BUILTIN, EXACT
 
-LISTED = 1_000
-"""Maximum number of elements of an iterator that are taken."""
+LISTED, LISTING = 1_000, "from itertools import islice"
+"""Maximum number of elements of an iterator that are taken, and the import that takes them."""
 OPAQUE = re.compile(r"<.*(?: (?:object )?at 0x[0-9a-f]+|: its repr [^\n]*)>", re.DOTALL)
 """A repr that says nothing of its object."""
 _BROKEN = re.compile(r"^<[^\n]*: its repr raises \w+>$")
@@ -53,8 +53,6 @@ class Fit:
     """Literals in parameters that the word right beside them names."""
     guessed: int = 0
     """Literals in parameters that may be left out, for their types alone."""
-    swapped: int = 0
-    """Literals that stand in another order than in the request."""
     worst: float = EXACT
     """The fit of the literal that goes least well with its parameter, 0 to 1.3."""
     packed: bool = False
@@ -68,7 +66,6 @@ class Fit:
             tuple(dict.fromkeys((*self.lines, *other.lines))),
             self.named + other.named,
             self.guessed + other.guessed,
-            self.swapped + other.swapped,
             min(self.worst, other.worst),
             self.packed or other.packed,
         )
@@ -89,8 +86,6 @@ class Result:
     """The standard output of the last call."""
     changed: bool = False
     """True if it is what the last call was made on, and has changed."""
-    same: bool = False
-    """True if it shows just what the last call was made on."""
     as_text: bool = False
     """True if `repr` is its text, because its repr says nothing."""
 
@@ -174,7 +169,6 @@ class Caller:
         self._numbers = 0
         self._made: dict[str, tuple[Result | None, Execution | None]] = {}
         self._members: dict[str, Answers] = {}
-        self._shown: dict[str, str] = {}
         self._endless: set[str] = set()
         self._state: dict[str, tuple[str, ...]] = {}
         """The lines that led to the present state of an object, where a call may have changed it."""
@@ -235,10 +229,8 @@ class Caller:
         if made is None or execution is None or _BROKEN.search(made.repr):
             return None, execution
         fit = call.fit.with_(Fit((call.item,), lines=(*call.imports, f"{name} = {call.code}")))
-        same = bool(call.receiver) and made.repr == self._shown.get(call.receiver)
         files, printed = tuple(execution.files), execution.stdout.strip()
-        done = Result(name, short(made), made.repr, fit, files, overwrote, printed, same=same)
-        self._shown[name] = made.repr
+        done = Result(name, short(made), made.repr, fit, files, overwrote, printed)
         if done.opaque or done.type in _LISTS:
             shown = yield from self._listed(done)
             if shown is None:
@@ -258,11 +250,11 @@ class Caller:
         told = yield from self.members(done)
         if done.opaque and not told.iterator:
             return replace(done, repr=told.shown, as_text=True) if told.shown else done
-        code, line = f"list(islice({done.name}, {LISTED}))", "from itertools import islice"
-        listed, name, _ = yield from self.assign(code, [line])
+        code = _first_of(done.name)
+        listed, name, _ = yield from self.assign(code, [LISTING])
         if listed is None:
             return None if told.iterator else done
-        return done.then(name, listed, code, line)
+        return done.then(name, listed, code, LISTING)
 
     def assign(self, expression: str, imports: Sequence[str] = ()) -> Assigned:
         """Bind the value of an expression to a new name; None instead of the variable where it raised."""
@@ -280,17 +272,23 @@ def changes(name: str) -> frozenset[str]:
     return _CHANGING.intersection(parts(name))
 
 
-def written(item: CallableSignature, own: str, arguments: str) -> tuple[str, str, Sequence[str]]:
-    """The callable (on what is named `own`, if anything is), the text between its parentheses, and its imports."""
+def written(item: CallableSignature, own: str, arguments: str) -> str:
+    """A call as Python, on what is named `own` if anything is, with the text between its parentheses."""
     if own and re.fullmatch(r"__(?:next|int|float)__", item.name):
         # `float(it)`, as one would write it.
-        return item.name.strip("_"), own, ()
+        return f"{item.name.strip('_')}({own})"
     if own and item.name == "__iter__":
-        return "list", f"islice({own}, {LISTED})", ("from itertools import islice",)
+        return _first_of(own)
     if item.kind == "member":
         # A member of the one thing in a list, or an object that is called itself.
-        return item.expression.removesuffix(".__call__"), arguments, ()
-    return f"{own}.{item.name}" if own else item.expression, arguments, ()
+        return f"{item.expression.removesuffix('.__call__')}({arguments})"
+    head = f"{own}.{item.name}" if own else item.expression
+    return head if item.kind == "property" else f"{head}({arguments})"
+
+
+def _first_of(name: str) -> str:
+    """The code for the first elements of what can be gone through, with `LISTING`."""
+    return f"list(islice({name}, {LISTED}))"
 
 
 def short(variable: Variable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 
@@ -11,10 +12,10 @@ from codenav.planner.calls import Caller, Fit, Result
 from codenav.planner.goal import Goal
 from codenav.planner.language import language
 from codenav.planner.relevance import Meaning, callable_blocks, module_of, queries
-from codenav.planner.values import Value
-from codenav.signatures.callables import CallableSignature
+from codenav.planner.values import Value, fit
+from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import parts, stem
-from codenav.signatures.types import BUILTIN
+from codenav.signatures.types import BUILTIN, likely_gives
 
 ASKED = 14
 """Maximum number of callables of one search that the interpreter is asked about."""
@@ -22,6 +23,13 @@ MOST_INNER = 6
 """Maximum number of modules in a package that it is asked about, besides the package itself."""
 SEARCHES = 6
 """Maximum number of searches for one clause."""
+MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
+"""Words in the names of callables that make an object of a text."""
+CHANGES = ("add", "append", "insert", "remove", "delete", "discard", "clear", "set", "update", "write")
+"""First words in the names of methods that give nothing."""
+ITSELF, WHOLE = 2.5, 4.0
+"""The worth, where a declared result counts 1, of being the class itself, and of a name that is all that is left: `the
+karate club graph` is that one, and no empty graph."""
 Asking = Generator[Action, Observation, None]
 
 
@@ -115,6 +123,35 @@ class Candidates:
                 taken = tuple(replace(told.get(one.name, one), kind=one.kind) for one in item.parameters)
                 self.items[key] = replace(self.items[key], import_line=item.import_line, parameters=taken)
 
+    def producers(
+        self,
+        parameter: Parameter,
+        target: CallableSignature,
+        meaning: Meaning,
+        values: Sequence[Value],
+    ) -> list[CallableSignature]:
+        """The callables that may make a value for a parameter of `target` with the words and values that are left."""
+        owner = target.owner if parameter.name == "self" else ""
+        literals = [value for value in values if value.literal is not None][:2]
+        options = []
+        for item in self.items.values():
+            gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
+            if not gives or item.expression == target.expression or (item.kind == "method" and item.owner == owner):
+                continue
+            changes = item.kind == "method" and item.returns in ("", "None") and item.name.split("_")[0] in CHANGES
+            if changes or (item.kind == "function" and item.name.startswith("_")):
+                continue
+            # Nobody has to ask for what another call needs.
+            score = max(0.0, meaning.score(item)) if meaning.words else 0.0
+            fits = (fit(value, one) * (2 if one.required else 1) for value in literals for one in item.parameters)
+            takes = max(fits, default=0.0)
+            gives = max(gives, ITSELF * (item.name == owner))
+            makes = any(part in MAKERS for part in parts(item.name))
+            whole = len(meaning.words) > 1 and set(meaning.words) <= set(parts(item.name))
+            options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + WHOLE * whole, item))
+        options.sort(key=lambda option: -option[0])
+        return [item for worth, item in options if worth > 0.4]
+
     def class_(self, name: str) -> CallableSignature | None:
         """The class of that name; None where it is not known."""
         return next((item for item in self.items.values() if item.name == name and item.kind == "class"), None)
@@ -167,3 +204,16 @@ def _outer(module: str) -> str:
     pieces = module.split(".")
     public = next((place for place, piece in enumerate(pieces) if piece.startswith("_")), len(pieces) - 1)
     return ".".join(pieces[: min(public, len(pieces) - 1)])
+
+
+def named_by(item: CallableSignature, values: Collection[Value]) -> set[Value]:
+    """The words among some values that are in a callable's name: `karate_club_graph` needs no `karate`."""
+    own = parts(item.name)
+    return {value for value in values if value.is_word and value.literal and value.literal.text.lower() in own}
+
+
+def is_a(result: Result, parameter: Parameter) -> bool:
+    """True if a result goes with a parameter."""
+    if re.search(rf"\b{re.escape(result.type)}\b", parameter.type):
+        return True
+    return not parameter.type and not result.builtin

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 
 from codenav.planner.calls import Result
 from codenav.planner.goal import Goal
 from codenav.planner.language import language, likeness
-from codenav.planner.literals import Kind
 from codenav.planner.reading import Clause, matches
 from codenav.planner.relevance import MET, TYPE, Described
 from codenav.planner.values import Value, is_in_name
@@ -26,11 +24,7 @@ UNNAMED = -0.25
 _IS_EXPORTED = re.compile(r"from \w+ import")
 _COUNTING = words_in("count size len length total num number n cardinality")
 """Words in the names of what counts whatever its object holds."""
-_MOMENT = re.compile(r"(?:\w*date|\w*time|timestamp)", re.IGNORECASE)
-_DATED = re.compile(r"'\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?'")
 _NUMBER = re.compile(r"(?:[\w.]+\('?)?-?\d+(?:\.\d*)?(?:e[-+]?\d+)?\b(?!\S*[-:/]\d)")
-_DIGITS = re.compile(r"(?<=[a-z_])\d+(?![a-z])", re.IGNORECASE)
-"""The digits in a name of which there are others with other digits: `sha256`; the one in `hex2bin` is a word."""
 _COUNTS_EACH = re.compile(r"[^{]*\{(?:'[^']*'|\"[^\"]*\"|\([^()]*\)|[^:'\",]+): \d+[,}]")
 """A mapping to whole numbers."""
 _CONTAINERS = words_in("list tuple dict set frozenset OrderedDict defaultdict Counter")
@@ -59,17 +53,12 @@ def _of_words(result: Result, goal: Goal) -> dict[str, float]:
     owned = max(own.values(), default=0.0)
     best = max((meaning.score(call) for call in result.calls), default=0.0)
     unasked = meaning.unasked(Described.item(last))
-    if not goal.last and last.kind == "class" and is_main(last) and language().making.issuperset(meaning.words):
-        # `Parse "<p>a</p>" and …` asks for the object that the package is about.
-        unasked, best = 0, goal.top
-    digits = set(_DIGITS.findall(last.name)) - set(re.findall(r"\d+", goal.clause.text))
     return {
         "share": meaning.share(result.calls, met),
         "own": owned,
         "gap": max(0.0, goal.top - best),
         "score": best,
         "unasked": min(unasked, 4),
-        "digits": float(bool(digits)),
         # A value found under a literal is what it stands for.
         "exact": float((is_found(result) and not result.nothing) or (not unasked and owned >= 0.8)),
     }
@@ -80,18 +69,15 @@ def _of_literals(result: Result, goal: Goal) -> dict[str, float]:
     left_out, fit = len(unused(result, goal)), result.fit
     # A word that is no name may be no value at all.
     doubtful = [one for one in result.used if one.is_word and not one.is_name]
-    unlinked = bool(goal.earlier) and not result.linked
     return {
         "unused": left_out,
         "all_used": float(bool(goal.wanted) and not left_out),
         "words": min(2, len(doubtful)),
         "named": min(fit.named, 3),
         "guessed": min(fit.guessed, 3),
-        "swapped": min(fit.swapped, 2),
         "worst": fit.worst,
         "packed": float(fit.packed),
-        "elsewhere": float(unlinked and goal.clause.refers_back),
-        "unlinked": float(unlinked and not goal.clause.refers_back),
+        "unlinked": float(bool(goal.earlier) and not result.linked),
     }
 
 
@@ -99,9 +85,6 @@ def _of_calls(result: Result, goal: Goal) -> dict[str, float]:
     """Features of the calls: whether one is what the package is for, or something that nobody asks for."""
     last, making = result.calls[-1], language().making
     is_class = goal.last and last.kind == "class" and not making & set(goal.meaning.words[:1])
-    keyed = last.expression.endswith("]") or is_found(result)
-    # `and give the year` asks a date for just that.
-    offered = last.kind in ("member", "value") and not keyed and not goal.meaning.literally(last)
     # A file has to be opened first.
     opens = any(value.is_there for value in result.used)
     made_before = {call.expression for before in goal.earlier for call in before.calls}
@@ -111,13 +94,8 @@ def _of_calls(result: Result, goal: Goal) -> dict[str, float]:
         "calls": max(0, len(before) - opens - (last.name == "__iter__" or is_found(result))),
         "prior": goal.meaning.prior(Described.item(last)),
         "exported": float(bool(_IS_EXPORTED.match(last.import_line))),
-        "holds": float(is_class and not _tells(result)),
         "class": float(is_class),
-        "inherited": float(offered and last.module.partition(".")[0] in sys.stdlib_module_names),
         "generic": float(all(part in making for part in parts(last.name)) and last.kind != "class"),
-        "private": float(any(re.match(r"_(?!_)", call.name) for call in result.calls)),
-        "key": float(last.kind == "value" and keyed),
-        "attribute": float(last.kind in ("value", "property") and not keyed),
     }
 
 
@@ -126,18 +104,14 @@ def _of_value(result: Result, goal: Goal) -> dict[str, float]:
     # The object that a text was read into may show it, where a clause goes on with it.
     final = goal.last or result.builtin
     texts = [value.code.strip("'\"") for value in result.used if value.literal is not None and value.type == "str"]
-    files = [value.literal for value in result.used if value.literal is not None and value.kind is Kind.FILE]
-    raw = any(file.there for file in files) and not result.files and result.repr[:LONG].count("\\x") >= RAW
+    raw = any(value.is_there for value in result.used) and not result.files and result.repr[:LONG].count("\\x") >= RAW
     repeats = any(result.repr == before.repr for before in goal.earlier)
     return {
-        "named_file": float(not result.files and any(file.text in result.repr for file in files)),
         "container": float(result.type in _CONTAINERS),
         "plain": float(result.type in _PLAIN),
         "file": float(bool(result.files)),
         "contains": float(final and any(len(text) > 3 and text in result.repr for text in texts)),
         "zero": float(is_number(result) and result.repr.strip("'") in ("0", "0.0", "-1", "-1.0", "nan")),
-        "nan": float(bool(re.search(r"\bnan\b", result.repr[:LONG]))),
-        "same": float(result.same),
         "none": float(result.nothing and result.repr == "None"),
         "empty": float(result.nothing and result.repr != "None"),
         "echo": float((final and result.echo) or raw or repeats),
@@ -149,16 +123,12 @@ def _of_question(result: Result, goal: Goal) -> dict[str, float]:
     clause = goal.clause
     whether, is_bool = clause.asks_whether, result.type in ("bool", "bool_")
     counts = language().asks(clause.bare) == "count"
-    when = "when" in goal.meaning.words[:1]
-    moment = is_moment(result)
     return {
         "silent": float(result.opaque and goal.last and not result.files and not counts),
         "counted": float(counts and result.type in ("int", "float")),
         "no_number": float(counts and result.type in ("bool", "str")),
         "not_asked_whether": float(is_bool and not whether),
         "no_yes_or_no": float(whether and not is_bool),
-        "moment": float(when and moment),
-        "no_moment": float(when and not moment),
     }
 
 
@@ -194,11 +164,6 @@ def is_main(item: CallableSignature) -> bool:
     return item.name.lower() == item.module.partition(".")[0].lower()
 
 
-def is_moment(result: Result) -> bool:
-    """True if a result says when something is."""
-    return bool(_MOMENT.fullmatch(result.type)) or bool(_DATED.fullmatch(result.repr))
-
-
 def is_number(result: Result) -> bool:
     """True if a result is a number, with or without its unit."""
     return result.type not in ("str", "bytes", "bool") and bool(_NUMBER.match(result.repr))
@@ -207,16 +172,6 @@ def is_number(result: Result) -> bool:
 def is_tally(item: CallableSignature) -> bool:
     """True if a callable is named for counting: `num_edges`, `size`."""
     return bool(_COUNTING & set(parts(item.name)))
-
-
-def _tells(result: Result) -> bool:
-    """True if a result shows anything that did not go into it."""
-    given = " ".join(value.code for value in result.used)
-    plain = re.sub(r"[\W_]", "", given).lower()
-    inside = re.sub(r"^[\w.]+\(", "", result.repr)
-    shown = [piece.strip("'") for piece in re.findall(r"\d+(?:\.\d+)?|'[^']+'", inside)]
-    # `00-1B-63` is `00:1b:63`.
-    return any(piece not in given and re.sub(r"[\W_]", "", piece).lower() not in plain for piece in shown)
 
 
 def meets_criterion(result: Result, goal: Goal) -> float:

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from codenav.actions import CodeObservation, Try
-from codenav.planner.calls import Making, Result
+from codenav.planner.calls import Making
 from codenav.planner.goal import Goal
 from codenav.planner.language import likeness
-from codenav.planner.literals import Literal
 from codenav.planner.values import OPENING, Value
 from codenav.planner.write_guard import SPOILING
 from codenav.signatures.callables import CallableSignature
@@ -47,14 +46,10 @@ def saved(goal: Goal) -> Making:
     target = goal.clause.saved_to
     if before is None or target is None or before.type not in ("str", "bytes"):
         return None
-    return (yield from _put(before, target))
-
-
-def _put(result: Result, file: Literal) -> Making:
-    method = "write_text" if result.type == "str" else "write_bytes"
-    lines = (*OPENING, f"Path({file.code}).{method}({result.name})")
+    method = "write_text" if before.type == "str" else "write_bytes"
+    lines = (*OPENING, f"Path({target.code}).{method}({before.name})")
     observed = yield Try("\n".join(lines))
     if not isinstance(observed, CodeObservation) or not observed.execution.ok:
         return None
-    fit = replace(result.fit, lines=(*result.lines, *lines))
-    return replace(result, fit=fit, files=tuple(observed.execution.files))
+    fit = replace(before.fit, lines=(*before.lines, *lines))
+    return replace(before, fit=fit, files=tuple(observed.execution.files))

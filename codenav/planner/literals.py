@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 
@@ -166,41 +166,33 @@ def _quoted(text: str, at: int, files: Collection[str]) -> Literal | None:
 
 @cache
 def _dates() -> re.Pattern[str]:
-    """The pattern for dates in words: `4 October 1957`, `October 4, 1957`; three letters of a month are enough."""
-    month = "|".join(rf"{name[:3]}(?:{name[3:]})?" for name in language().months)
-    day, year = r"(?P<day{0}>\d{{1,2}})(?:st|nd|rd|th)?", r"(?P<year{0}>\d{{4}})(?![\w-])"
+    """The pattern for dates in words, `4 October 1957` and `Oct. 4, 1957`, and for the times after dates."""
+    month, day = "|".join(rf"{name[:3]}(?:{name[3:]})?" for name in language().months), r"\d{1,2}(?:st|nd|rd|th)?"
     return re.compile(
-        rf"{day.format(1)}(?: of)? (?P<month1>{month})\.?,? {year.format(1)}"
-        rf"|(?P<month2>{month})\.? {day.format(2)},? {year.format(2)}|(?P<iso>\d{{4}}-\d\d-\d\d)(?= at \d)",
+        rf"(?:(?P<words>(?:{day}(?: of)? (?:{month})\.?|(?:{month})\.? {day}),? \d{{4}})(?![\w-])"
+        r"|(?P<iso>\d{4}-\d\d-\d\d)(?= at \d))"
+        r"(?:,? (?:at )?(?P<hour>[01]?\d|2[0-3])(?P<rest>:[0-5]\d(?::\d\d)?)(?! ?[ap]\.?m\b)(?P<zone> UTC| GMT|Z)?\b)?",
         re.IGNORECASE,
     )
 
 
-_HOUR = re.compile(
-    r",? (?:at )?(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>\d\d))?(?! ?[ap]\.?m\b)"
-    r"(?P<zone> UTC| GMT|Z)?\b"
-)
-"""The time after a date."""
-
-
 def _date(text: str, at: int) -> Literal | None:
-    """The date in words that begins here with a time after it, `1 January 2000 at 12:00`, written in ISO 8601."""
+    """The date that begins here in words or with a time after it, `1 January 2000 at 12:00`, written in ISO 8601."""
     match = _dates().match(text, at)
     if match is None:
         return None
     code = match["iso"]
     if not code:
-        day, month, year = (match[f"{name}1"] or match[f"{name}2"] for name in ("day", "month", "year"))
-        number = next(place for place, name in enumerate(language().months, 1) if name.startswith(month.lower()[:3]))
-        try:
-            code = date(int(year), number, int(day)).isoformat()
-        except ValueError:
-            return None
-    end = match.end()
-    if hour := _HOUR.match(text, end):
-        code = f"{code}T{int(hour['hour']):02}:{hour['minute']}:{hour['second'] or '00'}"
-        code, end = code + ("+00:00" if hour["zone"] else ""), hour.end()
-    return Literal(Kind.DATE, text[at:end], repr(code), at)
+        day, year = re.findall(r"\d+", match["words"])
+        named = (re.search(rf"\b{name[:3]}", match["words"], re.IGNORECASE) for name in language().months)
+        code = f"{year}-{[bool(one) for one in named].index(True) + 1:02}-{int(day):02}"
+    if match["hour"]:
+        code = f"{code}T{int(match['hour']):02}{match['rest']}{'+00:00' if match['zone'] else ''}"
+    try:
+        moment = datetime.fromisoformat(code)
+    except ValueError:
+        return None
+    return Literal(Kind.DATE, match.group(), repr(moment.isoformat() if match["hour"] else code), at)
 
 
 def _word_of_shape(text: str, at: int, files: Collection[str]) -> Literal | None:

@@ -28,7 +28,7 @@ from codenav.planner.binding import Binding
 from codenav.planner.call_search import CallSearch
 from codenav.planner.calls import Caller, Making, Result, changed_in, changes, reason
 from codenav.planner.candidates import Candidates
-from codenav.planner.features import draws_nothing, is_moment, is_tally, unused
+from codenav.planner.features import draws_nothing, is_tally, unused
 from codenav.planner.file_writing import saved
 from codenav.planner.goal import Goal, shape
 from codenav.planner.language import language
@@ -103,36 +103,16 @@ class Plan:
 
     def _by_calls(self) -> Steps:
         failed: list[Goal] = []
-        before: Goal | None = None
         for clause in self.clauses:
             goal = self._goal(clause)
             result = yield from saved(goal)
             if result is None:
                 result = yield from self._clause(goal)
-            if result is None and before is not None and self._follows(before, goal):
-                result = yield from self._joined(before, goal, self._results.pop())
-            if result is None and failed and self._follows(failed[-1], goal):
-                # `How positive is "…"? Give the score.`
-                result = yield from self._joined(failed[-1], goal, None)
-                if result is not None:
-                    failed.pop()
-            if result is not None:
-                self._results.append(result)
-                before = goal
-            else:
+            if result is None:
                 failed.append(goal)
+            else:
+                self._results.append(result)
         yield from ended(self._caller, self._request, self.clauses, self._results, failed, self._claims)
-
-    def _follows(self, before: Goal, goal: Goal) -> bool:
-        """True if no other clause stands between two clauses."""
-        return not any(before.clause.start < one.start < goal.clause.start for one in self.clauses)
-
-    def _joined(self, before: Goal, goal: Goal, kept: Result | None) -> Making:
-        """Work on two clauses as one, where the second could not be done alone; `kept` comes back where they cannot."""
-        result = yield from self._clause(self._goal(goal.clause.with_(before.clause)))
-        if result is None and kept is not None:
-            self._results.append(kept)
-        return result
 
     def _goal(self, clause: Clause) -> Goal:
         told = sorted((*clause.literals, *clause.spoken), key=lambda literal: literal.start)
@@ -264,8 +244,6 @@ class Plan:
     def _extended(self, result: Result, goal: Goal, depth: int) -> Generator[Action, Observation, Result]:
         """The result, or a better one that one of its members gives."""
         left = goal.meaning.unnamed(result.calls)
-        if is_moment(result):
-            left = [word for word in left if word != "when"]
         literals = [value for value in goal.wanted if value not in result.used]
         silent = result.opaque and goal.last
         # A list offers only what the one thing in it offers.

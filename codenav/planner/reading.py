@@ -37,13 +37,6 @@ class Clause:
         """The number of characters before what comes after it."""
         return self.start + len(self.text)
 
-    def with_(self, other: Clause) -> Clause:
-        """This clause joined to an earlier one, where they could not be done apart."""
-        words = tuple(dict.fromkeys((*self.words, *other.words)))
-        # The text between them is left blank, so that all keeps its place.
-        between = " " * max(1, self.start - other.end)
-        return Clause(f"{other.text}{between}{self.text}", words, (*other.literals, *self.literals), other.start)
-
     @property
     def asks_whether(self) -> bool:
         """True if the answer is yes or no."""

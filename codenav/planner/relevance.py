@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.planner.language import FAMILY, language, segmented
 from codenav.signatures.callables import CallableSignature
+from codenav.signatures.docstrings import first_sentence
 from codenav.signatures.names import parts, stem, words_in
 
 NAME, OWNER, MODULE, PARAMETER, TYPE, SENTENCE, PACKAGE, DOC = 1.0, 0.8, 0.7, 0.6, 0.4, 0.6, 0.5, 0.3
@@ -252,11 +253,6 @@ def callable_blocks(blocks: Iterable[CodeBlock], meaning: Meaning, *, limit: int
             found[block.import_line, block.qualname] = (-meaning.score(Described.block(block)), block)
     ranked = sorted(found.values(), key=lambda item: (item[0], len(item[1].import_line), item[1].path))
     return [block for _, block in ranked[:limit]]
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a docstring, in one line."""
-    return re.split(r"(?<=[a-z)])\.(?:\s|$)|\n\s*\n", " ".join(text[:400].split("\n\n")[0].split()))[0]
 
 
 def module_of(block: CodeBlock) -> str:

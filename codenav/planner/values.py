@@ -29,7 +29,7 @@ from codenav.signatures.types import (
 GOES_ON = 0.4
 """Score added for the result of an earlier clause."""
 AS_TEXT = 0.6
-"""The worth of a number as a text, and of a text as a number."""
+"""The worth of a number as a text, and of a text as a number or a list of one."""
 CODED = 0.8
 """The worth of a code that a word stands for."""
 WORD = 0.4

@@ -65,3 +65,8 @@ def described_return(doc: str) -> str:
         return (type_ if colon else name).strip()
     match = re.search(r"\b[Rr]eturns? (?:an? |the )?(?:new |resulting )?`*([A-Z]\w*[a-z]\w*)\b", doc)
     return match[1] if match else ""
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a docstring, in one line."""
+    return re.split(r"(?<=[a-z)])\.(?:\s|$)|\n\s*\n", " ".join(text[:400].split("\n\n")[0].split()))[0]

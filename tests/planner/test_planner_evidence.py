@@ -9,7 +9,7 @@ import pytest
 from made_up import function, meaning, needs, values
 
 from codenav.planner.calls import Fit, Result
-from codenav.planner.features import features, makes_files, meets_criterion, unused
+from codenav.planner.features import makes_files, meets_criterion, unused
 from codenav.planner.file_writing import spoils
 from codenav.planner.goal import Goal, Seen
 from codenav.planner.reading import read
@@ -88,8 +88,6 @@ def test_a_file_that_was_to_be_made() -> None:
     assert makes_files(result(call, asked, "None"), asked) == -1
     there = goal("Read seven.txt", "seven.txt")
     assert makes_files(result(call, there), there) == 0
-    assert features(result(call, there, "'seven.txt'"), there)["named_file"] == 1
-    assert features(result(call, there, "7"), there)["named_file"] == 0
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_what_is_tried_on_an_object_spoils_nothing_for_the_next_try(diary: Path,
 
 
 def test_a_change_that_is_asked_for_is_made(diary: Path, work: Path) -> None:
-    result = run("Sort the pages of may.txt and save it", diary, work)
+    result = run("Save the sorted pages of may.txt", diary, work)
     assert (work / "may.txt").read_text() == "rain\nsun", result.reason
     assert result.status == "done"
     assert (work / "june.txt").read_text() == "hail\n"

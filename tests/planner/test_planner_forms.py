@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from made_up import function, meaning, needs, takes, values
 
@@ -86,13 +84,6 @@ def test_a_type_variable_takes_anything() -> None:
     (name,) = values("Clean up the file name 'a:b'")
     assert fit(name, needs("filename", "~PathType")) > 0
     assert fit(name, takes("key", "<class 'bool'>")) == 0, "what is called is no text"
-
-
-def test_an_object_that_shows_nothing_but_what_went_in() -> None:
-    asked = goal("What is the vendor of '9c:35:eb:12:fe:07'?")
-    address = replace(function("MAC", needs("address")), kind="class")
-    assert features(result(address, asked, "EUI48('9C-35-EB-12-FE-07')", "EUI48"), asked)["holds"] == 1
-    assert features(result(address, asked, "EUI48('9C-35-EB-12-FE-08')", "EUI48"), asked)["holds"] == 0
 
 
 def test_the_bytes_of_a_file_are_no_answer() -> None:

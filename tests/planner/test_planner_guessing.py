@@ -212,6 +212,12 @@ def ask(request: str, on: str | Path) -> EpisodeResult:
     return api.run(request, on=on, model="planner", lint=False, types=False)
 
 
+def test_what_a_call_gives_the_same_without_was_not_used(stall: Path) -> None:
+    told = ask("What is the price of 'fig' at 'south'?", stall)
+    assert told.status == "failed" and "takes 'south'" in told.reason, told.answer
+    assert ask("What is the discount of 'fig' of 20?", stall).answer == "0.6"
+
+
 def test_pairs_have_no_lowest_one(stall: Path) -> None:
     told = ask("Which of the bonds of ['kiwi', 'fig'] is lowest?", stall)
     assert told.status == "failed" or "lowest" in " ".join(told.guess.unused if told.guess else ()), told.answer
@@ -242,6 +248,7 @@ def test_wrong_claims_on_a_real_package_are_right_or_say_what_is_left(
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
+        ("degree of node 33 in the karate club graph", "33"),
         ("plot the karate club graph", "no picture"),
         ("Draw the karate club graph in the style of Monet", "monet"),
     ],

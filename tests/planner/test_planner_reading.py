@@ -105,13 +105,6 @@ def test_a_word_that_is_said_again_and_again_is_one_value() -> None:
     assert len(clause.loose) < 10
 
 
-def test_clauses_that_belong_together() -> None:
-    _, between, last = read("How good is 'fine'? Sort [2, 1]. Give the score")
-    both = last.with_(between)
-    assert (both.words, [literal.code for literal in both.literals]) == (("give", "score", "sort"), ["[2, 1]"])
-    assert (both.start, both.text) == (between.start, "Sort [2, 1]  Give the score")
-
-
 @pytest.mark.parametrize("request_", CASES)
 def test_clauses(request_: str) -> None:
     found = [(clause.words, [(one.kind, one.code) for one in clause.literals]) for clause in read(request_)]
