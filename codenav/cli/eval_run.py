@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.eval_options import factory_options, run_keywords, run_options, task_options, told
-from codenav.cli.options import print_json
+from codenav.cli.options import print_json, say
 
 if TYPE_CHECKING:
     from codenav.evals.runner import Run
@@ -73,6 +73,7 @@ def carry_out(
     from codenav.cli.eval_progress import ProgressLine
     from codenav.evals.registry import has_option, make
     from codenav.evals.runner import run
+    from codenav.evals.runs import RESUME, RunFolder
 
     own = dict(factory)
     if keywords.get("python") and has_option(name, "python"):
@@ -99,6 +100,11 @@ def carry_out(
                 notice=notice,
                 **keywords,
             )
+        except KeyboardInterrupt:
+            line.rest()
+            if RunFolder.holds(out):
+                say(f"Finished attempts are kept. Try: {RESUME} {out}", err=True)
+            raise
         finally:
             line.rest()
 
