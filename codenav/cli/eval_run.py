@@ -86,27 +86,26 @@ def carry_out(
         line.rest()
         display.notice(text)
 
-    with display.indexing(name) as progress:
-        try:
-            return run(
-                task,
-                out=out,
-                settings=told(factory),
-                place={"data": str(data.expanduser().absolute()), "options": options},
-                own=False,
-                resume=resume,
-                finished=line,
-                progress=progress,
-                notice=notice,
-                **keywords,
-            )
-        except KeyboardInterrupt:
-            line.rest()
-            if RunFolder.holds(out):
-                say(f"Finished attempts are kept. Try: {RESUME} {out}", err=True)
-            raise
-        finally:
-            line.rest()
+    # No bar for the index: the adapted code bases are read in a moment, and a bar would write over the line.
+    try:
+        return run(
+            task,
+            out=out,
+            settings=told(factory),
+            place={"data": str(data.expanduser().absolute()), "options": options},
+            own=False,
+            resume=resume,
+            finished=line,
+            notice=notice,
+            **keywords,
+        )
+    except KeyboardInterrupt:
+        line.rest()
+        if RunFolder.holds(out):
+            say(f"Finished attempts are kept. Try: {RESUME} {out}", err=True)
+        raise
+    finally:
+        line.rest()
 
 
 def shown(run: Run, *, as_json: bool) -> dict[str, Any]:
