@@ -13,8 +13,8 @@ BASE = {
     "protocols", "secrets", "system", "usage",
 }  # fmt: skip
 PARTS = {
-    "checkers", "episodes", "indexers", "models", "planner", "retrieval", "sandboxes", "schemas", "signatures",
-    "toolgraph",
+    "checkers", "episodes", "indexers", "judges", "models", "planner", "retrieval", "sandboxes", "schemas",
+    "signatures", "toolgraph",
 }  # fmt: skip
 JOINTS = ["indexing", "navigation", "running", "session", "api"]
 """Layer 4, where the parts meet: each may import those before it."""
@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "environments": {"base"},
     "agents": {"base"},
     **{joint: BELOW_JOINTS | set(JOINTS[:place]) for place, joint in enumerate(JOINTS)},
-    "evals": {"base", *JOINTS, "agents", "environments", "episodes", "models"},
+    "evals": {"base", *JOINTS, "agents", "environments", "episodes", "judges", "models"},
     "cli": BELOW_JOINTS | {*JOINTS, "evals", "server"},
     "server": BELOW_JOINTS | {*JOINTS, "evals"},
     # The package itself: its lazy public names.
