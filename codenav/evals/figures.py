@@ -1,0 +1,100 @@
+"""The figures of a table: aggregates of a run per epoch, their mean and their spread."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codenav.evals.recorded import Recorded
+from codenav.evals.results import ERROR, Result
+from codenav.evals.task import Column
+
+Aggregate = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, float]]
+Scorer = tuple[Sequence[Column], Aggregate]
+"""The columns of a task, and their values for the scores of one epoch."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a run: one value for each epoch."""
+
+    epochs: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        """The mean over the epochs."""
+        return statistics.fmean(self.epochs)
+
+    @property
+    def spread(self) -> float | None:
+        """Two standard deviations over the epochs, those of a sample (n - 1). None for one epoch."""
+        return 2 * statistics.stdev(self.epochs) if len(self.epochs) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure in JSON types."""
+        return {"mean": self.mean, "spread": self.spread, "epochs": list(self.epochs)}
+
+
+COSTS = (
+    Column("steps", "actions of the agent for a sample"),
+    Column("tokens in", "tokens of all prompts for a sample"),
+    Column("tokens out", "tokens of all answers for a sample"),
+    Column("seconds", "wall clock for a sample"),
+    Column("dollars", "price of all model calls for a sample, where it is known"),
+)
+"""Columns of every task: means over the attempts that did not end as an error."""
+
+_COST: Mapping[str, Callable[[Result], float | None]] = {
+    "steps": lambda result: result.steps,
+    "tokens in": lambda result: result.prompt_tokens,
+    "tokens out": lambda result: result.completion_tokens,
+    "seconds": lambda result: result.seconds,
+    "dollars": lambda result: result.dollars,
+}
+
+
+def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
+    """All figures of a run by column: those of its task, then `COSTS`. An epoch with nothing but errors has none."""
+    found: dict[str, list[float]] = {}
+    for epoch in run.epochs:
+        results = [result for result in run.results if result.epoch == epoch and result.status != ERROR]
+        if not results:
+            continue
+        scores = [result.scores for result in results]
+        for name, value in (scorer[1](scores) if scorer else means(scores)).items():
+            found.setdefault(name, []).append(float(value))
+        for name, cost in _COST.items():
+            costs = [amount for result in results if (amount := cost(result)) is not None]
+            # A mean over a part of the samples would pass for that of all.
+            if len(costs) == len(results):
+                found.setdefault(name, []).append(statistics.fmean(costs))
+    return {name: Figure(tuple(values)) for name, values in found.items()}
+
+
+def means(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The mean of each score that is a number or a truth value, the latter in percent: columns of an unknown task."""
+    found: dict[str, list[float]] = {}
+    for score in scores:
+        for name, value in score.items():
+            if isinstance(value, bool):
+                found.setdefault(name, []).append(100.0 * value)
+            elif isinstance(value, int | float):
+                found.setdefault(name, []).append(float(value))
+    return {name: statistics.fmean(values) for name, values in found.items()}
+
+
+def printed(name: str, value: float) -> str:
+    """The value in the form of its column."""
+    if name.startswith("tokens"):
+        return f"{value:,.0f}"
+    return f"{value:.4f}" if name == "dollars" else f"{value:.1f}"
+
+
+def cell(name: str, figure: Figure | None) -> str:
+    """A figure as the paper prints it: `80.6 ±5.1`. One epoch has no `±`, and no figure is a dash."""
+    if figure is None:
+        return "–"
+    spread = figure.spread
+    return printed(name, figure.mean) + ("" if spread is None else f" ±{printed(name, spread)}")

@@ -1,0 +1,102 @@
+"""A run as reports and judges read it: its settings, and one result for each attempt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codenav.errors import UsageError
+from codenav.evals.results import ERROR, Result
+from codenav.evals.runs import Head, RunFolder
+
+OUTCOMES = ("correct", "wrong", "failed", "limit", ERROR)
+"""The outcomes of an attempt. An `error` is no result and enters no score."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run that is read, not made."""
+
+    name: str
+    """The folder as it was named, for headings."""
+    head: Head
+    results: Sequence[Result]
+    notices: Sequence[str] = ()
+    """Lines on damage that was passed over."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Recorded:
+        """Read the folder of a run.
+
+        Raises:
+            NotFound: there is no run in it.
+            UsageError: its head is damaged.
+        """
+        run = RunFolder.open(folder)
+        try:
+            found = run.results()
+        except OSError as error:
+            raise UsageError(f"{folder} cannot be read: {error.strerror}", hint="check who may read it") from error
+        results = [result for result in found if _sound(result)]
+        notices = list(run.notices)
+        if len(results) < len(found):
+            notices.append(f"{len(found) - len(results)} results of {folder} have another shape and are left out")
+        return cls(str(folder), run.head, results, notices)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All settings and facts by name; a setting counts before a fact of the same name."""
+        return {**self.head.facts, **self.head.settings}
+
+    @property
+    def epochs(self) -> Sequence[int]:
+        """The numbers of the epochs that have a result."""
+        return sorted({result.epoch for result in self.results})
+
+    @property
+    def planner(self) -> bool:
+        """True if no language model was used."""
+        return self.head.model == "planner"
+
+    def counts(self) -> dict[str, int]:
+        """The number of attempts of each outcome, in the order of `OUTCOMES`."""
+        found = Counter(outcome_of(result) for result in self.results)
+        return {outcome: found[outcome] for outcome in OUTCOMES}
+
+    def missing(self) -> int:
+        """The number of attempts of this run or shard that have no result yet."""
+        return max(0, self.expected() - len(self.results))
+
+    def expected(self) -> int:
+        """The number of attempts of this run or shard."""
+        ids = self.head.samples
+        if self.head.shard:
+            from codenav.evals.settings import in_shard
+
+            ids = [id for id in ids if in_shard(id, self.head.shard)]
+        return self.head.epochs * len(ids)
+
+
+def outcome_of(result: Result) -> str:
+    """The outcome of an attempt, one of `OUTCOMES`. Only a `done` may be correct or wrong."""
+    if result.status == "done":
+        return "correct" if result.scores.get("correct") is True else "wrong"
+    return result.status if result.status in OUTCOMES else ERROR
+
+
+def _sound(result: Result) -> bool:
+    """True if the parts of a result have the shapes that a reader relies on."""
+    lists = (result.trajectory, result.calls)
+    texts = (result.request, result.group, result.answer, result.program, result.reason, result.episode)
+    numbers = (result.steps, result.seconds, result.prompt_tokens, result.completion_tokens)
+    return (
+        isinstance(result.scores, dict)
+        and isinstance(result.values, dict)
+        and all(isinstance(one, list) and all(isinstance(item, dict) for item in one) for one in lists)
+        and all(isinstance(one, str) for one in texts)
+        and all(isinstance(one, int | float) for one in numbers)
+        and isinstance(result.dollars, int | float | None)
+    )

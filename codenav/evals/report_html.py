@@ -1,0 +1,228 @@
+"""A report as one HTML page: tables, and each sample with its trajectory. No script, nothing from outside.
+
+The filters are radio buttons and style rules, so the page works where scripts are off; and what a model or its code has
+written can run nothing, as the page's policy allows no script at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.evals.compared import score_of, scores_of
+from codenav.evals.recorded import OUTCOMES, Recorded, outcome_of
+from codenav.evals.report import Report
+from codenav.evals.report_tables import tables_html
+from codenav.evals.results import Result
+from codenav.system.atomic_files import write_whole
+from codenav.system.terminal_text import flattened, neutral
+
+LARGEST = 18_000_000
+"""Bytes that a page should not exceed: browsers open it in seconds. Texts are cut further until it fits."""
+LOOKS = 30
+"""Samples by which the size of a page is guessed."""
+CAPS = (4000, 2000, 1000, 500, 250, 120, 60)
+"""Characters of one text in the page, tried in this order. The first is what a run keeps of a step."""
+
+
+def write_html(report: Report, path: Path) -> int:
+    """Write the page, and return its size in bytes.
+
+    Raises:
+        NotFound: its folder does not exist.
+        UsageError: the path is a folder.
+        StorageFull: it cannot be written; an older page stays.
+    """
+    if not path.absolute().parent.is_dir():
+        raise NotFound(f"there is no folder {path.absolute().parent}", hint="make it, or name another file")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file: --html report.html")
+    page = html(report)
+    try:
+        write_whole(path, page)
+    except OSError as error:
+        raise StorageFull(f"cannot write {path}: {error.strerror}", cause=error) from error
+    return len(page.encode())
+
+
+def html(report: Report) -> str:
+    """The page, with the longest texts that leave it below `LARGEST`."""
+    caps = [cap for cap in CAPS if _guessed_size(report, cap) <= LARGEST] or [CAPS[-1]]
+    page = ""
+    for cap in caps:
+        page = _page(report, cap)
+        if len(page.encode()) <= LARGEST:
+            break
+    return page
+
+
+def _guessed_size(report: Report, cap: int) -> float:
+    """The size of the page by that of some samples, so that a large page is not made several times."""
+    size = 0.0
+    for table in report.tables:
+        parts = _samples([row.run for row in table.rows], cap, looks=LOOKS)
+        taken = [len(part.encode()) for part in parts]
+        samples = len({result.id for row in table.rows for result in row.run.results})
+        size += sum(taken) / max(1, len(taken)) * samples
+    return size
+
+
+def _page(report: Report, cap: int) -> str:
+    runs = [row.run for table in report.tables for row in table.rows]
+    template = files("codenav.evals").joinpath("report_template.html").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        title=_text("Evals: " + ", ".join(run.name for run in runs), 300),
+        sides=len(runs) if len(runs) < 4 else 1,
+        filters=_filter_rules(),
+        controls=_controls(len(runs)),
+        tables=tables_html(report),
+        samples="\n".join(part for table in report.tables for part in _samples([row.run for row in table.rows], cap)),
+    )
+
+
+_OUTCOME_FILTERS = [(outcome, outcome) for outcome in OUTCOMES]
+_SCORE_FILTERS = [("zero", "0"), ("part", "between"), ("full", "1")]
+_RUN_FILTERS = [("differ", "differ"), ("first", "first is better"), ("second", "second is better")]
+
+
+def _filter_rules() -> str:
+    """A style rule for each button: it hides the samples without its class."""
+    values = [value for value, _ in (*_OUTCOME_FILTERS, *_SCORE_FILTERS, *_RUN_FILTERS)]
+    return "\n".join(f"body:has(#f-{value}:checked) .s:not(.c-{value}) {{ display: none }}" for value in values)
+
+
+def _controls(runs: int) -> str:
+    groups = [("outcome", _OUTCOME_FILTERS), ("score", _SCORE_FILTERS)]
+    if runs == 2:
+        groups.append(("runs", _RUN_FILTERS))
+    return '<div class="filters">' + "".join(_buttons(name, values) for name, values in groups) + "</div>"
+
+
+def _buttons(name: str, values: Sequence[tuple[str, str]]) -> str:
+    buttons = [f'<label><input type="radio" name="{name}" checked> all</label>']
+    buttons += [f'<label><input type="radio" name="{name}" id="f-{id}"> {text}</label>' for id, text in values]
+    return f"<fieldset><legend>{name}</legend>{''.join(buttons)}</fieldset>"
+
+
+def _samples(runs: Sequence[Recorded], cap: int, *, looks: int | None = None) -> Iterator[str]:
+    """The parts of all samples, or of `looks` ones spread evenly, in the order of the task."""
+    by_id: dict[str, list[list[Result]]] = {}
+    for place, run in enumerate(runs):
+        for result in run.results:
+            by_id.setdefault(result.id, [[] for _ in runs])[place].append(result)
+    order = {id: place for run in reversed(runs) for place, id in enumerate(run.head.samples)}
+    scores = [scores_of(run) for run in runs]
+    ids = sorted(by_id, key=lambda one: order.get(one, len(order)))
+    for id in ids[:: max(1, len(ids) // looks)] if looks else ids:
+        yield _sample(id, by_id[id], [run.name for run in runs], [score.get(id) for score in scores], cap)
+
+
+def _sample(
+    id: str, sides: Sequence[Sequence[Result]], names: Sequence[str], scores: Sequence[float | None], cap: int
+) -> str:
+    results = [result for side in sides for result in side]
+    one = results[0]
+    shown = " ".join(_side_summary(side) for side in sides)
+    columns = "".join(
+        f"<section><h3>{_text(name, 200)}</h3>{''.join(_attempt(one, cap) for one in side) or 'not run'}</section>"
+        for name, side in zip(names, sides, strict=True)
+    )
+    return (
+        f'<details class="s {_classes(results, scores)}"><summary><span class="id">{_text(id, 80)}</span>{shown}'
+        f'<span class="q">{_text(flattened(one.request, 110), 110)}</span></summary>'
+        f"<b>Request</b>{_pre(one.request, 4 * cap)}<b>Expected</b>{_pre(_json(one.gold), cap)}"
+        f'<div class="sides">{columns}</div></details>'
+    )
+
+
+def _classes(results: Sequence[Result], scores: Sequence[float | None]) -> str:
+    found = {f"c-{outcome_of(result)}" for result in results}
+    for score in scores:
+        if score is not None:
+            found.add("c-zero" if score <= 0 else "c-full" if score >= 1 else "c-part")
+    if len(scores) == 2 and None not in scores and scores[0] != scores[1]:
+        found |= {"c-differ", "c-first" if (scores[0] or 0) > (scores[1] or 0) else "c-second"}
+    return " ".join(sorted(found))
+
+
+def _side_summary(side: Sequence[Result]) -> str:
+    """The outcomes of a sample in one run, one for each epoch."""
+    if not side:
+        return '<span class="o">–</span>'
+    return "".join(f'<span class="o {outcome_of(result)}">{_outcome_text(result)}</span>' for result in side)
+
+
+def _outcome_text(result: Result) -> str:
+    outcome, score = outcome_of(result), score_of(result)
+    return outcome if score is None or score in (0, 1) else f"{outcome} {score:.2f}"
+
+
+def _attempt(result: Result, cap: int) -> str:
+    outcome = outcome_of(result)
+    facts = [
+        f"epoch {result.epoch}",
+        f"{result.steps} steps",
+        f"{result.prompt_tokens + result.completion_tokens:,} tokens",
+        f"{result.seconds:.1f} s",
+        "verified" if result.verified else "",
+        f"codenav episodes show {result.episode}" if result.episode else "",
+    ]
+    parts = [
+        f'<p class="small"><span class="o {outcome}">{outcome}</span>'
+        f"{_text(' · '.join(fact for fact in facts if fact), 300)}</p>",
+        _part("Reason", result.reason, cap),
+        _part("Scores", _json(result.scores), cap),
+        _part("Answer", result.answer, cap),
+        _part("Values", _json(dict(result.values)) if result.values else "", cap),
+        _part("Program", result.program, 2 * cap),
+        _part("Calls", "\n".join(_call(call) for call in result.calls), cap),
+    ]
+    if result.trajectory:
+        steps = "".join(_step(number, step, cap) for number, step in enumerate(result.trajectory, start=1))
+        parts.append(f'<details class="t"><summary>Trajectory</summary>{steps}</details>')
+    return "".join(parts)
+
+
+def _call(call: Any) -> str:
+    arguments = call.get("arguments")
+    pairs = arguments.items() if isinstance(arguments, dict) else ()
+    failed = "  (in a step that failed)" if call.get("failed") else ""
+    return f"{call.get('step', '')}  {call.get('name', '')}({', '.join(f'{k}={v!r}' for k, v in pairs)}){failed}"
+
+
+def _step(number: int, step: Any, cap: int) -> str:
+    thought, observation = str(step.get("thought") or ""), str(step.get("observation") or "")
+    return (
+        f'<div class="step"><b>{number} {_text(str(step.get("action", "")), 40)}</b>'
+        + (f"<p>{_text(thought, cap)}</p>" if thought else "")
+        + _pre(str(step.get("content") or ""), cap)
+        + (_pre(observation, cap) if observation else "")
+        + "</div>"
+    )
+
+
+def _part(name: str, text: str, cap: int) -> str:
+    return f"<b>{name}</b>{_pre(text, cap)}" if text else ""
+
+
+def _pre(text: str, cap: int) -> str:
+    return f"<pre>{_text(text, cap)}</pre>"
+
+
+def _text(text: str, cap: int) -> str:
+    """A text of bounded length that is nothing but text, whoever wrote it."""
+    left = len(text) - cap
+    cut = text if left <= 0 else f"{text[:cap]}\n… {left:,} characters left out"
+    return escape(neutral(cut))
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=1, default=repr)

@@ -1,0 +1,62 @@
+"""The set-up of a run in sentences: what differs from the paper's, and what a reader has to know first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from codenav.evals.paper import EPOCHS, PaperRow
+from codenav.evals.recorded import Recorded
+from codenav.evals.results import ERROR
+from codenav.evals.task import Mode
+
+PLANNER = "no language model was used: the planner is a program that works offline"
+
+
+def notes(run: Recorded) -> list[str]:
+    """Lines that belong above the figures: they say when these are no measurement of a model on the whole task."""
+    return list(_notes(run))
+
+
+def _notes(run: Recorded) -> Iterator[str]:
+    if run.planner:
+        yield PLANNER
+    if run.head.model.startswith("scripted:"):
+        yield "the answers were scripted; no language model was used"
+    if run.settings.get("stub_tools"):
+        yield "the tools were placeholders (--stub-tools): calls were made, and nothing was computed"
+    errors = run.counts()[ERROR]
+    if errors:
+        yield f"{errors} of {len(run.results)} attempts ended as errors and are not counted: codenav eval resume"
+    missing = run.missing()
+    if missing:
+        yield f"{missing} of {run.expected()} attempts have no result yet: codenav eval resume"
+    if run.head.shard:
+        yield f"this is the shard {run.head.shard}: codenav eval merge joins it with the others"
+    yield from run.notices
+
+
+def differences(run: Recorded, row: PaperRow) -> Sequence[str]:
+    """What differs from the set-up of the paper's row, as far as the paper states its own."""
+    return list(_differences(run, row))
+
+
+def _differences(run: Recorded, row: PaperRow) -> Iterator[str]:
+    head, settings = run.head, run.settings
+    if head.model.rpartition("/")[2].lower() != row.model.lower():
+        yield f"model {head.model}; the paper's was {row.model}"
+    if head.epochs != EPOCHS:
+        yield f"{head.epochs} epoch{'s' * (head.epochs != 1)}; the paper's figures are means of {EPOCHS} runs"
+    if len(head.samples) != row.samples:
+        yield f"{len(head.samples)} samples; the paper had {row.samples}"
+    elif row.task == "mnms":
+        yield "another draw of 200 samples: the paper's ids are not published"
+    description = str(settings.get("description", "library"))
+    if head.mode == Mode.CODE_USE and description not in ("library", row.description):
+        yield f"description {description}"
+    else:
+        yield "descriptions are ours, or built from the checkout; the paper's own words differ"
+    guidelines = str(settings.get("guidelines", "default"))
+    yield "guidelines in our words" if guidelines == "default" else f"guidelines: {guidelines}"
+    if settings.get("docstrings"):
+        yield "upstream's descriptions stand as docstrings in the code base"
+    yield "the agent, its prompts, search and sandbox are codenav's, not those of the paper's program"

@@ -1,0 +1,142 @@
+"""Verdicts on the disk, so that a judge is asked once, and labels that people gave."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codenav.errors import NotFound, StorageFull, UsageError
+
+UNREADABLE = "unreadable"
+"""The verdict of a judge that answered prose twice."""
+FILE = "judged.jsonl"
+"""In the folder of the run, or of the first of two."""
+
+
+_NAMES = ("key", "verdict", "reason", "consistent", "tokens")
+
+
+class Kept:
+    """The verdicts of a run's folder, one line each, by a digest of what the judge was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what is there; damaged lines are passed over, and asked for again."""
+        self._path = folder / FILE
+        self._lock = threading.Lock()
+        self._lines: dict[str, dict[str, Any]] = {}
+        try:
+            text = self._path.read_bytes()
+        except OSError:
+            text = b""
+        self._torn = bool(text) and not text.endswith(b"\n")
+        for line in text.splitlines():
+            try:
+                entry = json.loads(line)
+                self._lines[entry["key"]] = {name: entry[name] for name in _NAMES}
+            except (ValueError, TypeError, KeyError, RecursionError):
+                continue
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def once(self, key: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The kept line of that key, else what `ask` returns, which is then kept. Usable from several threads.
+
+        Raises:
+            StorageFull: the line cannot be written.
+        """
+        with self._lock:
+            found = self._lines.get(key)
+        if found is not None:
+            return found
+        line = {"key": key, **ask()}
+        with self._lock:
+            self._lines[key] = line
+            self._append(json.dumps(line))
+        return line
+
+    def _append(self, line: str) -> None:
+        try:
+            with self._path.open("a", encoding="ascii") as file:
+                file.write(("\n" if self._torn else "") + line + "\n")
+        except OSError as error:
+            raise StorageFull(f"cannot keep a verdict in {self._path}: {error.strerror}", cause=error) from error
+        self._torn = False
+
+
+@dataclass(frozen=True)
+class Label:
+    """The verdict of a person."""
+
+    id: str
+    verdict: str
+    epoch: int | None = None
+    """None: of every epoch."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The verdicts of people from a file."""
+
+    all: Sequence[Label]
+
+    @classmethod
+    def read(cls, path: Path, *, words: Sequence[str]) -> Labels:
+        """Read JSON lines such as `{"id": "dna-3", "epoch": 1, "verdict": "pass"}`; the epoch may be left out.
+
+        Raises:
+            NotFound: there is no such file.
+            UsageError: a line is no label with one of the words.
+        """
+        hint = f'each line is such as {{"id": "a", "verdict": "{words[0]}"}}, with {" or ".join(words)}'
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            raise NotFound(f"there are no labels {path}", hint=hint) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read the labels {path}: {error}", hint=hint) from error
+        found = []
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                label = _label(line, words)
+                if label is None:
+                    raise UsageError(f"{path}, line {number} is no label", hint=hint)
+                found.append(label)
+        if not found:
+            raise UsageError(f"{path} holds no label", hint=hint)
+        return cls(found)
+
+    def agreement(self, verdicts: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+        """Labels with a readable verdict, how many agree with it, and Cohen's kappa.
+
+        Kappa is the agreement above that of chance, from the shares of each word; None where chance alone agrees.
+        """
+        pairs = [
+            (label.verdict, verdict)
+            for label in self.all
+            for (id, epoch), verdict in verdicts.items()
+            if id == label.id and label.epoch in (None, epoch) and verdict != UNREADABLE
+        ]
+        if not pairs:
+            return {"labels": 0, "agree": 0, "share": None, "kappa": None}
+        agree = sum(theirs == ours for theirs, ours in pairs)
+        share = agree / len(pairs)
+        people, judge = Counter(theirs for theirs, _ in pairs), Counter(ours for _, ours in pairs)
+        chance = sum(people[word] * judge[word] for word in people) / len(pairs) ** 2
+        kappa = None if chance == 1 else (share - chance) / (1 - chance)
+        return {"labels": len(pairs), "agree": agree, "share": share, "kappa": kappa}
+
+
+def _label(line: str, words: Sequence[str]) -> Label | None:
+    try:
+        entry = json.loads(line)
+        label = Label(entry["id"], entry["verdict"], entry.get("epoch"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    sound = isinstance(label.id, str) and label.verdict in words and isinstance(label.epoch, int | None)
+    return label if sound else None
