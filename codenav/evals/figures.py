@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codenav.errors import UsageError
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.task import Column
@@ -56,14 +57,18 @@ _COST: Mapping[str, Callable[[Result], float | None]] = {
 
 
 def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
-    """All figures of a run by column: those of its task, then `COSTS`. An epoch with nothing but errors has none."""
+    """All figures of a run by column: those of its task, then `COSTS`. An epoch with nothing but errors has none.
+
+    Raises:
+        UsageError: the scores are not those that the task makes now.
+    """
     found: dict[str, list[float]] = {}
     for epoch in run.epochs:
         results = [result for result in run.results if result.epoch == epoch and result.status != ERROR]
         if not results:
             continue
         scores = [result.scores for result in results]
-        for name, value in (scorer[1](scores) if scorer else means(scores)).items():
+        for name, value in _aggregated(run, scorer, scores).items():
             found.setdefault(name, []).append(float(value))
         for name, cost in _COST.items():
             costs = [amount for result in results if (amount := cost(result)) is not None]
@@ -71,6 +76,18 @@ def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
             if len(costs) == len(results):
                 found.setdefault(name, []).append(statistics.fmean(costs))
     return {name: Figure(tuple(values)) for name, values in found.items()}
+
+
+def _aggregated(run: Recorded, scorer: Scorer | None, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+    if scorer is None:
+        return means(scores)
+    try:
+        return scorer[1](scores)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise UsageError(
+            f"the scores of {run.name} are not those of {run.head.task} in this codenav: {error!r}",
+            hint=f"use codenav {run.head.codenav or 'of the version that made the run'}, or run it again",
+        ) from error
 
 
 def means(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:

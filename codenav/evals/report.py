@@ -106,6 +106,8 @@ def report(folders: Sequence[Path], *, mixed: bool = False, own: Sequence[Task] 
         NotFound: a folder holds no run.
         UsageError: two runs differ in a setting, and `mixed` is off.
     """
+    if not folders:
+        raise UsageError("there is no run to report", hint="codenav eval report runs/a")
     runs = [Recorded.read(folder) for folder in dict.fromkeys(folders)]
     if not mixed:
         _refuse_different(runs)

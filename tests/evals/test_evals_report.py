@@ -1,0 +1,274 @@
+"""`codenav eval report`: figures, the paper's rows, notes, and runs that are not of one kind."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import codenav
+from evals.made_runs import made_result, made_run
+
+from codenav.errors import UsageError
+from codenav.evals.paper import MODEL, ROWS, row_for
+from codenav.evals.registry import BENCHMARKS, task_class
+from codenav.evals.report import report
+from codenav.evals.report_text import report_text
+from codenav.evals.task import Column, Mode
+
+
+def lines(text: str) -> dict[str, list[str]]:
+    """The cells of each line by its label; the first line of a label counts."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().split("  ") if cell.strip()]
+        if cells:
+            found.setdefault(cells[0], cells[1:])
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Two epochs: 2 of 3 and 1 of 2 correct, an error in the second."""
+    results = [
+        made_result("a"), made_result("b"), made_result("c", correct=False),
+        made_result("a", 2), made_result("b", 2, correct=False, status="limit", steps=20),
+        made_result("c", 2, status="error", scores={}, steps=0, seconds=9.0),
+    ]  # fmt: skip
+    return made_run(tmp_path / "run", results, epochs=2, facts={"commit": "abc", "description": "library"})
+
+
+def test_a_table_has_our_figures_beside_the_papers(run: Path) -> None:
+    ran = codenav("eval", "report", run)
+    assert ran.code == 0, ran.err
+    table = lines(ran.out)
+    spread = 2 * statistics.stdev([200 / 3, 50])
+    assert table["accuracy"] == [f"58.3 ±{spread:.1f}", "81.7 ±4.9"]
+    assert table["model"] == ["gpt-5", MODEL]
+    assert table["epochs"] == ["2", "3"]
+    assert table["samples"] == ["3", "82"]
+    assert table["steps"][1] == "7.8 ±0.4"
+    assert "two standard deviations" in ran.out
+
+
+def test_errors_are_counted_apart_and_enter_no_figure(run: Path) -> None:
+    ran = codenav("eval", "report", run)
+    table = lines(ran.out)
+    assert [table[name] for name in ("attempts", "correct", "wrong", "failed", "limit", "error")] == [
+        ["6"], ["3"], ["1"], ["0"], ["1"], ["1"],
+    ]  # fmt: skip
+    assert table["steps"][0] == f"6.5 ±{2 * statistics.stdev([2, 11]):.1f}"
+    assert "1 of 6 attempts ended as errors and are not counted" in ran.out
+    assert "16.5 s" in ran.out  # five of 1.5 s and the 9 s of the error, which were spent too
+
+
+def test_one_epoch_has_no_spread(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [made_result(name) for name in "abc"])
+    ran = codenav("eval", "report", run)
+    assert lines(ran.out)["accuracy"] == ["100.0", "81.7 ±4.9"]
+    assert "two standard deviations" not in ran.out
+
+
+def test_what_differs_in_the_set_up_is_said(run: Path) -> None:
+    out = codenav("eval", "report", run).out
+    assert f"model gpt-5; the paper's was {MODEL}" in out
+    assert "2 epochs; the paper's figures are means of 3 runs" in out
+    assert "3 samples; the paper had 82" in out
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"model": "planner"}, "no language model was used"),
+        ({"model": "scripted:gold"}, "the answers were scripted"),
+        ({"facts": {"stub_tools": True}}, "the tools were placeholders"),
+        ({"samples": "abcd"}, "1 of 4 attempts have no result yet"),
+        ({"shard": "1/1"}, "this is the shard 1/1"),
+    ],
+)
+def test_what_a_reader_has_to_know_is_said(tmp_path: Path, changed: Mapping[str, Any], said: str) -> None:
+    run = made_run(tmp_path / "run", [made_result(name) for name in "abc"], **changed)
+    ran = codenav("eval", "report", run)
+    assert said in ran.out
+    assert any(
+        said in note for note in codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["notes"]
+    )
+
+
+def test_a_planner_is_never_called_a_model(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [made_result("a")], model="planner", samples="a")
+    assert lines(codenav("eval", "report", run).out)["model"] == ["none (planner)", MODEL]
+    assert codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["language_model"] is False
+
+
+def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
+    one = made_run(tmp_path / "one", [made_result("a")], samples="a", settings={"shows": "shorter"})
+    two = made_run(tmp_path / "two", [made_result("a")], samples="a", settings={"shows": "code"}, mode="tool-use")
+    refused = codenav("eval", "report", one, two)
+    assert (refused.code, refused.out) == (2, "")
+    assert "different settings: mode, shows" in refused.err
+    assert "--mixed" in refused.err
+    shown = codenav("eval", "report", one, two, "--mixed")
+    assert lines(shown.out)["mode"] == ["code-use", "tool-use", "code-use", "tool-use"]
+    assert lines(shown.out)["shows"] == ["shorter", "code"]
+    assert lines(shown.out)["accuracy"] == ["100.0", "100.0", "81.7 ±4.9", "83.7 ±2.8"]
+
+
+def test_two_runs_are_compared_sample_by_sample(tmp_path: Path) -> None:
+    one = made_run(tmp_path / "one", [made_result("a"), made_result("b", correct=False), made_result("c")])
+    down = made_result("c", status="error", scores={})
+    two = made_run(tmp_path / "two", [made_result("a"), made_result("b"), down])
+    ran = codenav("eval", "report", one, two)
+    assert f"{one} is better on 0, {two} on 1, equal on 1" in ran.out
+    assert codenav("eval", "report", one, two, "--json").document["compared"] == [
+        {"first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1}
+    ]
+
+
+def test_a_run_named_twice_is_one(run: Path) -> None:
+    assert len(codenav("eval", "report", run, run, "--json").document["tasks"][0]["runs"]) == 1
+
+
+def test_runs_of_several_tasks_have_a_table_each(tmp_path: Path) -> None:
+    one = made_run(tmp_path / "one", [made_result("a")], samples="a")
+    two = made_run(tmp_path / "two", [made_result("a", scores={"f1": 0.5, "correct": False})], samples="a", task="mine")
+    ran = codenav("eval", "report", one, two, "--mixed")
+    assert ran.code == 0, ran.err
+    assert [table.split()[0] for table in ran.out.split("\n\n") if "code-use" in table] == ["m3tooleval", "mine"]
+    assert lines(ran.out)["f1"] == ["0.5"]
+
+
+def test_the_document_holds_each_epoch_and_the_groups(tmp_path: Path) -> None:
+    results = [
+        made_result("a", group="dna"),
+        made_result("b", group="dna", correct=False),
+        made_result("c", group="trade"),
+    ]
+    run = made_run(tmp_path / "run", results, facts={"commit": "abc"})
+    found = codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]
+    assert found["figures"]["accuracy"] == {
+        "mean": pytest.approx(200 / 3),
+        "spread": None,
+        "epochs": [pytest.approx(200 / 3)],
+    }
+    assert found["groups"] == {"dna": {"attempts": 2, "correct": 1}, "trade": {"attempts": 1, "correct": 1}}
+    assert found["totals"]["tokens_in"] == 3000
+    assert found["totals"]["dollars"] == pytest.approx(0.03)
+    assert found["facts"] == {"commit": "abc"}
+    assert found["paper"]["figures"]["accuracy"] == "81.7 ±4.9"
+
+
+def test_dollars_are_left_out_where_one_is_unknown(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [made_result("a"), made_result("b", dollars=None)], samples="ab")
+    ran = codenav("eval", "report", run)
+    assert "dollars" not in lines(ran.out)
+    assert "$" not in ran.out
+
+
+def test_an_error_that_was_run_again_is_replaced(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [made_result("a", status="error", scores={}), made_result("a")], samples="a")
+    assert codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["outcomes"]["error"] == 0
+
+
+@pytest.mark.parametrize("line", [b'{"id": "b", "epo', b'{"id": "b", "epoch": 1, "status": "done", "trajectory": 7}\n'])
+def test_damaged_lines_are_told_and_left_out(tmp_path: Path, line: bytes) -> None:
+    run = made_run(tmp_path / "run", [made_result("a")], samples="a")
+    with (run / "results.jsonl").open("ab") as file:
+        file.write(line)
+    ran = codenav("eval", "report", run)
+    assert ran.code == 0, ran.err
+    assert "left out" in ran.out
+    assert lines(ran.out)["accuracy"][0] == "100.0"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("nothing", "no run in"), ("empty", "no run in"), ("broken", "cannot be read")]
+)
+def test_what_is_no_run_is_named(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "head.json").write_text("{")
+    ran = codenav("eval", "report", tmp_path / name)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_scores_of_another_version_are_said(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [made_result("a", scores={"right": True})], samples="a")
+    ran = codenav("eval", "report", run)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"the scores of {run} are not those of m3tooleval in this codenav" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_run_without_results_has_a_table_without_figures(tmp_path: Path) -> None:
+    ran = codenav("eval", "report", made_run(tmp_path / "run", []))
+    assert ran.code == 0, ran.err
+    assert lines(ran.out)["accuracy"][0] == "–"
+    assert "3 of 3 attempts have no result yet" in ran.out
+
+
+class Own:
+    """A task of one's own: a mean of a score, under a name of its own."""
+
+    name = "mine"
+    columns = (Column("points", "points of 10"),)
+
+    def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+        return {"points": statistics.fmean(score["points"] for score in scores)}
+
+
+def test_a_task_of_ones_own_has_its_own_columns(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", [made_result("a", scores={"points": 7})], samples="a", task="mine")
+    text = report_text(report([run], own=[Own()]))  # type: ignore[list-item]
+    assert lines(text)["points"] == ["7.0"]
+    assert "paper" not in text
+    json.dumps(report([run]).to_dict())
+
+
+def test_a_table_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError):
+        report([])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "table", "figure"),
+    [
+        ({"task": "mnms", "description": "names"}, 2, "78.1 ±3.5"),
+        ({"task": "mnms", "shows": "code"}, 3, "81.2 ±2.3"),
+        ({"task": "m3tooleval", "paths_only": True}, 4, "76.8 ±6.5"),
+        ({"task": "mnms", "model": "mistralai/Mixtral-8x22B-Instruct-v0.1"}, 5, "67.9 ±1.3"),
+        ({"task": "mnms", "model": "gpt-5"}, 1, "80.6 ±5.1"),
+        ({"task": "mnms", "mode": "tool-use", "description": "all tools"}, 1, "79.6 ±2.3"),
+        ({"task": "api-bank"}, 1, "85.3 ±0.3"),
+    ],
+)
+def test_the_papers_row_is_that_of_the_same_set_up(arguments: dict[str, Any], table: int, figure: str) -> None:
+    usual = {"mode": "code-use", "description": "library", "shows": "shorter", "paths_only": False, "model": MODEL}
+    row = row_for(**{**usual, **arguments})
+    assert row is not None
+    assert (row.table, row.figures.get("F1") or row.figures["accuracy"]) == (table, figure)
+
+
+def test_a_set_up_that_the_paper_did_not_try_has_no_row() -> None:
+    usual = {"description": "library", "shows": "shorter", "paths_only": False, "model": MODEL}
+    assert row_for("mine", "code-use", **usual) is None  # type: ignore[arg-type]
+    assert row_for("api-bank", "code-use", **{**usual, "shows": "code"}) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_the_figures_at_a_benchmarks_columns_are_those_of_table_1(name: str) -> None:
+    printed = {
+        (row.mode, "".join(figure.split())) for row in ROWS if (row.table, row.task) == (1, name)
+        for figure in row.figures.values()
+    }  # fmt: skip
+    at_columns = {
+        (mode, "".join(figure.split())) for column in task_class(name).columns for mode, figure in column.paper.items()
+    }
+    assert at_columns
+    assert at_columns <= printed
+    assert {mode for mode, _ in at_columns} == set(Mode)
