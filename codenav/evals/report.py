@@ -9,6 +9,7 @@ from typing import Any
 
 from codenav.errors import UsageError
 from codenav.evals import paper
+from codenav.evals.ablations import LEVELS
 from codenav.evals.compared import Compared
 from codenav.evals.figures import COSTS, Figure, Scorer, figures_of
 from codenav.evals.recorded import Recorded, outcome_of
@@ -157,21 +158,26 @@ def _refuse_different(runs: Sequence[Recorded]) -> None:
 
 def _table(task: str, runs: Sequence[Recorded], scorer: Scorer | None) -> TaskTable:
     rows = [_row(run, scorer) for run in runs]
-    columns = list(scorer[0]) if scorer else []
-    known = {column.name for column in columns}
     costs = {column.name for column in COSTS}
     found = dict.fromkeys(name for row in rows for name in row.figures)
-    columns += [Column(name, "mean over the samples") for name in found if name not in known | costs]
+    if scorer:
+        # Its aggregate may have more figures than its table shows; they are in the JSON document.
+        columns = list(scorer[0])
+    else:
+        columns = [Column(name, "mean over the samples") for name in found if name not in costs]
+    known = {column.name for column in columns}
     columns += [column for column in COSTS if column.name in found and column.name not in known]
     return TaskTable(task, columns, rows)
 
 
 def _row(run: Recorded, scorer: Scorer | None) -> RunRow:
     settings = run.settings
+    level = str(settings.get("description", "library"))
     row = paper.row_for(
         run.head.task,
         run.head.mode,
-        description=str(settings.get("description", "library")),
+        # A text of somebody's own stands in the place of the library description.
+        description=level if level in LEVELS else "library",
         shows=str(settings.get("shows", "shorter")),
         paths_only=settings.get("paths_only") is True,
         model=run.head.model,

@@ -9,6 +9,7 @@ from codenav.evals.compared import Compared
 from codenav.evals.figures import cell
 from codenav.evals.recorded import OUTCOMES
 from codenav.evals.report import Report, RunRow, TaskTable, groups, totals
+from codenav.evals.set_up import recall_lines
 from codenav.system.terminal_text import neutral
 
 
@@ -48,6 +49,7 @@ def _below(row: RunRow) -> str:
     costs += f", ${dollars:,.4f}" if dollars is not None else ""
     parts = [f'<p class="note">{name}: {_text(note)}</p>' for note in row.notes]
     parts.append(f'<p class="small">{name}: in all {costs}</p>')
+    parts += [f'<p class="small">{name}: {_text(line)}</p>' for line in recall_lines(row.run)]
     if row.differs:
         parts.append(f'<p class="small">{name} differs from the paper: {_text("; ".join(row.differs))}</p>')
     by_group = groups(row.run)

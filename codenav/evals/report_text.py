@@ -10,6 +10,7 @@ from codenav.evals.figures import cell
 from codenav.evals.paper import EPOCHS
 from codenav.evals.recorded import OUTCOMES
 from codenav.evals.report import Report, RunRow, TaskTable, totals
+from codenav.evals.set_up import recall_lines
 from codenav.system.terminal_text import flattened
 
 Line = Sequence[str]
@@ -34,6 +35,7 @@ def _table_text(table: TaskTable) -> str:
     for mark, row in zip(marks, table.rows, strict=True):
         parts += [f"{mark}! {note}" for note in row.notes]
     parts += [f"{mark}{_spent(row)}" for mark, row in zip(marks, table.rows, strict=True)]
+    parts += [f"{mark}{line}" for mark, row in zip(marks, table.rows, strict=True) for line in recall_lines(row.run)]
     for mark, row in zip(marks, table.rows, strict=True):
         if row.differs:
             parts += [f"{mark}differs from the paper's set-up:", *(f"  - {line}" for line in row.differs)]

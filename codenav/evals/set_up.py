@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from codenav.evals.paper import EPOCHS, PaperRow
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR
-from codenav.evals.task import Mode
 
 PLANNER = "no language model was used: the planner is a program that works offline"
 
@@ -35,6 +34,18 @@ def _notes(run: Recorded) -> Iterator[str]:
     yield from run.notices
 
 
+def recall_lines(run: Recorded) -> list[str]:
+    """The recall of expected tools by search alone, where a task has measured it (`recall` in its facts)."""
+    table = run.head.facts.get("recall")
+    if not isinstance(table, dict):
+        return []
+    return [
+        f"search alone, by {query}: " + ", ".join(f"{name} {value:.1f}" for name, value in figures.items())
+        for query, figures in table.items()
+        if isinstance(figures, dict) and all(isinstance(value, int | float) for value in figures.values())
+    ]
+
+
 def differences(run: Recorded, row: PaperRow) -> Sequence[str]:
     """What differs from the set-up of the paper's row, as far as the paper states its own."""
     return list(_differences(run, row))
@@ -50,13 +61,13 @@ def _differences(run: Recorded, row: PaperRow) -> Iterator[str]:
         yield f"{len(head.samples)} samples; the paper had {row.samples}"
     elif row.task == "mnms":
         yield "another draw of 200 samples: the paper's ids are not published"
-    description = str(settings.get("description", "library"))
-    if head.mode == Mode.CODE_USE and description not in ("library", row.description):
-        yield f"description {description}"
+    if str(settings.get("description", "")).startswith("sha256:"):
+        yield "the description is a file of your own"
     else:
         yield "descriptions are ours, or built from the checkout; the paper's own words differ"
     guidelines = str(settings.get("guidelines", "default"))
-    yield "guidelines in our words" if guidelines == "default" else f"guidelines: {guidelines}"
+    own = "no guidelines" if guidelines == "none" else "the guidelines are a file of your own"
+    yield "guidelines in our words" if guidelines == "default" else own
     if settings.get("docstrings"):
         yield "upstream's descriptions stand as docstrings in the code base"
     yield "the agent, its prompts, search and sandbox are codenav's, not those of the paper's program"

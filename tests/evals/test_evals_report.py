@@ -98,6 +98,12 @@ def test_what_a_reader_has_to_know_is_said(tmp_path: Path, changed: Mapping[str,
     )
 
 
+def test_the_recall_of_search_stands_beside_the_floor(tmp_path: Path) -> None:
+    facts = {"recall": {"dialogue": {"recall@1": 46.4, "recall@5": 73.6}, "broken": "x"}}
+    run = made_run(tmp_path / "run", [made_result("a")], samples="a", model="planner", facts=facts)
+    assert "search alone, by dialogue: recall@1 46.4, recall@5 73.6\n" in codenav("eval", "report", run).out
+
+
 def test_a_planner_is_never_called_a_model(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", [made_result("a")], model="planner", samples="a")
     assert lines(codenav("eval", "report", run).out)["model"] == ["none (planner)", MODEL]
