@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,10 +17,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 from chat_server import ChatServer
 from command_line import ROOT, codenav
 
+from codenav.cli.main import cli
+from codenav.evals.figures import COSTS
+from codenav.evals.registry import BENCHMARKS, task_class
 from codenav.models.scripted import read_script
 from codenav.retrieval.elastic.container import IMAGE
 
@@ -36,6 +41,8 @@ PYTHON_IMAGE = "python:3.12-slim"
 """The image of the examples; the engine of the tests has Debian's Python under this name."""
 STRANGERS = ("README.md", "docs/quickstart.md")
 """Pages of which everything works with what README's `pip install` lines bring."""
+CHECKOUT = "--data code-act"
+"""The checkout of a benchmark; the tests have a small one in its place, at a commit of its own."""
 STARTED = "codenav sandbox start"
 """What it starts is stopped in the end, also where the page fails before."""
 
@@ -68,6 +75,7 @@ def here(tmp_path: Path, chat_server: ChatServer) -> Path:
     ]
     folder = tmp_path / "here"
     folder.mkdir()
+    shutil.copytree(ROOT / "tests" / "data" / "evals" / "m3tooleval", folder / "code-act")
     return folder
 
 
@@ -110,6 +118,7 @@ def served(request: pytest.FixtureRequest, chat_server: ChatServer, monkeypatch:
             monkeypatch.setenv("DOCKER_HOST", engine.host)
         if STARTED in text:
             request.addfinalizer(lambda: codenav("sandbox", "stop", "--all"))
+        text = text.replace(CHECKOUT, f"{CHECKOUT} --any-commit")
         return text.replace(SERVER, chat_server.url)
 
     return serve
@@ -202,6 +211,34 @@ def test_a_stranger_gets_what_a_page_shows(name: str, new_environment: Path, her
     for block in blocks("python"):
         if block.page == ROOT / name:
             run_block(served(block.text), here, environment(new_environment))
+
+
+def test_command_lines_that_need_a_checkout_or_a_server_can_be_read() -> None:
+    """Lines of blocks that are not run: each option exists, and takes such a value."""
+    lines = [
+        line
+        for page in PAGES
+        for block in re.findall(r"^```\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+        if line.startswith("codenav eval ")
+    ]
+    assert len(lines) > 10
+    for line in lines:
+        words = shlex.split(line)[1:]
+        context = click.Context(cli, info_name="codenav")
+        group: click.Command = cli
+        while isinstance(group, click.Group):
+            name, found, words = group.resolve_command(context, words)
+            assert name and found, line
+            group, context = found, click.Context(found, info_name=name, parent=context)
+        group.make_context(context.info_name, words)
+
+
+def test_every_column_of_a_benchmark_is_defined() -> None:
+    page = (ROOT / "docs" / "evals.md").read_text()
+    for name in BENCHMARKS:
+        for column in (*task_class(name).columns, *COSTS):
+            assert re.search(rf"^\| .*`{re.escape(column.name)}`.* \| .", page, re.MULTILINE), f"{name}: {column.name}"
 
 
 def test_relative_links_lead_somewhere() -> None:
