@@ -218,9 +218,9 @@ def test_command_lines_that_need_a_checkout_or_a_server_can_be_read() -> None:
     lines = [
         line
         for page in PAGES
-        for block in re.findall(r"^```\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
         for line in block.splitlines()
-        if line.startswith("codenav eval ")
+        if not language and line.startswith("codenav eval ")
     ]
     assert len(lines) > 10
     for line in lines:
