@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 from chat_server import ChatServer
 from command_line import codenav
 from evals.made_runs import made_result, made_run
 
+from codenav import schemas
 from codenav.evals.judges import judge_pair, judge_run, shown
 from codenav.evals.recorded import Recorded
 from codenav.evals.verdicts import Kept, Label, Labels
@@ -43,6 +45,7 @@ def test_a_pass_rate_counts_limits_as_failed_and_leaves_errors_out(run: Path, tm
         ("a", "pass", True), ("b", "fail", True), ("c", "fail", False),
     ]  # fmt: skip
     assert document["tokens"] > 100
+    jsonschema.validate(document, schemas.load("eval-judge"))
 
 
 def test_nothing_is_asked_twice(run: Path, tmp_path: Path) -> None:
@@ -78,6 +81,7 @@ def test_of_two_runs_the_win_rate_counts_ties_as_a_half(run: Path, tmp_path: Pat
     orders = ("VERDICT: 1", "VERDICT: 2", "VERDICT: 1", "VERDICT: 1", "VERDICT: 2", "VERDICT: 1")
     ran = codenav("eval", "judge", run, other, "--judge", script(tmp_path / "judge", *orders), "--json")
     assert ran.code == 0, ran.err
+    jsonschema.validate(ran.document, schemas.load("eval-judge"))
     assert ran.document["counts"] == {"first": 1, "second": 1, "tie": 1, "unreadable": 0}
     assert ran.document["inconsistent"] == 1
     assert ran.document["rate"]["mean"] == 50
@@ -93,6 +97,9 @@ def test_agreement_with_people(run: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "judge", PASSES, FAILS)
     ran = codenav("eval", "judge", run, "--judge", model, "--labels", labels)
     assert "people       agree on 2 of 3 labels, kappa 0.40\n" in ran.out
+    document = codenav("eval", "judge", run, "--judge", model, "--labels", labels, "--json").document
+    jsonschema.validate(document, schemas.load("eval-judge"))
+    assert document["agreement"]["agree"] == 2
 
 
 def test_kappa_by_its_definition() -> None:

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from command_line import codenav
 from evals.made_runs import made_result, made_run
 
+from codenav import schemas
 from codenav.errors import UsageError
 from codenav.evals.paper import MODEL, ROWS, row_for
 from codenav.evals.registry import BENCHMARKS, task_class
@@ -129,9 +131,9 @@ def test_two_runs_are_compared_sample_by_sample(tmp_path: Path) -> None:
     two = made_run(tmp_path / "two", [made_result("a"), made_result("b"), down])
     ran = codenav("eval", "report", one, two)
     assert f"{one} is better on 0, {two} on 1, equal on 1" in ran.out
-    assert codenav("eval", "report", one, two, "--json").document["compared"] == [
-        {"first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1}
-    ]
+    document = codenav("eval", "report", one, two, "--json").document
+    jsonschema.validate(document, schemas.load("eval-report"))
+    assert document["compared"] == [{"first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1}]
 
 
 def test_a_run_named_twice_is_one(run: Path) -> None:
@@ -143,6 +145,8 @@ def test_runs_of_several_tasks_have_a_table_each(tmp_path: Path) -> None:
     two = made_run(tmp_path / "two", [made_result("a", scores={"f1": 0.5, "correct": False})], samples="a", task="mine")
     ran = codenav("eval", "report", one, two, "--mixed")
     assert ran.code == 0, ran.err
+    document = codenav("eval", "report", one, two, "--mixed", "--json").document
+    jsonschema.validate(document, schemas.load("eval-report"))
     assert [table.split()[0] for table in ran.out.split("\n\n") if "code-use" in table] == ["m3tooleval", "mine"]
     assert lines(ran.out)["f1"] == ["0.5"]
 
