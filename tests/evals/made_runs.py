@@ -36,7 +36,7 @@ def made_result(id: str = "a", epoch: int = 1, *, correct: bool = True, **change
     """A result of an attempt that ended with `done`."""
     kept: dict[str, Any] = {
         "status": "done",
-        "scores": {"correct": correct, "upstream": correct, "graded": "variable", "tools": 1},
+        "scores": {"correct": correct, "upstream": correct, "graded": "variable", "tools": 1, "tries": 0},
         "request": f"Compute {id}.",
         "gold": {"value": "12", "type": "int"},
         "answer": "12" if correct else "13",

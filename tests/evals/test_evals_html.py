@@ -96,7 +96,9 @@ def test_filters_by_outcome_and_score_are_style_rules_of_radio_buttons(tmp_path:
         made_result("b", correct=False),
         made_result("c", status="limit", correct=False),
         made_result("d", status="error", scores={}),
-        made_result("e", scores={"correct": False, "upstream": False, "graded": "text", "tools": 1, "f1": 0.5}),
+        made_result(
+            "e", scores={"correct": False, "upstream": False, "graded": "text", "tools": 1, "tries": 0, "f1": 0.5}
+        ),
     ]
     found = page(tmp_path, [made_run(tmp_path / "run", results, samples="abcde")])
     assert list(found.classes().values()) == [
