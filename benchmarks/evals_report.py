@@ -57,8 +57,10 @@ def main() -> int:
             subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
             seconds, size = time.perf_counter() - began, page.stat().st_size / 1e6
             results = (run / "results.jsonl").stat().st_size / 1e6
-            print(f"{name:<24} {results:>10.1f} {seconds:>8.1f} {size:>8.1f}")
-            missed |= epochs == 1 and (seconds > SECONDS or size > MEGABYTES)
+            met = seconds <= SECONDS and size <= MEGABYTES
+            verdict = "" if epochs > 1 else "met" if met else "NOT met"
+            print(f"{name:<24} {results:>10.1f} {seconds:>8.1f} {size:>8.1f}   {verdict}")
+            missed |= epochs == 1 and not met
     return int(missed)
 
 

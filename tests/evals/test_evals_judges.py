@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from pathlib import Path
 
 import jsonschema
 import pytest
-from chat_server import ChatServer
-from command_line import codenav
+from chat_server import ChatServer, Hang
+from command_line import codenav, start
 from evals.made_runs import made_result, made_run
 
 from codenav import schemas
@@ -167,6 +170,32 @@ def test_a_judge_on_a_server_is_asked_several_things_at_a_time(tmp_path: Path, c
     assert [one["verdict"] for one in ran.document["verdicts"]] == [
         "pass" if name.startswith("s1") else "fail" for name in names
     ]
+
+
+def test_an_interrupt_ends_at_once_and_keeps_the_verdicts(tmp_path: Path, chat_server: ChatServer) -> None:
+    names = [f"s{number}" for number in range(6)]
+    run = made_run(tmp_path / "many", [made_result(name) for name in names], samples=names)
+    chat_server.models = ["gpt-5"]
+    chat_server.script = lambda body: PASSES if "Compute s0" in body["messages"][1]["content"] else Hang()
+    process = start("eval", "judge", run, "--judge", "gpt-5", "--base-url", chat_server.url, "--jobs", "2")
+    # One for the list of models; the first verdict makes room for a third question.
+    while len(chat_server.chats) < 3:
+        chat_server.wait_for(len(chat_server.requests) + 1)
+    began = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert time.monotonic() - began < 10
+    assert "Traceback" not in err
+    assert len(Kept(run)) == 1
+
+
+def test_verdicts_that_cannot_be_kept_are_exit_code_4(run: Path, tmp_path: Path) -> None:
+    (run / "judged.jsonl").mkdir()
+    ran = codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", PASSES))
+    assert ran.code == 4, ran.err
+    assert "cannot keep a verdict" in ran.err
+    assert "Traceback" not in ran.err
 
 
 def test_the_judge_sees_code_and_output_and_no_expected_result(run: Path) -> None:
