@@ -10,6 +10,7 @@ from typing import Any
 from codenav.errors import UsageError
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
+from codenav.evals.scores import over_epochs
 from codenav.evals.task import Column
 
 Aggregate = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, float]]
@@ -26,12 +27,12 @@ class Figure:
     @property
     def mean(self) -> float:
         """The mean over the epochs."""
-        return statistics.fmean(self.epochs)
+        return over_epochs(self.epochs)[0]
 
     @property
     def spread(self) -> float | None:
-        """Two standard deviations over the epochs, those of a sample (n - 1). None for one epoch."""
-        return 2 * statistics.stdev(self.epochs) if len(self.epochs) > 1 else None
+        """Two standard deviations over the epochs. None for one epoch."""
+        return over_epochs(self.epochs)[1]
 
     def to_dict(self) -> dict[str, Any]:
         """The figure in JSON types."""

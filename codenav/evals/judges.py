@@ -118,7 +118,7 @@ def judge_run(
             return Judged(result.id, result.epoch, FAIL, result.reason or result.status, asked=False)
         attempt = shown(result)
         key = _key(judge, PASS, result.request, attempt)
-        return _verdict(result, kept, key, lambda: _passed(judge, result, attempt))
+        return _verdict(result, kept, key, lambda: {**_about(judge, result, ""), **_passed(judge, result, attempt)})
 
     verdicts = _each(one, attempts, jobs, done)
     return Judgement(judge.name, run.name, "", verdicts, len(run.results) - len(attempts))
@@ -157,7 +157,8 @@ def judge_pair(
             return Judged(ours.id, ours.epoch, Winner.TIE, "neither has an answer", asked=False)
         left, right = shown(ours), shown(theirs)
         key = _key(judge, "preference", ours.request, left, right)
-        return _verdict(ours, kept, key, lambda: _preferred(judge, ours, left, right))
+        about = _about(judge, ours, second.name)
+        return _verdict(ours, kept, key, lambda: {**about, **_preferred(judge, ours, left, right)})
 
     verdicts = _each(one, pairs, jobs, done)
     every = {(result.id, result.epoch) for run in (first, second) for result in run.results}
@@ -184,6 +185,11 @@ def _verdict(result: Result, kept: Kept, key: str, ask: Callable[[], dict[str, A
     except ModelFailed as error:
         return Judged(result.id, result.epoch, UNREADABLE, str(error))
     return Judged(result.id, result.epoch, line["verdict"], line["reason"], line["consistent"], tokens=line["tokens"])
+
+
+def _about(judge: Judge, result: Result, other: str) -> dict[str, Any]:
+    """What a kept line says of the question, for whoever reads the file or a page."""
+    return {"judge": judge.name, "id": result.id, "epoch": result.epoch, "other": other}
 
 
 def _passed(judge: Judge, result: Result, attempt: Shown) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import Head, RunFolder
+from codenav.evals.verdicts import Kept
 
 OUTCOMES = ("correct", "wrong", "failed", "limit", ERROR)
 """The outcomes of an attempt. An `error` is no result and enters no score."""
@@ -26,6 +27,8 @@ class Recorded:
     results: Sequence[Result]
     notices: Sequence[str] = ()
     """Lines on damage that was passed over."""
+    judged: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
+    """The verdicts of judges by sample and epoch, a line each."""
 
     @classmethod
     def read(cls, folder: Path) -> Recorded:
@@ -44,7 +47,9 @@ class Recorded:
         notices = list(run.notices)
         if len(results) < len(found):
             notices.append(f"{len(found) - len(results)} results of {folder} have another shape and are left out")
-        return cls(str(folder), run.head, results, notices)
+        kept = Kept(folder)
+        judged = kept.told() if len(kept) else {}
+        return cls(str(folder), run.head, results, notices, judged)
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -120,18 +120,18 @@ def _samples(runs: Sequence[Recorded], cap: int, *, looks: int | None = None) ->
     scores = [scores_of(run) for run in runs]
     ids = sorted(by_id, key=lambda one: order.get(one, len(order)))
     for id in ids[:: max(1, len(ids) // looks)] if looks else ids:
-        yield _sample(id, by_id[id], [run.name for run in runs], [score.get(id) for score in scores], cap)
+        yield _sample(id, by_id[id], runs, [score.get(id) for score in scores], cap)
 
 
 def _sample(
-    id: str, sides: Sequence[Sequence[Result]], names: Sequence[str], scores: Sequence[float | None], cap: int
+    id: str, sides: Sequence[Sequence[Result]], runs: Sequence[Recorded], scores: Sequence[float | None], cap: int
 ) -> str:
     results = [result for side in sides for result in side]
     one = results[0]
     shown = " ".join(_side_summary(side) for side in sides)
     columns = "".join(
-        f"<section><h3>{_text(name, 200)}</h3>{''.join(_attempt(one, cap) for one in side) or 'not run'}</section>"
-        for name, side in zip(names, sides, strict=True)
+        f"<section><h3>{_text(run.name, 200)}</h3>{_attempts(side, run, cap) or 'not run'}</section>"
+        for run, side in zip(runs, sides, strict=True)
     )
     return (
         f'<details class="s {_classes(results, scores)}"><summary><span class="id">{_text(id, 80)}</span>{shown}'
@@ -163,7 +163,11 @@ def _outcome_text(result: Result) -> str:
     return outcome if score is None or score in (0, 1) else f"{outcome} {score:.2f}"
 
 
-def _attempt(result: Result, cap: int) -> str:
+def _attempts(side: Sequence[Result], run: Recorded, cap: int) -> str:
+    return "".join(_attempt(result, run.judged.get((result.id, result.epoch), ()), cap) for result in side)
+
+
+def _attempt(result: Result, judged: Sequence[str], cap: int) -> str:
     outcome = outcome_of(result)
     facts = [
         f"epoch {result.epoch}",
@@ -178,6 +182,7 @@ def _attempt(result: Result, cap: int) -> str:
         f"{_text(' · '.join(fact for fact in facts if fact), 300)}</p>",
         _part("Reason", result.reason, cap),
         _part("Scores", _json(result.scores), cap),
+        _part("Judged", "\n".join(judged), cap),
         _part("Answer", result.answer, cap),
         _part("Values", _json(dict(result.values)) if result.values else "", cap),
         _part("Program", result.program, 2 * cap),

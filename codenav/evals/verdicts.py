@@ -18,7 +18,7 @@ FILE = "judged.jsonl"
 """In the folder of the run, or of the first of two."""
 
 
-_NAMES = ("key", "verdict", "reason", "consistent", "tokens")
+_NAMES = ("key", "judge", "id", "epoch", "other", "verdict", "reason", "consistent", "tokens")
 
 
 class Kept:
@@ -44,8 +44,21 @@ class Kept:
     def __len__(self) -> int:
         return len(self._lines)
 
+    def told(self) -> dict[tuple[str, int], list[str]]:
+        """The verdicts by sample and epoch, a line each: the judge, the other run of a pair, verdict and reason."""
+        found: dict[tuple[str, int], list[str]] = {}
+        for line in self._lines.values():
+            against = f" against {line['other']}" if line["other"] else ""
+            reason = f". {line['reason']}" if line["reason"] else ""
+            found.setdefault((line["id"], line["epoch"]), []).append(
+                f"{line['judge']}{against}: {line['verdict']}{reason}"
+            )
+        return found
+
     def once(self, key: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The kept line of that key, else what `ask` returns, which is then kept. Usable from several threads.
+
+        `ask` returns all of a line but its key.
 
         Raises:
             StorageFull: the line cannot be written.

@@ -59,6 +59,15 @@ def test_nothing_is_asked_twice(run: Path, tmp_path: Path) -> None:
     assert again.document == first.document
 
 
+def test_verdicts_stand_in_the_page_of_a_report(run: Path, tmp_path: Path) -> None:
+    assert codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", PASSES, FAILS)).code == 0
+    ran = codenav("eval", "report", run, "--html", tmp_path / "a.html")
+    assert ran.code == 0, ran.err
+    text = (tmp_path / "a.html").read_text()
+    assert "scripted:judge: pass. It is right." in text
+    assert "scripted:judge: fail. It is made up." in text
+
+
 def test_a_torn_line_is_asked_again(run: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "judge", PASSES, PASSES)
     assert codenav("eval", "judge", run, "--judge", model).code == 0
