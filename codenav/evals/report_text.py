@@ -51,7 +51,7 @@ def _wrapped(text: str) -> str:
 
 
 def _marks(table: TaskTable) -> list[str]:
-    """What a line about a run begins with; nothing where there is only one."""
+    """The beginning of a line about a run; nothing where there is only one."""
     return [f"{row.run.name}: " for row in table.rows] if len(table.rows) > 1 else [""]
 
 

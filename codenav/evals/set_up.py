@@ -47,7 +47,7 @@ def recall_lines(run: Recorded) -> list[str]:
 
 
 def differences(run: Recorded, row: PaperRow) -> Sequence[str]:
-    """What differs from the set-up of the paper's row, as far as the paper states its own."""
+    """The differences from the set-up of the paper's row, as far as the paper states its own."""
     return list(_differences(run, row))
 
 
