@@ -41,6 +41,8 @@ def command(
     """
     if len(runs) > 2:
         raise click.UsageError(f"{len(runs)} runs: one run is judged, or two are compared.")
+    if len({run.resolve() for run in runs}) < len(runs):
+        raise click.UsageError("the two runs are one: name another one, or judge it alone.")
     if model.strip() in ("", "planner"):
         raise click.UsageError("--judge names a language model; the planner cannot judge.")
     from codenav.config import load_config
@@ -79,6 +81,8 @@ def _show(done: int, total: int) -> None:
 
 def _print(made: Judgement) -> None:
     from codenav.evals.figures import cell
+    from codenav.evals.verdicts import UNREADABLE
+    from codenav.system.terminal_text import flattened
 
     counts, rate = made.counts(), made.rate()
     say(f"judge        {made.judge}")
@@ -96,6 +100,10 @@ def _print(made: Judgement) -> None:
         say(f"{unasked} without an answer were not shown to the judge.")
     if made.left_out:
         say(f"{made.left_out} left out: an error, or an attempt that only one run has.")
+    unread = [one for one in made.verdicts if one.verdict == UNREADABLE]
+    if unread:
+        answer = flattened(unread[0].reason, 100)
+        say(f"Note: no verdict on {len(unread)} could be read; of {unread[0].id} the judge said: {answer}", err=True)
     say(f"tokens       {sum(one.tokens for one in made.verdicts):,}")
     agreement = made.agreement()
     if agreement is not None:

@@ -166,7 +166,7 @@ def judge_pair(
 
 
 def shown(result: Result) -> Shown:
-    """What a judge is shown of an attempt: its answer, and code with output. Expected results are not among it."""
+    """The part of an attempt that a judge sees: its answer, and code with output. Expected results are not in it."""
     steps = [
         f"[{step.get('action')}]\n{step.get('content') or ''}\n[output]\n{step.get('observation') or ''}"
         for step in result.trajectory
@@ -188,7 +188,7 @@ def _verdict(result: Result, kept: Kept, key: str, ask: Callable[[], dict[str, A
 
 
 def _about(judge: Judge, result: Result, other: str) -> dict[str, Any]:
-    """What a kept line says of the question, for whoever reads the file or a page."""
+    """The part of a kept line that names the question, for whoever reads the file or a page."""
     return {"judge": judge.name, "id": result.id, "epoch": result.epoch, "other": other}
 
 

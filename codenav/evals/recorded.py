@@ -53,8 +53,8 @@ class Recorded:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """All settings and facts by name; a setting counts before a fact of the same name."""
-        return {**self.head.facts, **self.head.settings}
+        """The version of codenav, all facts and all settings by name; a setting counts before a fact of its name."""
+        return {"codenav": self.head.codenav, **self.head.facts, **self.head.settings}
 
     @property
     def epochs(self) -> Sequence[int]:

@@ -28,7 +28,7 @@ class RunRow:
     differs: Sequence[str]
     """The set-up against that of the paper's row, a line for each difference."""
     notes: Sequence[str]
-    """What a reader has to know before the figures: no language model, placeholders for tools, attempts missing."""
+    """Warnings that come before the figures: no language model, placeholders for tools, attempts missing."""
 
     def to_dict(self) -> dict[str, Any]:
         """The row in JSON types."""
@@ -83,7 +83,7 @@ class TaskTable:
 
 @dataclass(frozen=True)
 class Report:
-    """What `codenav eval report` shows."""
+    """The report of one or several runs: `codenav eval report`."""
 
     tables: Sequence[TaskTable]
     compared: Sequence[Compared] = ()

@@ -78,7 +78,6 @@ def _page(report: Report, cap: int) -> str:
     template = files("codenav.evals").joinpath("report_template.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         title=_text("Evals: " + ", ".join(run.name for run in runs), 300),
-        sides=len(runs) if len(runs) < 4 else 1,
         filters=_filter_rules(),
         controls=_controls(len(runs)),
         tables=tables_html(report),

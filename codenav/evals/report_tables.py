@@ -56,7 +56,7 @@ def _below(row: RunRow) -> str:
     if by_group:
         lines = [_line([group, str(one["attempts"]), str(one["correct"])]) for group, one in by_group.items()]
         parts.append(_folded(f"{name}: groups", _line(["group", "attempts", "correct"], tag="th"), lines))
-    settings = {"codenav": row.run.head.codenav, "made": row.run.head.made, **row.run.settings}
+    settings = {"made": row.run.head.made, **row.run.settings}
     parts.append(_folded(f"{name}: settings", "", [_line([key, str(value)]) for key, value in settings.items()]))
     return "".join(parts)
 

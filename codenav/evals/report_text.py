@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -39,14 +40,18 @@ def _table_text(table: TaskTable) -> str:
     for mark, row in zip(marks, table.rows, strict=True):
         if row.differs:
             parts += [f"{mark}differs from the paper's set-up:", *(f"  - {line}" for line in row.differs)]
-    parts += ["", *(f"{column.name}: {column.text}" for column in table.columns)]
+    parts += ["", *(_wrapped(f"{column.name}: {column.text}") for column in table.columns)]
     if any(figure.spread is not None for row in table.rows for figure in row.figures.values()):
         parts.append("±: two standard deviations over the epochs")
     return "\n".join(parts)
 
 
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, subsequent_indent="  ", break_long_words=False)
+
+
 def _marks(table: TaskTable) -> list[str]:
-    """What a line about a run begins with; nothing where there is only one."""
+    """The beginning of a line about a run; nothing where there is only one."""
     return [f"{row.run.name}: " for row in table.rows] if len(table.rows) > 1 else [""]
 
 

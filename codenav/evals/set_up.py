@@ -47,13 +47,15 @@ def recall_lines(run: Recorded) -> list[str]:
 
 
 def differences(run: Recorded, row: PaperRow) -> Sequence[str]:
-    """What differs from the set-up of the paper's row, as far as the paper states its own."""
+    """The differences from the set-up of the paper's row, as far as the paper states its own."""
     return list(_differences(run, row))
 
 
 def _differences(run: Recorded, row: PaperRow) -> Iterator[str]:
     head, settings = run.head, run.settings
-    if head.model.rpartition("/")[2].lower() != row.model.lower():
+    if run.planner:
+        yield f"no language model; the paper's was {row.model}"
+    elif head.model.rpartition("/")[2].lower() != row.model.lower():
         yield f"model {head.model}; the paper's was {row.model}"
     if head.epochs != EPOCHS:
         yield f"{head.epochs} epoch{'s' * (head.epochs != 1)}; the paper's figures are means of {EPOCHS} runs"

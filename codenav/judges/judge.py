@@ -55,7 +55,7 @@ class Winner(StrEnum):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a judge is shown of an attempt."""
+    """The part of an attempt that a judge sees."""
 
     answer: str
     """The answer, or one sentence on why there is none."""

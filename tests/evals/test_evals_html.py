@@ -124,7 +124,8 @@ def test_two_runs_stand_side_by_side(tmp_path: Path) -> None:
     text = (tmp_path / "report.html").read_text()
     first, second = text.index("from the first"), text.index("from the second")
     assert first < second < text.index("Compute b.")
-    assert "repeat(2, minmax(0, 1fr))" in text
+    sides = text[text.index('<div class="sides">') : text.index("Compute b.")]
+    assert sides.count("<section>") == 2
     assert "not run" in text
     assert "f-differ" in text
 

@@ -85,6 +85,7 @@ def test_a_judge_that_answers_prose_is_counted_apart(run: Path, tmp_path: Path) 
     ran = codenav("eval", "judge", run, "--judge", model)
     assert ran.code == 0, ran.err
     assert "unreadable   1\n" in ran.out
+    assert "no verdict on 1 could be read; of a the judge said: Well done!" in ran.err
     assert "pass rate    50.0 %\n" in ran.out
 
 
@@ -146,6 +147,7 @@ def test_a_wrong_label_is_named_before_anything_is_asked(run: Path, tmp_path: Pa
     [
         (("no-such-run", "--judge", "gpt-5"), "no run in"),
         (("run", "run", "run", "--judge", "gpt-5"), "3 runs"),
+        (("run", "./run", "--judge", "gpt-5"), "the two runs are one"),
         (("run", "--judge", "planner"), "language model"),
         (("run",), "--judge"),
     ],

@@ -125,6 +125,13 @@ def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
     assert lines(shown.out)["accuracy"] == ["100.0", "100.0", "81.7 ±4.9", "83.7 ±2.8"]
 
 
+def test_runs_of_two_versions_are_shown_as_such(tmp_path: Path) -> None:
+    runs = [made_run(tmp_path / name, [made_result("a")], samples="a") for name in ("one", "two")]
+    head = json.loads((runs[1] / "head.json").read_text())
+    (runs[1] / "head.json").write_text(json.dumps({**head, "codenav": "9.9"}))
+    assert lines(codenav("eval", "report", *runs).out)["codenav"] == ["9.9"]
+
+
 def test_two_runs_are_compared_sample_by_sample(tmp_path: Path) -> None:
     one = made_run(tmp_path / "one", [made_result("a"), made_result("b", correct=False), made_result("c")])
     down = made_result("c", status="error", scores={})
