@@ -197,7 +197,7 @@ def floor(data: Path, prepared: Path | None, folder: Path) -> bool:
     """Seconds of API-Bank with the planner: 186 samples of 10 seconds at most."""
     began = time.monotonic()
     more = ["--prepared", str(prepared)] if prepared else []
-    options = ["--model", "planner", "--max-seconds", "10", "--jobs", "6", "--out", str(folder / "floor")]
+    options = ["--model", "planner", "--max-seconds", "10", "--jobs", "4", "--out", str(folder / "floor")]
     code = subprocess.call(["codenav", "eval", "run", "api-bank", "--data", str(data / "DAMO-ConvAI"), *more, *options])
     seconds = time.monotonic() - began
     print(f"floor: api-bank with the planner in {seconds:.0f} s, exit code {code}")

@@ -27,10 +27,12 @@ def command(name: str, data: Path, out: Path, models: tuple[str, ...], **options
 
     \b
     Examples:
-      codenav eval run m3tooleval --data ~/code-act --mode code-use --model gpt-5 --epochs 3 --jobs 8 --out runs/a
-      codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model planner --out runs/floor
-      codenav eval run mnms --data ~/mnms --tasks test_human_verified_filtered.json --sample 200 --stub-tools \\
-          --model gpt-5 --out runs/b
+      codenav eval run m3tooleval --data ~/code-act --mode code-use --model gpt-5 \\
+          --epochs 3 --jobs 8 --out runs/a
+      codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model planner \\
+          --jobs 6 --out runs/floor
+      codenav eval run mnms --data ~/mnms --tasks test_human_verified_filtered.json --sample 200 \\
+          --stub-tools --model gpt-5 --out runs/b
 
     \b
     Exit codes: 0 every attempt has a result, 2 wrong usage, 4 some are missing (codenav eval resume),

@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,7 +18,7 @@ from codenav.evals.attempts import Held, Trace, World, attempt, checked_samples,
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, RunFolder
 from codenav.evals.settings import EvalKeywords, MakeModel, Settings, completed, in_shard
-from codenav.evals.task import Mode, Sample, Task
+from codenav.evals.task import Mode, Sample, Setting, Task
 from codenav.indexing.source_index import SourceIndex
 from codenav.options import StoreKeywords, spelled
 from codenav.protocols import Model
@@ -143,11 +143,7 @@ class Runner:
             raise UsageError(f"{out} holds a run already", hint=f"{RESUME} {out}, or another folder with --out")
         self._task, self._settings, self._out, self._before = task, settings, out, before
         samples = settings.samples(checked_samples(task.samples()))
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            self._setting = task.setting(settings.mode, out / CODE)
-        except OSError as error:
-            raise UsageError(f"cannot make the run {out}: {error.strerror}", hint="another --out") from error
+        self._setting = self._written(out)
         self._head = settings.head(task.name, samples, self._setting)
         different = before.head.differences(self._head) if before else []
         if different:
@@ -178,6 +174,17 @@ class Runner:
             if world:
                 self._work(world, jobs, add or opening.enter_context(folder.adding()), finished)
         return summarised(folder, self._task)
+
+    def _written(self, out: Path) -> Setting:
+        """Write the adapted code base. A folder that stays empty is removed."""
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            return self._task.setting(self._settings.mode, out / CODE)
+        except OSError as error:
+            raise UsageError(f"cannot make the run {out}: {error.strerror}", hint="another --out") from error
+        finally:
+            with suppress(OSError):
+                out.rmdir()
 
     def _world(self, opening: ExitStack) -> World:
         given = dict(self._settings.keywords)

@@ -291,6 +291,16 @@ def test_what_is_wrong_with_every_sample_stops_the_run_before_the_first(tmp_path
     assert run(Shop(1), tmp_path / "a").missing == 0
 
 
+def test_a_setting_that_cannot_be_made_leaves_no_folder(tmp_path: Path) -> None:
+    class Missing(Shop):
+        def setting(self, mode: Mode, out: Path) -> Setting:
+            raise Unavailable("torch is missing")
+
+    with pytest.raises(Unavailable, match="torch is missing"):
+        run(Missing(1), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
 def test_the_progress_of_a_resumed_run_counts_what_was_there(tmp_path: Path) -> None:
     def model(sample: Sample) -> FunctionModel:
         if sample.gold < 2:
