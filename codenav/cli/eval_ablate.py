@@ -29,7 +29,8 @@ def command(table: str, data: Path, out: Path, models: tuple[str, ...], **option
 
     \b
     Examples:
-      codenav eval ablate 2 --data ~/mnms --tasks tasks.json --sample 200 --stub-tools --model gpt-5 --out runs/table2
+      codenav eval ablate 2 --data ~/mnms --tasks tasks.json --sample 200 --stub-tools \\
+          --model gpt-5 --out runs/table2
       codenav eval report runs/table2/* --mixed
 
     \b

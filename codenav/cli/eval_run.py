@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.eval_options import factory_options, run_keywords, run_options, task_options, told
-from codenav.cli.options import print_json
+from codenav.cli.options import print_json, say
 
 if TYPE_CHECKING:
     from codenav.evals.runner import Run
@@ -27,10 +27,12 @@ def command(name: str, data: Path, out: Path, models: tuple[str, ...], **options
 
     \b
     Examples:
-      codenav eval run m3tooleval --data ~/code-act --mode code-use --model gpt-5 --epochs 3 --jobs 8 --out runs/a
-      codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model planner --out runs/floor
-      codenav eval run mnms --data ~/mnms --tasks test_human_verified_filtered.json --sample 200 --stub-tools \\
-          --model gpt-5 --out runs/b
+      codenav eval run m3tooleval --data ~/code-act --mode code-use --model gpt-5 \\
+          --epochs 3 --jobs 8 --out runs/a
+      codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model planner \\
+          --jobs 6 --out runs/floor
+      codenav eval run mnms --data ~/mnms --tasks test_human_verified_filtered.json --sample 200 \\
+          --stub-tools --model gpt-5 --out runs/b
 
     \b
     Exit codes: 0 every attempt has a result, 2 wrong usage, 4 some are missing (codenav eval resume),
@@ -73,6 +75,7 @@ def carry_out(
     from codenav.cli.eval_progress import ProgressLine
     from codenav.evals.registry import has_option, make
     from codenav.evals.runner import run
+    from codenav.evals.runs import RESUME, RunFolder
 
     own = dict(factory)
     if keywords.get("python") and has_option(name, "python"):
@@ -85,22 +88,26 @@ def carry_out(
         line.rest()
         display.notice(text)
 
-    with display.indexing(name) as progress:
-        try:
-            return run(
-                task,
-                out=out,
-                settings=told(factory),
-                place={"data": str(data.expanduser().absolute()), "options": options},
-                own=False,
-                resume=resume,
-                finished=line,
-                progress=progress,
-                notice=notice,
-                **keywords,
-            )
-        finally:
-            line.rest()
+    # No bar for the index: the adapted code bases are read in a moment, and a bar would write over the line.
+    try:
+        return run(
+            task,
+            out=out,
+            settings=told(factory),
+            place={"data": str(data.expanduser().absolute()), "options": options},
+            own=False,
+            resume=resume,
+            finished=line,
+            notice=notice,
+            **keywords,
+        )
+    except KeyboardInterrupt:
+        line.rest()
+        if RunFolder.holds(out):
+            say(f"Finished attempts are kept. Try: {RESUME} {out}", err=True)
+        raise
+    finally:
+        line.rest()
 
 
 def shown(run: Run, *, as_json: bool) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class Runner:
     """One start of a run, new or resumed."""
 
     def __init__(self, task: Task, settings: Settings, out: Path, *, resume: bool) -> None:
-        """Make or open the folder, and find out what is missing.
+        """Write the adapted code base, and find out what is missing.
 
         Raises:
             UsageError, NotFound: for the reasons of `run`.
@@ -141,35 +141,43 @@ class Runner:
         before = RunFolder.open(out) if resume else None
         if before is None and RunFolder.holds(out):
             raise UsageError(f"{out} holds a run already", hint=f"{RESUME} {out}, or another folder with --out")
-        self._task, self._settings = task, settings
+        self._task, self._settings, self._out, self._before = task, settings, out, before
         samples = settings.samples(checked_samples(task.samples()))
-        self._setting = task.setting(settings.mode, out / CODE)
-        head = settings.head(task.name, samples, self._setting)
-        different = before.head.differences(head) if before else []
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            self._setting = task.setting(settings.mode, out / CODE)
+        except OSError as error:
+            raise UsageError(f"cannot make the run {out}: {error.strerror}", hint="another --out") from error
+        self._head = settings.head(task.name, samples, self._setting)
+        different = before.head.differences(self._head) if before else []
         if different:
             raise UsageError(
                 f"{out} was made with other settings: {', '.join(different)}",
                 hint="leave them as they were, or start another run with --out",
             )
-        self._folder = before or RunFolder.make(out, head)
-        ours = [sample for sample in samples if in_shard(sample.id, self._folder.head.shard)]
+        shard = before.head.shard if before else settings.shard
+        ours = [sample for sample in samples if in_shard(sample.id, shard)]
         every = [(sample, epoch) for epoch in range(1, settings.epochs + 1) for sample in ours]
-        known = self._folder.finished()
+        known = before.finished() if before else set()
         self._left = [(sample, epoch) for sample, epoch in every if (sample.id, epoch) not in known]
         self._total = len(every)
 
     def run(self, jobs: int, finished: Callable[[Progress], None]) -> Run:
         """Run what is missing."""
-        if self._left:
-            with ExitStack() as opening:
-                add = opening.enter_context(self._folder.adding())
-                world = self._world(opening)
+        with ExitStack() as opening:
+            # The lock first: a second process must not clear the work folders of the one that is at work.
+            adding = self._before.adding() if self._before and self._left else None
+            add = opening.enter_context(adding) if adding else None
+            world = self._world(opening) if self._left else None
+            if world:
                 opening.callback(shutil.rmtree, world.work, ignore_errors=True)
-                if world.model is None:
-                    # What is wrong with all samples stops the run before the first.
-                    session_for(world, self._left[0][0], world.work / "first", Trace(), Held()).close()
-                self._work(world, jobs, add, finished)
-        return summarised(self._folder, self._task)
+            if world and world.model is None:
+                # What is wrong with all samples stops the run before its folder is made.
+                session_for(world, self._left[0][0], world.work / "first", Trace(), Held()).close()
+            folder = self._before or RunFolder.make(self._out, self._head)
+            if world:
+                self._work(world, jobs, add or opening.enter_context(folder.adding()), finished)
+        return summarised(folder, self._task)
 
     def _world(self, opening: ExitStack) -> World:
         given = dict(self._settings.keywords)
@@ -187,7 +195,7 @@ class Runner:
             setting=self._setting,
             on=indexes,
             keywords={**given, "model": model or None},
-            work=self._folder.path / WORK,
+            work=self._out / WORK,
             shows=self._settings.shows,
             model=model if callable(model) else None,
             price=self._settings.price,
@@ -207,7 +215,7 @@ class Runner:
                 if in_a_row == ERRORS_IN_A_ROW and count < len(self._left):
                     raise Unavailable(
                         f"{in_a_row} attempts in a row ended as errors; the last: {result.reason}",
-                        hint=f"when it works again: {RESUME} {self._folder.path}",
+                        hint=f"when it works again: {RESUME} {self._out}",
                     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from chat_server import ChatServer, Fault
-from command_line import codenav
+from command_line import codenav, on_a_terminal, start
 
 from codenav import schemas
 from codenav.actions import Code, Done
@@ -121,6 +123,28 @@ def test_the_grid_of_a_table_is_run_and_goes_on_where_it_was(tmp_path: Path, scr
     assert [head["settings"].get("paths_only") for head in heads] == [True, None]
     before = (tmp_path / "t" / "paths" / "results.jsonl").read_bytes()
     assert ablate().code == 0 and (tmp_path / "t" / "paths" / "results.jsonl").read_bytes() == before
+
+
+def test_a_terminal_shows_the_time_left_in_one_line(tmp_path: Path, script: str) -> None:
+    run = ["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--limit", "2", "--model", script]
+    code, shown = on_a_terminal(*run, "--out", tmp_path / "a")
+    assert code == 0 and "\r1 of 2 attempts, " in shown and " s left" in shown and "\r2 of 2 attempts, " in shown
+
+
+def test_an_interrupted_run_says_how_it_goes_on(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.actions"
+    endless.write_text("<action><type>code</type><content>while True: pass</content></action>\n" * 3)
+    out = tmp_path / "a"
+    run = ["eval", "run", "m3tooleval", "--data", SMALL, *QUICK, "--model", f"scripted:{endless}", "--out", out]
+    with start(*run) as process:
+        end = time.monotonic() + 60
+        while not (out / "results.jsonl").exists() or not list((out / ".work").glob("*-1")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and f"codenav eval resume {out}" in err and err.endswith("Interrupted.\n")
+    assert (out / "results.jsonl").read_bytes() == b"" and not (out / ".work").exists()
 
 
 @pytest.mark.parametrize(
