@@ -38,6 +38,7 @@ import codenav.evals  # noqa: E402
 from codenav.actions import Action, Code, Done  # noqa: E402
 from codenav.api import index, open_session  # noqa: E402
 from codenav.evals import Mode, Result, RunFolder, Sample  # noqa: E402
+from codenav.evals.api_bank import ApiBank, retrieval  # noqa: E402
 from codenav.evals.runs import RESULTS  # noqa: E402
 
 PLAIN: Any = {"lint": False, "types": False}
@@ -201,7 +202,16 @@ def floor(data: Path, prepared: Path | None, folder: Path) -> bool:
     code = subprocess.call(["codenav", "eval", "run", "api-bank", "--data", str(data / "DAMO-ConvAI"), *more, *options])
     seconds = time.monotonic() - began
     print(f"floor: api-bank with the planner in {seconds:.0f} s, exit code {code}")
+    recall(data, folder)
     return code == 0 and seconds <= 600
+
+
+def recall(data: Path, folder: Path) -> None:
+    """Recall of API-Bank's expected APIs by our search, for two queries: no model and no planner."""
+    task = ApiBank(data / "DAMO-ConvAI")
+    found = retrieval.recall(task.write(folder / "code"), task.apis, task.dialogues)
+    for query, row in found.items():
+        print(f"search by {query}: " + ", ".join(f"{name} {value:.1f}" for name, value in row.items()))
 
 
 ROWS: dict[str, tuple[int, Callable[[int, Path], bool]]] = {

@@ -241,16 +241,6 @@ def test_a_python_that_is_too_new_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "environment").exists()
 
 
-def test_packages_that_cannot_be_had_leave_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # No index and an empty folder of wheels: what pip has without a network.
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(Unavailable, match="cannot be installed: ERROR") as caught:
-        bank().prepare(tmp_path / "out", notice=print)
-    assert "PIP_FIND_LINKS" in caught.value.hint
-    assert not any((tmp_path / "out").iterdir())
-
-
 def test_a_folder_that_was_not_prepared_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no environment") as caught:
         bank(prepared=tmp_path)

@@ -68,6 +68,31 @@ def test_other_calls_are_wrong_and_those_before_an_error_count_apart(tmp_path: P
     assert result.scores["accepted"] == 1
 
 
+def test_a_summary_replays_from_nothing_and_its_calls_do_not_count_again(tmp_path: Path) -> None:
+    task = ApiBank(DATA, any_commit=True)
+    program = (
+        "from apis import LendBook, ReturnBook\nended = ReturnBook().call('16180339')['output']\n"
+        "loan = LendBook().call('ada-token-1', 'Emil', 3)['output']\nprint(ended, loan)"
+    )
+
+    def summing_up(sample: Sample) -> ScriptedModel:
+        return ScriptedModel([action("code", program), action("code_summary", program), action("done", "Ended.")])
+
+    done = run(
+        task,
+        model=summing_up,
+        out=tmp_path / "run",
+        ids=["dialogue-006"],
+        sandbox="bubblewrap",
+        lint=False,
+        types=False,
+    )
+    [result] = done.results
+    # The number of the loan is drawn at random, and yet is the same in the replay.
+    assert result.verified, result.trajectory[-2]
+    assert [call["name"] for call in result.calls] == ["ReturnBook", "LendBook"]
+
+
 @pytest.mark.skipif(not REAL, reason="CODENAV_EVAL_DATA names no folder with the benchmarks' checkouts")
 def test_expected_calls_of_the_real_checkout_score_100(tmp_path: Path) -> None:
     task = ApiBank(Path(REAL) / "DAMO-ConvAI")

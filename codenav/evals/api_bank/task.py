@@ -150,7 +150,7 @@ class ApiBank:
         )
 
     def prepare(self, out: Path, *, notice: Callable[[str], None]) -> None:
-        """Make the adapted code base and the environment of the APIs in `out`.
+        """Make the environment of the APIs in `out`.
 
         Raises:
             NotFound, UsageError: the Python that was given does not fit.
@@ -158,7 +158,6 @@ class ApiBank:
         """
         out.mkdir(parents=True, exist_ok=True)
         make(out / ENVIRONMENT, python=self._python, notice=notice)
-        self.write(out / "code")
 
     def score(self, attempt: Attempt) -> dict[str, Any]:
         """Compare the calls with the expected ones: by name, and by what upstream's graders say of them.
