@@ -1,0 +1,83 @@
+"""M3ToolEval through the runner, with a scripted model on the small data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import codenav.evals
+from codenav.actions import Action, Code, Done, Search
+from codenav.api import load_episode
+from codenav.evals import Sample
+from codenav.evals.m3tooleval import M3ToolEval
+from codenav.models import ScriptedModel
+
+SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
+
+SCRIPTS: dict[str, list[Action]] = {
+    "plants:tuple": [
+        Search("(file_path: *m3eval/dna_sequencer.py)"),
+        Code(
+            "from m3eval.dna_sequencer import count_letters, most_frequent\n"
+            "counts = count_letters('GATTACA')\n"
+            "answer = most_frequent(*[part for pair in counts.items() for part in pair])"
+        ),
+        Done("A"),
+    ],
+    "trade_calculator:list": [Done("[110.0, 220.0]")],
+    "trade_calculator:fraction": [Code("from m3eval.trade_calculator import calculator\ncalculator()"), Done("20")],
+    "web_browsing:price_of_blue_kettle": [
+        Code("from m3eval.browser import WebBrowser\nbrowser = WebBrowser()\nprint(browser.click_url('/kettles'))"),
+        Code("print(browser.go_to_previous_page())\nanswer = object()"),
+        Done("$24.37"),
+    ],
+    "web_browsing:price_of_tin_spoon": [Code("answer = 3.5")] * 4,
+}
+
+
+def scripted(sample: Sample) -> ScriptedModel:
+    return ScriptedModel(SCRIPTS[sample.id])
+
+
+def run(out: Path, **more: Any) -> codenav.evals.Run:
+    task = M3ToolEval(SMALL, any_commit=True)
+    options: Any = {"lint": False, "types": False, "limits": codenav.Limits(steps=4), **more}
+    return codenav.evals.run(task, out=out, model=scripted, **{"ids": list(SCRIPTS), **options})
+
+
+def test_answers_are_taken_from_the_variable_else_from_done_and_calls_are_traced(tmp_path: Path) -> None:
+    ended = run(tmp_path / "run")
+    results = {one.id: one for one in ended.results}
+    assert {id: (one.status, one.scores["correct"], one.scores["graded"]) for id, one in results.items()} == {
+        "plants:tuple": ("done", True, "variable"),
+        "trade_calculator:list": ("done", True, "text"),
+        "trade_calculator:fraction": ("done", False, "text"),
+        "web_browsing:price_of_blue_kettle": ("done", True, "text"),
+        "web_browsing:price_of_tin_spoon": ("limit", False, "nothing"),
+    }
+    assert [(call["name"], call["step"], call["failed"]) for call in results["plants:tuple"].calls] == [
+        ("count_letters", 2, False),
+        ("most_frequent", 2, False),
+    ]
+    assert results["plants:tuple"].calls[1]["arguments"] == {"args": ["G", 1, "A", 3, "T", 2, "C", 1]}
+    assert [(call["name"], call["failed"]) for call in results["trade_calculator:fraction"].calls] == [
+        ("calculator", True)
+    ]
+    browsed = results["web_browsing:price_of_blue_kettle"].calls
+    assert [(call["name"], call["arguments"], call["step"]) for call in browsed] == [
+        ("click_url", {"url": "/kettles"}, 1),
+        ("go_to_previous_page", {}, 2),
+    ]
+    assert ended.table == [{"accuracy": 60.0, "upstream": 60.0, "variable": 20.0, "text": 60.0, "untooled": 20.0}]
+
+
+def test_no_expected_result_reaches_the_prompt_the_code_base_or_the_work_folder(tmp_path: Path) -> None:
+    ended = run(tmp_path / "run", mode="tool-use", ids=["plants:tuple"])
+    [result] = ended.results
+    # There is no search in this mode: the script's first action is none.
+    assert result.status == "done" and [step["action"] for step in result.trajectory] == ["invalid", "code", "done"]
+    prompt = load_episode(result.episode).prompt
+    assert "[2] most_frequent: The letter with the largest count." in prompt and "# Action: search" not in prompt
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run" / "code").rglob("*") if path.is_file())
+    for gold in ("('A', 3)", "20.7", "110.0", "metadata"):
+        assert gold not in prompt and gold.encode() not in written
