@@ -25,16 +25,18 @@ from inspect_ai.model import ChatMessage, ModelOutput, get_model
 from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from codenav import api
+from codenav.api import index
 from codenav.environments.formatting import SHOWS
-from codenav.evals import registry
+from codenav.episodes.record import EpisodeResult
 from codenav.evals.attempts import World, attempt, checked_samples
 from codenav.evals.inspect_model import InspectModel
+from codenav.evals.registry import has_option, make, scorers
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import completed
-from codenav.evals.task import Mode, Sample
+from codenav.evals.task import Attempt, Mode, Sample
 from codenav.evals.task import Task as Benchmark
+from codenav.events import Status
 from codenav.session import Session
 
 PREFIX = "codenav/"
@@ -67,7 +69,7 @@ def benchmark(
         max_seconds: wall clock of an episode. Default: the configured limit.
         options: keywords of the benchmark's factory.
     """
-    made = registry.make(name, data, {**(options or {}), **_accepted(name, "python", python)})
+    made = make(name, data, {**(options or {}), **_accepted(name, "python", python)})
     keywords = completed({"sandbox": sandbox, "python": python})
     given = {"steps": max_steps, "seconds": max_seconds}
     limits = {key: value for key, value in given.items() if value is not None}
@@ -77,7 +79,7 @@ def benchmark(
     return Task(
         dataset=MemoryDataset([_sample(one) for one in samples.values()], name=name),
         solver=_agent(worlds, samples),
-        scorer=_scorer(name),
+        scorer=_scorer(name, made, samples),
         # One sample without a model is no reason to lose the others: it is an error in the log, and not scored.
         fail_on_error=False,
         metadata={"codenav": {"benchmark": name, "mode": mode, "shows": shows}},
@@ -85,7 +87,7 @@ def benchmark(
 
 
 def _accepted(name: str, option: str, value: Any) -> dict[str, Any]:
-    return {option: value} if value is not None and registry.has_option(name, option) else {}
+    return {option: value} if value is not None and has_option(name, option) else {}
 
 
 def _sample(sample: Sample) -> InspectSample:
@@ -119,7 +121,7 @@ class _Worlds:
             opening.callback(shutil.rmtree, folder, ignore_errors=True)
             setting = self._task.setting(self._mode, folder / "code")
             python = self._keywords.get("python") or setting.python
-            indexes = [opening.enter_context(api.index(path, python=python)) for path in setting.on]
+            indexes = [opening.enter_context(index(path, python=python)) for path in setting.on]
             atexit.register(opening.pop_all().close)
         return World(
             task=self._task,
@@ -151,8 +153,8 @@ def _agent(worlds: _Worlds, samples: Mapping[str, Sample]) -> Solver:
                 for session in sessions:
                     session.cancel()
                 raise
+            state.store.set(RESULT, result.to_dict() if result else {"status": ERROR})
             if result is not None:
-                state.store.set(RESULT, result.to_dict())
                 state.output = ModelOutput.from_content(model.name, result.answer or result.reason)
             if model.ended_by is not None:
                 raise model.ended_by
@@ -173,7 +175,7 @@ def _attempted(
     return attempt(replace(worlds.get(), model=lambda sample: model), sample, epoch, started)
 
 
-def _scorer(name: str) -> Scorer:
+def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> Scorer:
     @metric(name="table", scores="unreduced")
     def table() -> Metric:
         """The columns of the benchmark, as `codenav eval run` prints them: means over epochs, and their spread."""
@@ -189,9 +191,13 @@ def _scorer(name: str) -> Scorer:
 
         async def score(state: TaskState, target: Target) -> Score | None:
             line = state.store.get(RESULT)
-            if not line or line["status"] == ERROR:
+            if line is None:
+                # A time limit of Inspect's ended the sample from outside: it is scored as one that did nothing.
+                result = _nothing(benchmark, samples[str(state.sample_id)], state.epoch)
+            elif line["status"] == ERROR:
                 return None
-            result = Result.from_dict(line)
+            else:
+                result = Result.from_dict(line)
             return Score(
                 value=CORRECT if result.scores.get("correct") else INCORRECT,
                 answer=result.answer,
@@ -205,14 +211,20 @@ def _scorer(name: str) -> Scorer:
     return made
 
 
+def _nothing(benchmark: Benchmark, sample: Sample, epoch: int) -> Result:
+    episode = EpisodeResult(id="", request=sample.request, status=Status.LIMIT)
+    scores = benchmark.score(Attempt(sample, episode))
+    return Result(sample.id, epoch, Status.LIMIT.value, scores, reason="a limit of Inspect's")
+
+
 def table_of(name: str, rows: list[dict[str, Any]]) -> dict[str, float]:
     """The columns of a benchmark from the metadata of scores: means over epochs, `±` two standard deviations."""
-    scorers = registry.scorers()[name]
+    benchmark_class = scorers()[name]
     by_epoch: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         if "scores" in row:
             by_epoch.setdefault(row["epoch"], []).append(row["scores"])
-    tables = [scorers.aggregate(scores) for _, scores in sorted(by_epoch.items())]
+    tables = [benchmark_class.aggregate(scores) for _, scores in sorted(by_epoch.items())]
     found: dict[str, float] = {}
     for column in tables[0] if tables else ():
         mean, spread = over_epochs([table[column] for table in tables])
