@@ -51,9 +51,13 @@ def command(name: str, data: Path, python: str | None, as_json: bool, **options:
         print_json({"task": name, "ok": all(one.ok for one in checks), "checks": rows})
     else:
         for one in checks:
-            say(
-                f"{'ok  ' if one.ok else 'FAIL'}  {one.name}: {one.found}" + ("" if one.ok else f", not {one.expected}")
-            )
+            known = "" if one.ok else f", not {_shown(one.expected)}"
+            say(f"{'ok  ' if one.ok else 'FAIL'}  {one.name}: {_shown(one.found)}{known}")
             for line in one.detail.splitlines():
                 say(f"      {line}")
     return 0 if all(one.ok for one in checks) else 1
+
+
+def _shown(figure: Any) -> str:
+    """A figure for a person; of counts by name a list."""
+    return "; ".join(f"{count} {name}" for name, count in figure.items()) if isinstance(figure, dict) else str(figure)
