@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-DATA = (".md", ".json", ".py")
+DATA = (".html", ".md", ".json", ".py")
 
 
 @pytest.fixture(scope="module")
