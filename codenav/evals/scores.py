@@ -1,0 +1,108 @@
+"""Precision, recall and F1 of calls, with counted duplicates; means over samples, pooled, and over epochs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from codenav.evals.task import ToolCall
+
+
+@dataclass(frozen=True)
+class Match:
+    """The calls that were made against the expected ones, each list taken as a multiset."""
+
+    matched: int
+    made: int
+    expected: int
+
+    @property
+    def precision(self) -> float:
+        """Matches per call made, from 0 to 1; 0 where none was made (CodeNav paper, appendix of API-Bank)."""
+        return self.matched / self.made if self.made else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Matches per expected call, from 0 to 1; 0 where none was expected."""
+        return self.matched / self.expected if self.expected else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall; 0 where both are 0."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+
+def match(made: Iterable[Hashable], expected: Iterable[Hashable]) -> Match:
+    """Count the matches of two lists: a name that occurs twice on both sides matches twice, in any order."""
+    ours, theirs = Counter(made), Counter(expected)
+    return Match((ours & theirs).total(), ours.total(), theirs.total())
+
+
+def best_match(made: Iterable[Hashable], alternatives: Sequence[Iterable[Hashable]]) -> tuple[Match, int]:
+    """The match with the alternative that scores the highest F1, and its place; the first of several that do.
+
+    Raises:
+        ValueError: there is no alternative.
+    """
+    if not alternatives:
+        raise ValueError("no expected calls to match with")
+    ours = list(made)
+    matches = [match(ours, one) for one in alternatives]
+    place = max(range(len(matches)), key=lambda number: (matches[number].f1, -number))
+    return matches[place], place
+
+
+def pooled(matches: Iterable[Match]) -> Match:
+    """All matches as one: every call weighs the same, whatever its sample (micro average)."""
+    found = list(matches)
+    return Match(sum(m.matched for m in found), sum(m.made for m in found), sum(m.expected for m in found))
+
+
+def after_last_error(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls of the steps after the last one that failed with a call in it: what is left of trial and error."""
+    last = max((call.step for call in calls if call.failed), default=0)
+    return [call for call in calls if call.step > last]
+
+
+def mean_percent(values: Iterable[float]) -> float:
+    """Mean of shares in percent; 0 where there are none."""
+    found = list(values)
+    return 100 * fmean(found) if found else 0.0
+
+
+def over_epochs(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean over epochs, and two standard deviations; None for the latter where there is one epoch.
+
+    The paper prints two standard deviations over three runs and does not say which; this is that of a sample (n - 1).
+
+    Raises:
+        ValueError: there are no epochs.
+    """
+    if not values:
+        raise ValueError("no epochs")
+    return fmean(values), 2 * stdev(values) if len(values) > 1 else None
+
+
+def match_scores(found: Match, prefix: str = "") -> dict[str, Any]:
+    """A match as entries of `Task.score`, from which `summed` can pool."""
+    return {
+        f"{prefix}precision": found.precision,
+        f"{prefix}recall": found.recall,
+        f"{prefix}f1": found.f1,
+        f"{prefix}counts": [found.matched, found.made, found.expected],
+    }
+
+
+def summed(scores: Iterable[Mapping[str, Any]], prefix: str = "") -> dict[str, float]:
+    """Means over samples and pooled figures in percent, from the entries that `match_scores` made."""
+    rows = [score for score in scores if f"{prefix}counts" in score]
+    whole = pooled(Match(*row[f"{prefix}counts"]) for row in rows)
+    means = {f"{prefix}{name}": mean_percent(row[f"{prefix}{name}"] for row in rows) for name in _SHARES}
+    return {**means, **{f"{prefix}{name}_pooled": 100 * getattr(whole, name) for name in _SHARES}}
+
+
+_SHARES = ("precision", "recall", "f1")
