@@ -1,0 +1,165 @@
+"""The adapted code base: upstream's functions with one-line docstrings, or placeholders with the same signatures."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from codenav.episodes.code import parsed
+from codenav.errors import StorageFull, Unavailable, UsageError
+from codenav.evals.mnms.programs import MODULE, PACKAGE
+from codenav.evals.mnms.tools import ANOTHER, FUNCTIONS, MEDIA, SETTINGS, Parameter, Tool
+from codenav.system.interpreter import find_interpreter
+
+PROBE_SECONDS = 60.0
+"""Time for an interpreter to look for the packages; it imports none of them."""
+_MEDIA_KINDS = (".jpg", ".jpeg", ".png", ".flac", ".wav", ".txt", ".doc", ".docx")
+_PROBE = """
+import importlib.util, sys
+print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
+"""
+_TYPES = {"Dict": "dict", "List": "list", "Image.Image": "str"}
+_KEY = re.compile(r"os\.environ\[([^]]+)\]")
+
+
+def write_real(root: Path, out: Path, tools: Sequence[Tool]) -> Path:
+    """Write upstream's functions and settings, and link the media that requests name. Return the code base's folder."""
+    package = _fresh(out)
+    try:
+        source = (root / FUNCTIONS).read_text(encoding="utf-8")
+        settings = (root / SETTINGS).read_text(encoding="utf-8")
+        _write(package / f"{MODULE}.py", with_docstrings(source, {tool.name: tool.description for tool in tools}))
+        # Importing the functions must not need keys that most of them never use.
+        settings = _KEY.sub(r'os.environ.get(\1, "")', settings)
+        media = f"\nDATA_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), {'data'!r})\n"
+        _write(package / "config.py", settings.rstrip() + "\n" + media)
+        (package / "data").mkdir()
+        for path in sorted((root / MEDIA).glob("*")):
+            if path.suffix.lower() in _MEDIA_KINDS and path.is_file():
+                shutil.copyfile(path, package / "data" / path.name)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read the functions in {root}: {error}", hint=ANOTHER) from error
+    except OSError as error:
+        raise StorageFull(f"cannot write the code base to {out}: {error}", hint="choose another folder") from error
+    return package.parent
+
+
+def write_placeholders(out: Path, tools: Sequence[Tool]) -> Path:
+    """Write functions with upstream's signatures that return placeholders. Return the code base's folder."""
+    package = _fresh(out)
+    lines = [
+        '"""Functions for images, text and audio."""',
+        "",
+        "from typing import Dict, List, Union",
+        "",
+        f"from {PACKAGE}.placeholders import results",
+        *(line for tool in tools for line in ["", "", *_placeholder(tool)]),
+    ]
+    try:
+        _write(package / f"{MODULE}.py", "\n".join(lines) + "\n")
+        shutil.copyfile(Path(__file__).with_name("placeholders.py"), package / "placeholders.py")
+    except OSError as error:
+        raise StorageFull(f"cannot write the code base to {out}: {error}", hint="choose another folder") from error
+    return package.parent
+
+
+def with_docstrings(source: str, descriptions: dict[str, str]) -> str:
+    """The source with a one-line docstring in each function that has a description, in place of its own."""
+    tree = parsed(source)
+    if tree is None:
+        raise UsageError("upstream's functions are no Python", hint=ANOTHER)
+    lines = source.split("\n")
+    for node in reversed(tree.body):
+        if not isinstance(node, ast.FunctionDef) or node.name not in descriptions:
+            continue
+        first = node.body[0]
+        start, end = first.lineno - 1, first.lineno - 1
+        if ast.get_docstring(node) is not None:
+            end = first.end_lineno or first.lineno
+        elif node.lineno == first.lineno:
+            raise UsageError(f"the function {node.name} stands on one line", hint=ANOTHER)
+        lines[start:end] = [" " * first.col_offset + _docstring(descriptions[node.name])]
+    return "\n".join(lines)
+
+
+def missing_packages(root: Path, python: Path | None) -> list[str]:
+    """The packages that upstream's functions import and an interpreter lacks. None is imported.
+
+    Raises:
+        NotFound, UsageError: there is no such interpreter.
+    """
+    tree = parsed((root / FUNCTIONS).read_text(encoding="utf-8"))
+    names: list[str] = []
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.Import):
+            names += [alias.name.split(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module.split(".")[0])
+    found = find_interpreter(python)
+    try:
+        done = subprocess.run(
+            [str(found.executable), "-I", "-c", _PROBE, *dict.fromkeys(names)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            check=True,
+            cwd="/",
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Unavailable(f"cannot ask {found.executable} for its packages: {error}", hint="--python PATH") from error
+    return done.stdout.split()
+
+
+def _placeholder(tool: Tool) -> list[str]:
+    parameters = ", ".join(_declared(parameter) for parameter in tool.parameters)
+    outputs = ", ".join(f'"{key}": "{kind}"' for key, kind in tool.outputs)
+    checked = [f"{one.name}=({one.name}, {types})" for one in tool.parameters if (types := _types(one.annotation))]
+    return [
+        f"def {tool.name}({parameters}) -> Dict:",
+        f"    {_docstring(tool.description)}",
+        f"    return results({', '.join([f'{{{outputs}}}', *checked])})",
+    ]
+
+
+def _declared(parameter: Parameter) -> str:
+    # An image is the name of a file here; upstream's functions also take one that is loaded.
+    plain = parameter.annotation.replace("Union[str, Image.Image]", "str")
+    return f"{parameter.name}: {plain}" if plain else parameter.name
+
+
+def _types(annotation: str) -> str:
+    """The types that `isinstance` compares with, as source text; empty for none."""
+    inside = annotation.removeprefix("Union[").removesuffix("]") if annotation.startswith("Union[") else annotation
+    names = [part.strip().split("[")[0] for part in inside.split(", ")] if inside else []
+    # A whole number is a float to a type checker, and none to `isinstance`.
+    names += ["int"] if "float" in names else []
+    names = list(dict.fromkeys(_TYPES.get(name, name) for name in names))
+    return names[0] if len(names) == 1 else f"({', '.join(names)})" if names else ""
+
+
+def _docstring(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"""', "'''")
+    return f'"""{escaped}{" " if escaped.endswith(chr(34)) else ""}"""'
+
+
+def _fresh(out: Path) -> Path:
+    """An empty folder for the package, in a folder of its own that goes onto the import path."""
+    package = out / "code" / PACKAGE
+    try:
+        shutil.rmtree(package, ignore_errors=True)
+        package.mkdir(parents=True)
+        _write(package / "__init__.py", "")
+    except OSError as error:
+        raise StorageFull(f"cannot write the code base to {out}: {error}", hint="choose another folder") from error
+    return package
+
+
+def _write(path: Path, text: str) -> None:
+    with open(os.fspath(path), "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)

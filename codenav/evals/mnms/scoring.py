@@ -1,0 +1,88 @@
+"""Scores of a program against the plans of its sample: the paper's metric, upstream's, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codenav.evals.mnms import upstream
+from codenav.evals.mnms.plans import PlannedTask
+from codenav.evals.mnms.programs import calls_in
+from codenav.evals.scores import best_match, match_scores, mean_percent, summed
+from codenav.evals.task import Column, Mode
+
+COLUMNS = (
+    Column(
+        "P",
+        "tool-macro precision in percent, as upstream defines it: sets of names, averaged over all tools; calls from "
+        "the program's syntax tree, the best of several ground truths",
+        {Mode.TOOL_USE: "82.9 ±4.5", Mode.CODE_USE: "88.0 ±6.1"},
+    ),
+    Column("R", "tool-macro recall, likewise", {Mode.TOOL_USE: "81.7 ±0.4", Mode.CODE_USE: "78.2 ±4.5"}),
+    Column("F1", "tool-macro F1, likewise", {Mode.TOOL_USE: "79.6 ±2.3", Mode.CODE_USE: "80.6 ±5.1"}),
+    Column("F1 of tools that occur", "F1 averaged over the tools that a ground truth or a program has, in percent"),
+    Column("upstream P", "tool-macro precision in percent, bug for bug: labels read line by line, the main plan only"),
+    Column("upstream R", "tool-macro recall, likewise"),
+    Column("upstream F1", "tool-macro F1, likewise"),
+    Column("upstream edge F1", "F1 in percent of consecutive pairs of labels, all samples pooled"),
+    Column("upstream argument F1", "F1 in percent of labels with the names of their arguments, all samples pooled"),
+    Column("upstream plan accuracy", "percent of samples with exactly the labels of the main plan, in order"),
+    Column("upstream edit distance", "normalised edit distance of the labels in percent; 0 is best"),
+    Column("ours P", "precision in percent, counted duplicates, mean over samples; the best of several ground truths"),
+    Column("ours R", "recall, likewise"),
+    Column("ours F1", "F1, likewise"),
+    Column("ours F1 pooled", "F1 in percent, all calls of all samples pooled"),
+    Column("correct", "percent of samples whose calls are those of a ground truth, in any order"),
+    Column("no summary", "percent of samples without a code summary, which score 0"),
+    Column("tools", "number of tools that the ground truths have"),
+)
+"""The columns of m&m's, in the order of the table."""
+
+
+def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: bool = True) -> dict[str, Any]:
+    """Scores of one program, in JSON types."""
+    found = calls_in(program, tools) if program.strip() else []
+    made = found or []
+    best, place = best_match(made, task.names)
+    labels = upstream.labels_with_arguments(program)
+    plan = upstream.labels_with_arguments(upstream.rendered(task.plan))
+    return {
+        "correct": best.precision == best.recall == 1.0,
+        **match_scores(best),
+        "made": made,
+        "gold": task.names[place],
+        "set_gold": task.names[upstream.best_match(task.names, made)],
+        "upstream_made": [label for label, _ in labels],
+        "upstream_gold": [label for label, _ in plan],
+        "upstream_made_arguments": ["--".join([label, *names]) for label, names in labels],
+        "upstream_gold_arguments": ["--".join([label, *names]) for label, names in plan],
+        "summed_up": summed_up,
+        "unreadable": found is None,
+    }
+
+
+def aggregate(scores: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> dict[str, float]:
+    """The columns, from the scores of one epoch."""
+    pairs = [(row["set_gold"], row["made"]) for row in scores]
+    theirs = [(row["upstream_gold"], row["upstream_made"]) for row in scores]
+    arguments = [(row["upstream_gold_arguments"], row["upstream_made_arguments"]) for row in scores]
+    occur = [tool for tool in tools if any(tool in gold or tool in made for gold, made in pairs)]
+    macro, their_macro = upstream.tool_macro(pairs, tools), upstream.tool_macro(theirs, tools)
+    ours = summed(scores)
+    figures = [
+        *macro,
+        upstream.tool_macro(pairs, occur)[2],
+        *their_macro,
+        upstream.pooled_f1([(upstream.edges(gold), upstream.edges(made)) for gold, made in theirs]),
+        upstream.pooled_f1(arguments),
+        upstream.plan_accuracy(theirs),
+        upstream.edit_distance(theirs, tools),
+        ours["precision"],
+        ours["recall"],
+        ours["f1"],
+        ours["f1_pooled"],
+        mean_percent(float(row["correct"]) for row in scores),
+        mean_percent(float(not row["summed_up"]) for row in scores),
+        float(len({name for gold, _ in pairs for name in gold})),
+    ]
+    return dict(zip((column.name for column in COLUMNS), figures, strict=True))
