@@ -46,37 +46,41 @@ def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: b
     best, place = best_match(made, task.names)
     labels = upstream.labels_with_arguments(program)
     plan = upstream.labels_with_arguments(upstream.rendered(task.plan))
+    made_labels, gold_labels = [label for label, _ in labels], [label for label, _ in plan]
     return {
         "correct": best.precision == best.recall == 1.0,
         **match_scores(best),
         "made": made,
         "gold": task.names[place],
         "set_gold": task.names[upstream.best_match(task.names, made)],
-        "upstream_made": [label for label, _ in labels],
-        "upstream_gold": [label for label, _ in plan],
+        "upstream_made": made_labels,
+        "upstream_gold": gold_labels,
+        "upstream_known": [label for label in made_labels if label in tools],
+        "upstream_edit_distance": upstream.edit_distance(gold_labels, made_labels, tools),
         "upstream_made_arguments": ["--".join([label, *names]) for label, names in labels],
         "upstream_gold_arguments": ["--".join([label, *names]) for label, names in plan],
         "summed_up": summed_up,
         "unreadable": found is None,
+        "of_tools": len(tools),
     }
 
 
-def aggregate(scores: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> dict[str, float]:
+def aggregate(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The columns, from the scores of one epoch."""
     pairs = [(row["set_gold"], row["made"]) for row in scores]
     theirs = [(row["upstream_gold"], row["upstream_made"]) for row in scores]
+    known = [(row["upstream_gold"], row["upstream_known"]) for row in scores]
     arguments = [(row["upstream_gold_arguments"], row["upstream_made_arguments"]) for row in scores]
-    occur = [tool for tool in tools if any(tool in gold or tool in made for gold, made in pairs)]
-    macro, their_macro = upstream.tool_macro(pairs, tools), upstream.tool_macro(theirs, tools)
+    of = max((row["of_tools"] for row in scores), default=0)
     ours = summed(scores)
     figures = [
-        *macro,
-        upstream.tool_macro(pairs, occur)[2],
-        *their_macro,
+        *upstream.tool_macro(pairs, of),
+        upstream.tool_macro(pairs, 0)[2],
+        *upstream.tool_macro(known, of),
         upstream.pooled_f1([(upstream.edges(gold), upstream.edges(made)) for gold, made in theirs]),
         upstream.pooled_f1(arguments),
         upstream.plan_accuracy(theirs),
-        upstream.edit_distance(theirs, tools),
+        mean_percent(row["upstream_edit_distance"] for row in scores),
         ours["precision"],
         ours["recall"],
         ours["f1"],

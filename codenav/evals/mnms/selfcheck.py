@@ -24,7 +24,7 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
     occur = {name for task in tasks for name in task.names[0]}
     lost = [task.id for task, row in zip(tasks, theirs, strict=True) if row["upstream_gold"] != task.names[0]]
     read = {label for row in theirs for label in row["upstream_gold"]} & set(tools)
-    upstream_table, our_table = aggregate(theirs, tools), aggregate(ours, tools)
+    upstream_table, our_table = aggregate(theirs), aggregate(ours)
     best = round(100 * len(occur) / len(tools), 6)
     unlike = [task.id for task, row in zip(tasks, ours, strict=True) if not row["correct"]]
     return [

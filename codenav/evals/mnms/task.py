@@ -131,8 +131,8 @@ class Mnms:
         return scoring.score(self._task(attempt.sample), program, self.tool_names, summed_up=summary is not None)
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """The columns from the scores of one epoch."""
-        return scoring.aggregate(scores, self.tool_names)
+        """The columns from the scores of one epoch. It needs no checkout, so that reports need none."""
+        return scoring.aggregate(scores)
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
         """Score the plans of the task file as if they were programs. Nothing of them runs."""

@@ -80,11 +80,11 @@ def best_match(golds: Sequence[Labels], made: Labels) -> int:
     return scores.index(max(scores))
 
 
-def tool_macro(pairs: Iterable[tuple[Labels, Labels]], tools: Sequence[str]) -> tuple[float, float, float]:
-    """Precision, recall and F1 averaged over all tools, in percent, from pairs of gold and made labels.
+def tool_macro(pairs: Iterable[tuple[Labels, Labels]], of: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 averaged over tools, in percent, from pairs of gold and made labels, all of them tools.
 
-    Each tool counts once a sample. A tool that nothing calls and nothing should call counts 0, so that the averages
-    mean something only over samples that have all tools.
+    `of` is the number of tools there are; 0 means those that occur. Each tool counts once a sample. A tool that nothing
+    calls and nothing should call counts 0, so that the averages mean something only over samples that have all tools.
     """
     wanted: Counter[str] = Counter()
     called: Counter[str] = Counter()
@@ -93,10 +93,12 @@ def tool_macro(pairs: Iterable[tuple[Labels, Labels]], tools: Sequence[str]) -> 
         wanted.update(set(gold))
         called.update(set(made))
         hit.update(set(gold) & set(made))
-    precision = _mean([hit[tool] / called[tool] if called[tool] else 0.0 for tool in tools])
-    recall = _mean([hit[tool] / wanted[tool] if wanted[tool] else 0.0 for tool in tools])
-    f1 = _mean([2 * hit[tool] / (wanted[tool] + called[tool]) if hit[tool] else 0.0 for tool in tools])
-    return 100 * precision, 100 * recall, 100 * f1
+    # What nothing agrees in adds 0 to the sums.
+    number = of or len(wanted | called) or 1
+    precision = sum(hit[tool] / called[tool] for tool in hit)
+    recall = sum(hit[tool] / wanted[tool] for tool in hit)
+    f1 = sum(2 * hit[tool] / (wanted[tool] + called[tool]) for tool in hit)
+    return 100 * precision / number, 100 * recall / number, 100 * f1 / number
 
 
 def edges(labels: Labels) -> list[str]:
@@ -118,12 +120,13 @@ def plan_accuracy(pairs: Iterable[tuple[Labels, Labels]]) -> float:
     return 100 * _mean([float(list(gold) == list(made)) for gold, made in pairs])
 
 
-def edit_distance(pairs: Iterable[tuple[Labels, Labels]], tools: Sequence[str]) -> float:
-    """Upstream's normalised edit distance in percent: insertions and deletions, over the lengths. 0 is the same."""
+def edit_distance(gold: Labels, made: Labels, tools: Sequence[str]) -> float:
+    """Upstream's normalised edit distance, from 0 to 1: insertions and deletions, over the lengths. 0 is the same.
+
+    All labels that are no tools are one and the same.
+    """
     known = {tool: place for place, tool in enumerate(tools, 1)}
-    return 100 * _mean(
-        [1 - _ratio([known.get(one, 0) for one in gold], [known.get(one, 0) for one in made]) for gold, made in pairs]
-    )
+    return 1 - _ratio([known.get(one, 0) for one in gold], [known.get(one, 0) for one in made])
 
 
 def _ratio(one: Sequence[int], other: Sequence[int]) -> float:
