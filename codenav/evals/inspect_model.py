@@ -1,0 +1,106 @@
+"""A model of Inspect as a `protocols.Model`: our agent asks, Inspect sends, counts, logs and limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+import anyio.from_thread
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Model,
+    ModelOutput,
+    ModelUsage,
+)
+from inspect_ai.util import LimitExceededError
+
+from codenav.errors import ContextOverflow, ModelFailed, ModelUnreachable
+from codenav.messages import Completion, Message
+from codenav.models.answers import read_answer
+from codenav.models.scripted import estimated_usage
+from codenav.usage import Usage
+
+_FINISHES = {"max_tokens": "length", "model_length": "length", "tool_calls": "stop"}
+_ROLES: dict[str, Callable[..., ChatMessage]] = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant}
+
+
+class InspectModel:
+    """A model that the thread of a session asks, and the event loop of Inspect answers.
+
+    It must be used in a thread that `anyio.to_thread.run_sync` started from that loop.
+    """
+
+    def __init__(self, model: Model, asked: Callable[[list[ChatMessage]], None]) -> None:
+        """`asked` gets the whole conversation after each answer, in the event loop."""
+        self._model, self._asked = model, asked
+        self.ended_by: Exception | None = None
+        """The error that ended the conversation: a limit of Inspect's, or a failure of the provider."""
+
+    @property
+    def name(self) -> str:
+        """Inspect's name of the model."""
+        return str(self._model)
+
+    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+        """The next answer. Retries, stop reasons and prices are the provider's."""
+        began = time.monotonic()
+        chat = [_ROLES.get(one.role, ChatMessageUser)(content=one.content) for one in messages]
+        try:
+            output = anyio.from_thread.run(self._generate, chat, timeout)
+        except TimeoutError as error:
+            raise ModelUnreachable(f"{self.name} did not answer within {timeout:.0f} s") from error
+        except LimitExceededError as error:
+            self.ended_by = error
+            raise ModelFailed(f"a limit of Inspect's: {error.message}", hint="raise the limit") from error
+        except Exception as error:
+            self.ended_by = error
+            told = f"{type(error).__name__}: {error}"
+            raise ModelUnreachable(told, hint="the sample's error in Inspect's log says more") from error
+        if output.stop_reason == "model_length" and not output.completion.strip():
+            raise ContextOverflow(f"the prompt does not fit into the context of {self.name}")
+        return _completion(messages, output, time.monotonic() - began)
+
+    def close(self) -> None:
+        """Do nothing: Inspect closes its models."""
+
+    async def _generate(self, chat: list[ChatMessage], timeout: float | None) -> ModelOutput:
+        with anyio.fail_after(timeout):
+            output: ModelOutput = await self._model.generate(list(chat))
+        self._asked([*chat, *([output.message] if output.choices else [])])
+        return output
+
+
+def _completion(messages: Sequence[Message], output: ModelOutput, seconds: float) -> Completion:
+    """The answer as the agent reads it: without reasoning, and without anything after the first action."""
+    content: Any = output.message.content if output.choices else ""
+    reasoning = "" if isinstance(content, str) else "\n".join(getattr(part, "reasoning", "") or "" for part in content)
+    calls = (output.message.tool_calls or []) if output.choices else []
+    finish = str(output.stop_reason)
+    message = {
+        "content": output.completion,
+        "reasoning_content": reasoning.strip(),
+        "tool_calls": [{"function": {"name": call.function, "arguments": call.arguments}} for call in calls],
+    }
+    body = {"choices": [{"finish_reason": _FINISHES.get(finish, finish), "message": message}]}
+    answer = read_answer(body)
+    return Completion(
+        answer.text,
+        usage=_usage(output.usage, seconds) or estimated_usage(messages, answer.text),
+        reasoning=answer.reasoning,
+        truncated=answer.truncated,
+    )
+
+
+def _usage(usage: ModelUsage | None, seconds: float) -> Usage | None:
+    if usage is None:
+        return None
+    # Inspect counts tokens of the cache apart.
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return Usage(
+        requests=1, input_tokens=usage.input_tokens + cached, output_tokens=usage.output_tokens, seconds=seconds
+    )
