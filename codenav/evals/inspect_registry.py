@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codenav.evals import inspect_tasks
+import codenav.evals.inspect_tasks as inspect_tasks
 
 m3tooleval = inspect_tasks.registered(inspect_tasks.m3tooleval)
 api_bank = inspect_tasks.registered(inspect_tasks.api_bank)

@@ -25,11 +25,11 @@ from inspect_ai.model import ChatMessage, ModelOutput, get_model
 from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from codenav import api
+from codenav.api import index
 from codenav.environments.formatting import SHOWS
-from codenav.evals import registry
 from codenav.evals.attempts import World, attempt, checked_samples
 from codenav.evals.inspect_model import InspectModel
+from codenav.evals.registry import has_option, make, scorers
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import completed
@@ -67,7 +67,7 @@ def benchmark(
         max_seconds: wall clock of an episode. Default: the configured limit.
         options: keywords of the benchmark's factory.
     """
-    made = registry.make(name, data, {**(options or {}), **_accepted(name, "python", python)})
+    made = make(name, data, {**(options or {}), **_accepted(name, "python", python)})
     keywords = completed({"sandbox": sandbox, "python": python})
     given = {"steps": max_steps, "seconds": max_seconds}
     limits = {key: value for key, value in given.items() if value is not None}
@@ -85,7 +85,7 @@ def benchmark(
 
 
 def _accepted(name: str, option: str, value: Any) -> dict[str, Any]:
-    return {option: value} if value is not None and registry.has_option(name, option) else {}
+    return {option: value} if value is not None and has_option(name, option) else {}
 
 
 def _sample(sample: Sample) -> InspectSample:
@@ -119,7 +119,7 @@ class _Worlds:
             opening.callback(shutil.rmtree, folder, ignore_errors=True)
             setting = self._task.setting(self._mode, folder / "code")
             python = self._keywords.get("python") or setting.python
-            indexes = [opening.enter_context(api.index(path, python=python)) for path in setting.on]
+            indexes = [opening.enter_context(index(path, python=python)) for path in setting.on]
             atexit.register(opening.pop_all().close)
         return World(
             task=self._task,
@@ -207,12 +207,12 @@ def _scorer(name: str) -> Scorer:
 
 def table_of(name: str, rows: list[dict[str, Any]]) -> dict[str, float]:
     """The columns of a benchmark from the metadata of scores: means over epochs, `±` two standard deviations."""
-    scorers = registry.scorers()[name]
+    benchmark_class = scorers()[name]
     by_epoch: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         if "scores" in row:
             by_epoch.setdefault(row["epoch"], []).append(row["scores"])
-    tables = [scorers.aggregate(scores) for _, scores in sorted(by_epoch.items())]
+    tables = [benchmark_class.aggregate(scores) for _, scores in sorted(by_epoch.items())]
     found: dict[str, float] = {}
     for column in tables[0] if tables else ():
         mean, spread = over_epochs([table[column] for table in tables])

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codenav.evals.mnms import upstream
 from codenav.evals.mnms.plans import PlannedTask
 from codenav.evals.mnms.programs import calls_in
+from codenav.evals.mnms.upstream import best_match as best_set_match
+from codenav.evals.mnms.upstream import (
+    edges,
+    edit_distance,
+    labels_with_arguments,
+    plan_accuracy,
+    pooled_f1,
+    rendered,
+    tool_macro,
+)
 from codenav.evals.scores import best_match, match_scores, mean_percent, summed
 from codenav.evals.task import Column, Mode
 
@@ -44,19 +53,19 @@ def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: b
     found = calls_in(program, tools) if program.strip() else []
     made = found or []
     best, place = best_match(made, task.names)
-    labels = upstream.labels_with_arguments(program)
-    plan = upstream.labels_with_arguments(upstream.rendered(task.plan))
+    labels = labels_with_arguments(program)
+    plan = labels_with_arguments(rendered(task.plan))
     made_labels, gold_labels = [label for label, _ in labels], [label for label, _ in plan]
     return {
         "correct": best.precision == best.recall == 1.0,
         **match_scores(best),
         "made": made,
         "gold": task.names[place],
-        "set_gold": task.names[upstream.best_match(task.names, made)],
+        "set_gold": task.names[best_set_match(task.names, made)],
         "upstream_made": made_labels,
         "upstream_gold": gold_labels,
         "upstream_known": [label for label in made_labels if label in tools],
-        "upstream_edit_distance": upstream.edit_distance(gold_labels, made_labels, tools),
+        "upstream_edit_distance": edit_distance(gold_labels, made_labels, tools),
         "upstream_made_arguments": ["--".join([label, *names]) for label, names in labels],
         "upstream_gold_arguments": ["--".join([label, *names]) for label, names in plan],
         "summed_up": summed_up,
@@ -74,12 +83,12 @@ def aggregate(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     of = max((row["of_tools"] for row in scores), default=0)
     ours = summed(scores)
     figures = [
-        *upstream.tool_macro(pairs, of),
-        upstream.tool_macro(pairs, 0)[2],
-        *upstream.tool_macro(known, of),
-        upstream.pooled_f1([(upstream.edges(gold), upstream.edges(made)) for gold, made in theirs]),
-        upstream.pooled_f1(arguments),
-        upstream.plan_accuracy(theirs),
+        *tool_macro(pairs, of),
+        tool_macro(pairs, 0)[2],
+        *tool_macro(known, of),
+        pooled_f1([(edges(gold), edges(made)) for gold, made in theirs]),
+        pooled_f1(arguments),
+        plan_accuracy(theirs),
         mean_percent(row["upstream_edit_distance"] for row in scores),
         ours["precision"],
         ours["recall"],

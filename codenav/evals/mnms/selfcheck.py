@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codenav.evals.mnms import upstream
 from codenav.evals.mnms.plans import PlannedTask
 from codenav.evals.mnms.programs import program_of
 from codenav.evals.mnms.scoring import aggregate, score
+from codenav.evals.mnms.upstream import rendered
 from codenav.evals.task import Check
 
 
@@ -17,7 +17,7 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
     Averages over all tools can only reach the share of tools that the file has.
     """
     notice(f"{len(tasks)} tasks, {sum(len(task.plans) for task in tasks)} plans")
-    theirs = [score(task, upstream.rendered(task.plan), tools) for task in tasks]
+    theirs = [score(task, rendered(task.plan), tools) for task in tasks]
     ours = [score(task, program_of(task.plan), tools) for task in tasks]
     others = [score(task, program_of(plan), tools) for task in tasks for plan in task.alternatives]
     spoilt = [score(task, program_of(task.plan[:-1]), tools) for task in tasks if _shorter_is_wrong(task)]

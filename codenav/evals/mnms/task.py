@@ -9,9 +9,12 @@ from typing import Any
 from codenav.episodes.verify import last_summary
 from codenav.errors import Unavailable, UsageError
 from codenav.evals.checkouts import checkout
-from codenav.evals.mnms import adapt, descriptions, scoring, selfcheck
+from codenav.evals.mnms.adapt import missing_packages, write_placeholders, write_real
+from codenav.evals.mnms.descriptions import description as described
 from codenav.evals.mnms.plans import WHERE, Node, PlannedTask, read_tasks
 from codenav.evals.mnms.sampling import draw
+from codenav.evals.mnms.scoring import COLUMNS, aggregate, score
+from codenav.evals.mnms.selfcheck import checks
 from codenav.evals.mnms.tools import COMMIT, FOLDER, NEEDS, read_tools
 from codenav.evals.task import Attempt, Check, Mode, Sample, Setting
 
@@ -22,7 +25,7 @@ class Mnms:
     """Tasks of m&m's, scored by the calls in the code summary."""
 
     name = "mnms"
-    columns = scoring.COLUMNS
+    columns = COLUMNS
 
     def __init__(
         self,
@@ -99,15 +102,15 @@ class Mnms:
         """
         root = self._checkout.root
         if self._stub_tools:
-            folder = adapt.write_placeholders(out, self.tools)
+            folder = write_placeholders(out, self.tools)
         else:
-            missing = adapt.missing_packages(root, self._python)
+            missing = missing_packages(root, self._python)
             if missing:
                 raise Unavailable(
                     f"upstream's functions need packages that are missing: {', '.join(missing)}",
                     hint="--python with an environment that has them, or --stub-tools for typed placeholders",
                 )
-            folder = adapt.write_real(root, out, self.tools)
+            folder = write_real(root, out, self.tools)
         facts = {
             "commit": self._checkout.commit,
             "tasks": self.file.path.name,
@@ -128,18 +131,18 @@ class Mnms:
         """Scores of the last code summary; without one, of an empty program, as in the paper."""
         summary = last_summary(attempt.result.steps)
         program = summary.code if summary else ""
-        return scoring.score(self._task(attempt.sample), program, self.tool_names, summed_up=summary is not None)
+        return score(self._task(attempt.sample), program, self.tool_names, summed_up=summary is not None)
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """The columns from the scores of one epoch. It needs no checkout, so that reports need none."""
-        return scoring.aggregate(scores)
+        return aggregate(scores)
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
         """Score the plans of the task file as if they were programs. Nothing of them runs."""
-        return selfcheck.checks(self.file.tasks, self.tool_names, notice)
+        return checks(self.file.tasks, self.tool_names, notice)
 
     def _described(self, mode: Mode) -> str:
-        return descriptions.description(mode, self._level, self._guidelines, self.tools)
+        return described(mode, self._level, self._guidelines, self.tools)
 
     def _task(self, sample: Sample) -> PlannedTask:
         known = self._tasks.get(sample.id)
