@@ -19,7 +19,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import LimitExceededError
 
-from codenav.errors import ContextOverflow, ModelFailed, ModelUnreachable
+from codenav.errors import ContextOverflow, LimitReached, ModelUnreachable
 from codenav.messages import Completion, Message
 from codenav.models.answers import read_answer
 from codenav.models.scripted import estimated_usage
@@ -55,8 +55,11 @@ class InspectModel:
         except TimeoutError as error:
             raise ModelUnreachable(f"{self.name} did not answer within {timeout:.0f} s") from error
         except LimitExceededError as error:
+            # For the episode it is a limit like its own: what was done until then is scored.
             self.ended_by = error
-            raise ModelFailed(f"a limit of Inspect's: {error.message}", hint="raise the limit") from error
+            reached = LimitReached(f"{error.type} (Inspect)", error.value, error.limit or 0)
+            reached.hint = f"raise Inspect's {error.type} limit"
+            raise reached from error
         except Exception as error:
             self.ended_by = error
             told = f"{type(error).__name__}: {error}"

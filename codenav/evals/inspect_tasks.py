@@ -27,14 +27,16 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from codenav.api import index
 from codenav.environments.formatting import SHOWS
+from codenav.episodes.record import EpisodeResult
 from codenav.evals.attempts import World, attempt, checked_samples
 from codenav.evals.inspect_model import InspectModel
 from codenav.evals.registry import has_option, make, scorers
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import completed
-from codenav.evals.task import Mode, Sample
+from codenav.evals.task import Attempt, Mode, Sample
 from codenav.evals.task import Task as Benchmark
+from codenav.events import Status
 from codenav.session import Session
 
 PREFIX = "codenav/"
@@ -77,7 +79,7 @@ def benchmark(
     return Task(
         dataset=MemoryDataset([_sample(one) for one in samples.values()], name=name),
         solver=_agent(worlds, samples),
-        scorer=_scorer(name),
+        scorer=_scorer(name, made, samples),
         # One sample without a model is no reason to lose the others: it is an error in the log, and not scored.
         fail_on_error=False,
         metadata={"codenav": {"benchmark": name, "mode": mode, "shows": shows}},
@@ -151,8 +153,8 @@ def _agent(worlds: _Worlds, samples: Mapping[str, Sample]) -> Solver:
                 for session in sessions:
                     session.cancel()
                 raise
+            state.store.set(RESULT, result.to_dict() if result else {"status": ERROR})
             if result is not None:
-                state.store.set(RESULT, result.to_dict())
                 state.output = ModelOutput.from_content(model.name, result.answer or result.reason)
             if model.ended_by is not None:
                 raise model.ended_by
@@ -173,7 +175,7 @@ def _attempted(
     return attempt(replace(worlds.get(), model=lambda sample: model), sample, epoch, started)
 
 
-def _scorer(name: str) -> Scorer:
+def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> Scorer:
     @metric(name="table", scores="unreduced")
     def table() -> Metric:
         """The columns of the benchmark, as `codenav eval run` prints them: means over epochs, and their spread."""
@@ -189,9 +191,13 @@ def _scorer(name: str) -> Scorer:
 
         async def score(state: TaskState, target: Target) -> Score | None:
             line = state.store.get(RESULT)
-            if not line or line["status"] == ERROR:
+            if line is None:
+                # A time limit of Inspect's ended the sample from outside: it is scored as one that did nothing.
+                result = _nothing(benchmark, samples[str(state.sample_id)], state.epoch)
+            elif line["status"] == ERROR:
                 return None
-            result = Result.from_dict(line)
+            else:
+                result = Result.from_dict(line)
             return Score(
                 value=CORRECT if result.scores.get("correct") else INCORRECT,
                 answer=result.answer,
@@ -203,6 +209,12 @@ def _scorer(name: str) -> Scorer:
 
     made: Scorer = codenav_scores()
     return made
+
+
+def _nothing(benchmark: Benchmark, sample: Sample, epoch: int) -> Result:
+    episode = EpisodeResult(id="", request=sample.request, status=Status.LIMIT)
+    scores = benchmark.score(Attempt(sample, episode))
+    return Result(sample.id, epoch, Status.LIMIT.value, scores, reason="a limit of Inspect's")
 
 
 def table_of(name: str, rows: list[dict[str, Any]]) -> dict[str, float]:

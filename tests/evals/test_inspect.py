@@ -78,11 +78,16 @@ def test_a_provider_that_is_down_is_an_error_and_no_score(outcome: dict[str, Any
 def test_a_limit_of_inspect_ends_a_sample(outcome: dict[str, Any]) -> None:
     (sample,) = outcome["tokens"]["samples"]
     assert sample["limit"] == "token" and sample["error"] is None
+    # It counts, as under a limit of our own: as an attempt that is not correct.
+    assert sample["values"] == {"codenav_scores": "I"}
+    assert sample["result"]["status"] == "limit" and sample["result"]["steps"] == 1
+    assert "token (Inspect)" in sample["result"]["reason"]
 
 
 def test_a_sample_that_hangs_ends(outcome: dict[str, Any]) -> None:
     (sample,) = outcome["hanging"]["samples"]
     assert sample["limit"] == "time" and outcome["hanging"]["seconds"] < 60
+    assert sample["values"] == {"codenav_scores": "I"} and outcome["hanging"]["table"]["no summary"] == 100.0
 
 
 def test_inspect_finds_the_tasks_by_name() -> None:
