@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("--modes", default="code-use,tool-use")
     parser.add_argument("--context", default="8192", help="tokens")
     chosen = parser.parse_args()
-    # The helper of the tests starts the server; it imports pytest.
+    # Imported here, after the path was set; it needs pytest.
     from local_model import serving
 
     faults: list[str] = []
