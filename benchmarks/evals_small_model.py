@@ -113,9 +113,10 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=120.0, help="of one sample")
     parser.add_argument("--max-tokens", type=int, default=160, help="of one answer")
+    parser.add_argument("--modes", default="code-use,tool-use")
     parser.add_argument("--context", default="8192", help="tokens")
     chosen = parser.parse_args()
-    # The helper of the tests starts the server; it imports pytest.
+    # Imported here, after the path was set; it needs pytest.
     from local_model import serving
 
     faults: list[str] = []
@@ -133,7 +134,7 @@ def main() -> int:
             if has_option(name, "prepared"):
                 options = {"prepared": chosen.prepared}
             task = make(name, chosen.checkouts / FOLDERS[name], options)
-            for mode in ("code-use", "tool-use"):
+            for mode in chosen.modes.split(","):
                 row, wrong = measured(task, mode, served.url, served.name, chosen, Path(folder) / f"{name}-{mode}")
                 print(row, flush=True)
                 faults += wrong

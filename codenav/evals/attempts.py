@@ -16,7 +16,7 @@ from codenav.actions import Search
 from codenav.api import open_session
 from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
 from codenav.episodes.record import EpisodeResult
-from codenav.errors import CodeNavError, UsageError
+from codenav.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import plain
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
@@ -106,7 +106,7 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
         _write(sample.files, folder)
         with session_for(world, sample, folder, trace, held := Held()) as session:
             started(session)
-            result = session.run(sample.request)
+            result = _ended(session, sample.request)
             if result.status == Status.INTERRUPTED:
                 return None
             values = held.values(world.setting.read) if result.status != Status.ERROR else {}
@@ -126,6 +126,20 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
         told = f"the scorer of {world.task.name} failed: {type(error).__name__}: {error}"
         return replace(_result(world, done, epoch, {}), status=ERROR, reason=told)
     return _result(world, done, epoch, scores)
+
+
+def _ended(session: Session, request: str) -> EpisodeResult:
+    """Run a request. A conversation that the model's context cannot hold has failed: another try would end alike."""
+    episode = session.episode(request)
+    try:
+        while not episode.ended:
+            episode.step()
+    except ContextOverflow:
+        return replace(episode.result, status=Status.FAILED)
+    except CodeNavError:
+        # It is in the result, as after `Episode.run`.
+        pass
+    return episode.result
 
 
 class Held:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import codenav.evals
 from codenav.actions import Action, Code, Done, Search
 from codenav.api import load_episode
+from codenav.errors import ContextOverflow
 from codenav.evals import Sample
 from codenav.evals.m3tooleval import M3ToolEval
-from codenav.models import ScriptedModel
+from codenav.messages import Message
+from codenav.models import FunctionModel, ScriptedModel
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
 
@@ -69,6 +72,20 @@ def test_answers_are_taken_from_the_variable_else_from_done_and_calls_are_traced
         ("go_to_previous_page", {}, 2),
     ]
     assert ended.table == [{"accuracy": 60.0, "upstream": 60.0, "variable": 20.0, "text": 60.0, "untooled": 20.0}]
+
+
+def test_a_conversation_that_no_longer_fits_has_failed_and_its_tokens_count(tmp_path: Path) -> None:
+    def cramped(messages: Sequence[Message]) -> Action:
+        if len(messages) > 2:
+            raise ContextOverflow("the conversation is too long", limit=10, prompt_tokens=11)
+        return Code("answer = ('A', 3)")
+
+    task = M3ToolEval(SMALL, any_commit=True)
+    model = FunctionModel(cramped)
+    ended = codenav.evals.run(task, out=tmp_path, model=model, ids=["plants:tuple"], lint=False, types=False)
+    [result] = ended.results
+    assert (result.status, result.steps, result.reason) == ("failed", 1, "the conversation is too long")
+    assert result.prompt_tokens > 100 and result.scores["correct"] is False and ended.missing == 0
 
 
 def test_no_expected_result_reaches_the_prompt_the_code_base_or_the_work_folder(tmp_path: Path) -> None:
