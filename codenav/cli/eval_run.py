@@ -78,8 +78,9 @@ def carry_out(
     from codenav.evals.runs import RESUME, RunFolder
 
     own = dict(factory)
-    if keywords.get("python") and has_option(name, "python"):
-        own["python"] = keywords["python"]
+    for option in ("python", "sandbox"):
+        if keywords.get(option) and has_option(name, option):
+            own[option] = keywords[option]
     task = make(name, data, own)
     line = ProgressLine(quiet=quiet)
     options = {key: str(value) if isinstance(value, Path) else value for key, value in factory.items()}

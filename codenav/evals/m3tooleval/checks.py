@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.evals.m3tooleval.adapt import code_base, file_of, module_of, statements_of, write
+from codenav.evals.m3tooleval.adapt import PACKAGE, code_base, file_of, module_of, statements_of, write
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.m3tooleval.upstream import Domain, read
 from codenav.evals.task import Check
@@ -19,12 +19,21 @@ CUT_OFF = 14
 
 
 def checks(
-    root: Path, domains: Sequence[Domain], out: Path, *, known: bool, notice: Callable[[str], None]
+    root: Path,
+    domains: Sequence[Domain],
+    out: Path,
+    *,
+    known: bool,
+    backend: str,
+    notice: Callable[[str], None],
 ) -> list[Check]:
-    """All checks, for the benchmark at `root`. `out` is an empty folder; `known`: figures are known for its commit."""
+    """All checks, for the benchmark at `root`.
+
+    `out` is an empty folder; `known`: figures are known for its commit; `backend`: of the sandbox that imports tasks.
+    """
     golds = {task.name: ast.literal_eval(task.expected) for domain in domains for task in domain.tasks}
     notice(f"{len(golds)} tasks are built again with the adapted tools")
-    again = {task.name: task.expected for domain in rebuilt(root, domains, out) for task in domain.tasks}
+    again = {task.name: task.expected for domain in rebuilt(root, domains, out, backend) for task in domain.tasks}
     before = {task.name: task.expected for domain in domains for task in domain.tasks}
     cut = {name: int(gold) for name, gold in golds.items() if isinstance(gold, float) and gold != int(gold)}
     wrongly = sum(upstream_accepts(str(value), golds[name]) for name, value in cut.items())
@@ -44,7 +53,7 @@ def checks(
     ]
 
 
-def rebuilt(root: Path, domains: Sequence[Domain], out: Path) -> list[Domain]:
+def rebuilt(root: Path, domains: Sequence[Domain], out: Path, backend: str) -> list[Domain]:
     """The domains once more, from copies of upstream's modules that import their tools from the adapted code base."""
     shutil.copytree(root / "tasks", out / "tasks", symlinks=True)
     files = code_base(domains, docstrings=False)
@@ -56,7 +65,7 @@ def rebuilt(root: Path, domains: Sequence[Domain], out: Path) -> list[Domain]:
         taken = f"from {module_of(domain)} import {', '.join(sorted(own))}"
         text = "\n".join([taken, *map(ast.unparse, kept)])
         (out / domain.file.relative_to(root)).write_text(text, encoding="utf-8")
-    return read(out)
+    return read(out, backend=backend, folders=["tasks", PACKAGE])
 
 
 def spoilt(gold: Any) -> Any:

@@ -1,14 +1,13 @@
-"""The script that imports the benchmark's own modules, in a process of its own, and writes what they define as JSON.
+"""The module that imports the benchmark's own modules in a sandbox, and returns what they define in JSON types.
 
-Run by `upstream.read`: `python -I -B reader.py FOLDER`. It uses the standard library only. The benchmark computes its
-expected results at import with reference solutions, so there is no way to them that does not run its code.
+It uses the standard library only. The benchmark computes its expected results at import with reference solutions, so
+there is no way to them that does not run its code.
 """
 
 import ast
 import importlib.abc
 import importlib.machinery
 import inspect
-import json
 import os
 import sys
 import types
@@ -89,9 +88,8 @@ def row_of(task: Any) -> dict[str, str]:
     return {"name": task.name, "instruction": task.instruction, "expected": written, "type": type(expected).__name__}
 
 
-def domains_of(folder: str) -> Iterator[dict[str, Any]]:
-    """Each module that registered tasks, in the benchmark's order."""
-    sys.path.insert(0, folder)
+def domains_of() -> Iterator[dict[str, Any]]:
+    """Each module that registered tasks, in the benchmark's order. The benchmark lies in the work folder."""
     sys.meta_path.insert(0, _Blanks())
     import tasks.base  # type: ignore[import-not-found]
 
@@ -102,20 +100,7 @@ def domains_of(folder: str) -> Iterator[dict[str, Any]]:
         own = list(registered)
         yield {
             "name": found[0].__name__.rpartition(".")[2],
-            "file": os.path.relpath(str(found[0].__file__), folder),
+            "file": os.path.relpath(str(found[0].__file__)),
             "tools": list(tools_of(found[0], own)),
             "tasks": [row_of(task) for task in own],
         }
-
-
-def main() -> None:
-    """Write the domains to the standard output. What the benchmark prints goes nowhere."""
-    answer = sys.stdout
-    with open(os.devnull, "w") as nowhere:
-        sys.stdout = nowhere
-        domains = list(domains_of(os.path.abspath(sys.argv[1])))
-    json.dump(domains, answer)
-
-
-if __name__ == "__main__":
-    main()

@@ -44,6 +44,7 @@ class M3ToolEval:
         guidelines: str = "default",
         paths_only: bool = False,
         docstrings: bool = False,
+        sandbox: str = "",
     ) -> None:
         """Read the tasks from a checkout of code-act, or from `scripts/eval/m3tooleval` in one.
 
@@ -54,14 +55,17 @@ class M3ToolEval:
             guidelines: `default`, `none`, or the path of a file.
             paths_only: describe the library by its file paths alone.
             docstrings: give the functions upstream's descriptions as docstrings; upstream's functions have none.
+            sandbox: the backend in which upstream's modules are imported. Empty: the configured one.
 
         Raises:
             NotFound: a file is missing.
             UsageError: the commit is another one, or the tasks cannot be imported.
+            SandboxUnavailable: no sandbox works here.
         """
         found = checkout(data, needs=NEEDS, folder=FOLDER, commit=COMMIT, any_commit=any_commit)
         self._root, self._commit = found.root, found.commit
-        self._domains = read(found.root)
+        self._sandbox = sandbox
+        self._domains = read(found.root, backend=sandbox)
         self._description, self._guidelines = description, guidelines
         self._paths_only, self._docstrings = paths_only, docstrings
 
@@ -137,7 +141,9 @@ class M3ToolEval:
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
         """Build all tasks again with the adapted tools, and put the expected results to both graders."""
-        return checks(self._root, self._domains, out, known=self._commit == COMMIT, notice=notice)
+        return checks(
+            self._root, self._domains, out, known=self._commit == COMMIT, backend=self._sandbox, notice=notice
+        )
 
     def _described(self, mode: Mode) -> str:
         if self._description not in LEVELS:

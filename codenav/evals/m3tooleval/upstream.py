@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codenav.api import sandbox
 from codenav.errors import UsageError
+from codenav.execution import Outcome
 
 COMMIT = "d607f56c9cfe9e8632ebaf65dcaf2b4b7fe1c6f8"
 """The commit of code-act that the adapter was written for."""
@@ -74,33 +72,22 @@ class Domain:
     tasks: Sequence[UpstreamTask]
 
 
-def read(root: Path) -> list[Domain]:
-    """The domains of the benchmark at `root`, in its order.
-
-    Its modules run in a child process without the caller's environment, in an empty folder.
+def read(root: Path, *, backend: str = "", folders: Sequence[str] = ("tasks",)) -> list[Domain]:
+    """The domains of the benchmark at `root`, in its order. Its modules run in a sandbox, which gets the `folders`.
 
     Raises:
         UsageError: they cannot be imported, or define something else.
+        SandboxUnavailable: no sandbox works here.
     """
-    with tempfile.TemporaryDirectory() as empty:
-        try:
-            ended = subprocess.run(
-                [sys.executable, "-I", "-B", str(Path(__file__).with_name("reader.py")), str(root.resolve())],
-                cwd=empty,
-                env={},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=READING_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise UsageError(
-                f"importing the tasks in {root} took more than {READING_SECONDS:.0f} s", hint=ANOTHER
-            ) from None
-    if ended.returncode:
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
-        raise UsageError(f"the tasks in {root} cannot be imported: {said[-1] if said else 'no message'}", hint=ANOTHER)
-    return [_domain(row, root) for row in json.loads(ended.stdout)]
+    with sandbox(backend) as box:
+        for name in folders:
+            box.files.upload(root / name)
+        box.files.write("reader.py", Path(__file__).with_name("reader.py").read_bytes())
+        done = box.run("import reader\nfound = list(reader.domains_of())", timeout=READING_SECONDS)
+        if done.outcome is not Outcome.OK:
+            said = f"{done.error.type}: {done.error.message}" if done.error else done.outcome.value
+            raise UsageError(f"the tasks in {root} cannot be imported: {said[:300]}", hint=ANOTHER)
+        return [_domain(row, root) for row in box.get("found")]
 
 
 def _domain(row: dict[str, Any], root: Path) -> Domain:
