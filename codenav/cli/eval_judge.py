@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from codenav.cli.agent_options import base_url_option
 from codenav.cli.options import json_option, print_json, say
 
 if TYPE_CHECKING:
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
 @click.command("judge")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]", type=click.Path(path_type=Path))
-@click.option("--judge", "model", metavar="MODEL", required=True, help="Model name, or scripted:FILE to play answers.")
-@click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY.")
+@click.option(
+    "--judge", "model", metavar="MODEL", required=True, help="Model name, or scripted:FILE to replay answers."
+)
+@base_url_option
 @click.option("--labels", metavar="FILE", type=click.Path(path_type=Path), help="Verdicts of people, as JSON lines.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
 @json_option

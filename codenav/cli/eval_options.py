@@ -9,15 +9,14 @@ from typing import Any
 
 import click
 
+from codenav.cli.agent_options import agent_options, limits_of
 from codenav.cli.options import (
     Decorator,
-    Seconds,
-    default_of,
     json_option,
     python_option,
     resources_of,
-    sandbox_options,
     store_options,
+    with_options,
 )
 from codenav.errors import NotFound, UsageError
 
@@ -34,22 +33,27 @@ data_option: Decorator = click.option(
 
 _TASK_OPTIONS: tuple[Decorator, ...] = (
     data_option,
-    click.option("--any-commit", is_flag=True, help="Take the checkout whatever its commit is."),
+    click.option("--any-commit", is_flag=True, help="Accept a checkout of any commit."),
     click.option("--prepared", metavar="DIR", type=FOLDER, help="Folder that codenav eval prepare made."),
     click.option(
         "--description",
         metavar="LEVEL|FILE",
-        help="none, names, descriptions, prototypes, library, or a file with a text of your own.  [default: library]",
+        help="none, names, descriptions, prototypes, library, or a file with a description of your own.  "
+        "[default: library]",
     ),
     click.option(
-        "--guidelines", metavar="none|FILE", help="None, or a file with a text of your own.  [default: the paper's ask]"
+        "--guidelines",
+        metavar="none|FILE",
+        help="none, or a file with guidelines of your own.  [default: ours, after the paper's]",
     ),
-    click.option("--paths-only", is_flag=True, help="The library description is its file paths alone (m3tooleval)."),
-    click.option("--docstrings", is_flag=True, help="Functions get upstream's descriptions (m3tooleval)."),
-    click.option("--tasks", metavar="FILE", help="The task file (mnms)."),
+    click.option("--paths-only", is_flag=True, help="Describe the library by its file paths alone (m3tooleval)."),
+    click.option(
+        "--docstrings", is_flag=True, help="Give functions upstream's descriptions as docstrings (m3tooleval)."
+    ),
+    click.option("--tasks", metavar="FILE", help="Task file (mnms)."),
     click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N tasks (mnms).  [default: all]"),
-    click.option("--seed", type=int, metavar="N", help="Of the draw.  [default: 0]"),
-    click.option("--stub-tools", is_flag=True, help="Typed placeholders in place of upstream's functions (mnms)."),
+    click.option("--seed", type=int, metavar="N", help="Seed of the draw (mnms).  [default: 0]"),
+    click.option("--stub-tools", is_flag=True, help="Use typed placeholders instead of upstream's functions (mnms)."),
 )
 TASK_OPTIONS = ("any_commit", "prepared", "description", "guidelines", "paths_only", "docstrings", "tasks", "sample",
                 "seed", "stub_tools")  # fmt: skip
@@ -62,38 +66,31 @@ _RUN_OPTIONS: tuple[Decorator, ...] = (
         type=click.Choice(["code-use", "tool-use"]),
         default="code-use",
         show_default=True,
-        help="A library description and search, or full descriptions of all tools and no search.",
+        help="Give the agent a library description and search, or full descriptions of all tools and no search.",
     ),
-    click.option("--model", "models", metavar="NAME", multiple=True, help="As for codenav run. Several: a run each."),
-    click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server. The key is OPENAI_API_KEY."),
+    click.option(
+        "--model",
+        "models",
+        metavar="NAME",
+        multiple=True,
+        help="Model name, as for codenav run. Repeatable: a run for each.",
+    ),
     click.option("--price", metavar="IN/OUT", help="Dollars for a million input and output tokens, such as 2.5/10."),
     click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at each sample."),
     click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at a time."),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The first N samples."),
-    click.option("--ids", metavar="ID[,ID…]", help="These samples."),
-    click.option("--shard", metavar="I/N", default="", help="Part I of N, split by a hash of the id; see eval merge."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run only the first N samples."),
+    click.option("--ids", metavar="ID[,ID…]", help="Run only these samples."),
+    click.option(
+        "--shard", metavar="I/N", default="", help="Run part I of N, split by a hash of the id; see codenav eval merge."
+    ),
     click.option(
         "--shows",
         type=click.Choice(["prototypes", "code", "shorter"]),
         default="shorter",
         show_default=True,
-        help="Content of search results.",
+        help="Form of search results.",
     ),
-    click.option("--max-steps", type=click.IntRange(min=0), help=f"Actions; 0: no limit. {default_of('limit_steps')}"),
-    click.option("--max-seconds", type=Seconds(min=0), help=f"Of a sample; 0: no limit. {default_of('limit_seconds')}"),
-    click.option(
-        "--max-tokens", type=click.IntRange(min=0), help=f"Of a sample; 0: no limit. {default_of('limit_tokens')}"
-    ),
-    click.option(
-        "--sandbox",
-        type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-        help=f"What contains the code; process contains nothing. {default_of('sandbox')}",
-    ),
-    sandbox_options,
-    click.option("--prompts", metavar="DIR", help="Your own prompt files; see codenav prompt copy."),
-    click.option("--format/--no-format", default=None, help="black on each step. [default: no]"),
-    click.option("--lint/--no-lint", default=None, help="flake8 on each step. [default: yes, for a model]"),
-    click.option("--types/--no-types", default=None, help="mypy on each step. [default: yes, for a model]"),
+    agent_options,
     click.option("--quiet", "-q", is_flag=True, help="Print no progress."),
     store_options,
     python_option,
@@ -103,18 +100,12 @@ _RUN_OPTIONS: tuple[Decorator, ...] = (
 
 def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a benchmark's factory."""
-    return _with(_TASK_OPTIONS, command)
+    return with_options(_TASK_OPTIONS, command)
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a run, collected by `run_keywords`."""
-    return _with(_RUN_OPTIONS, command)
-
-
-def _with(options: tuple[Decorator, ...], command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(_RUN_OPTIONS, command)
 
 
 def factory_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -155,18 +146,21 @@ def told(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_keywords(options: dict[str, Any]) -> dict[str, Any]:
     """Return a command's options as keywords of `codenav.evals.run`, but `model` and `out`."""
-    from codenav.config import load_config
     from codenav.evals.settings import EvalKeywords
 
     resources = resources_of(options)
-    limits = load_config().limits(
-        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
-    )
     plain = {name: options[name] for name in EvalKeywords.__annotations__ if options.get(name) is not None}
     plain = {name: value for name, value in plain.items() if value != ()}
     own = {name: options[name] for name in ("mode", "epochs", "jobs", "limit", "shard", "shows")}
     ids = [id.strip() for id in (options["ids"] or "").split(",") if id.strip()]
-    return {**plain, **own, "ids": ids, "price": price_of(options["price"]), "limits": limits, "resources": resources}
+    return {
+        **plain,
+        **own,
+        "ids": ids,
+        "price": price_of(options["price"]),
+        "limits": limits_of(options),
+        "resources": resources,
+    }
 
 
 def price_of(text: str | None) -> list[float] | None:

@@ -15,7 +15,9 @@ from codenav.errors import UsageError
 @click.command("prepare")
 @click.argument("name")
 @task_options
-@click.option("--out", metavar="DIR", required=True, type=FOLDER, help="A new folder, or one that it made before.")
+@click.option(
+    "--out", metavar="DIR", required=True, type=FOLDER, help="New folder, or one that this command made before."
+)
 @python_option
 def command(name: str, data: Path, out: Path, python: str | None, **options: Any) -> None:
     """Write the adapted code base of the benchmark NAME, and make the environment that it needs.

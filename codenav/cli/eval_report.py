@@ -11,8 +11,8 @@ from codenav.cli.options import json_option, print_json, say, sized
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Write a page with every sample, too.")
-@click.option("--mixed", is_flag=True, help="Take runs of different settings, and show what differs.")
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write a page with every sample.")
+@click.option("--mixed", is_flag=True, help="Accept runs of different settings, and show what differs.")
 @json_option
 def command(runs: tuple[Path, ...], html: Path | None, mixed: bool, as_json: bool) -> None:
     """Show the scores of one or several runs, beside those of the CodeNav paper.

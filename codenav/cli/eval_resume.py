@@ -14,10 +14,10 @@ from codenav.errors import NotFound, UsageError
 
 @click.command("resume")
 @click.argument("run", metavar="RUN", type=FOLDER)
-@click.option("--data", metavar="DIR", type=FOLDER, help="The checkout, where it has moved.")
-@click.option("--base-url", metavar="URL", help="Of the model's server, where it has moved.")
+@click.option("--data", metavar="DIR", type=FOLDER, help="New place of the checkout, if it has moved.")
+@click.option("--base-url", metavar="URL", help="New address of the model's server, if it has moved.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Attempts at a time.  [default: as before]")
-@click.option("--epochs", type=click.IntRange(min=1), help="As before; another number is refused.")
+@click.option("--epochs", type=click.IntRange(min=1), help="As before: another number is refused.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @json_option
 def command(

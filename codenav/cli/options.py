@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -80,11 +80,16 @@ _STORE_OPTIONS = (
 )
 
 
-def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the store. Their values are the keywords of `StoreOptions`, collected by `store_of`."""
-    for option in reversed(_STORE_OPTIONS):
+def with_options(options: Sequence[Decorator], command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add options to a command, in the order of its help page."""
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the store. Their values are the keywords of `StoreOptions`, collected by `store_of`."""
+    return with_options(_STORE_OPTIONS, command)
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,9 +144,7 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SECONDS",
         help=f"Time limit of one step of code.  {default_of('code_timeout')}",
     )
-    for option in reversed((*_SANDBOX_OPTIONS, code_timeout)):
-        command = option(command)
-    return command
+    return with_options((*_SANDBOX_OPTIONS, code_timeout), command)
 
 
 def resources_of(options: dict[str, Any]) -> Resources:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from codenav.cli.agent_options import agent_options, limits_of
 from codenav.cli.options import (
-    Seconds,
-    default_of,
     json_option,
     on_option,
     print_json,
     python_option,
     resources_of,
-    sandbox_options,
     say,
     store_options,
 )
@@ -42,7 +40,6 @@ T = TypeVar("T")
     metavar="NAME",
     help="Model name, or scripted:FILE to replay actions. [default: the planner, which needs no model]",
 )
-@click.option("--base-url", metavar="URL", help="OpenAI-compatible server. The key is read from OPENAI_API_KEY.")
 @click.option(
     "--work-dir",
     metavar="DIR",
@@ -51,29 +48,7 @@ T = TypeVar("T")
 @click.option(
     "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
 )
-@click.option(
-    "--max-steps",
-    type=click.IntRange(min=0),
-    help=f"Most actions of the agent; 0 is no limit. {default_of('limit_steps')}",
-)
-@click.option(
-    "--max-seconds", type=Seconds(min=0), help=f"Most seconds of the run; 0 is no limit. {default_of('limit_seconds')}"
-)
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(min=0),
-    help=f"Most tokens of all model calls; 0 is no limit. {default_of('limit_tokens')}",
-)
-@click.option(
-    "--sandbox",
-    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    help=f"Sandbox of the code; process contains nothing. {default_of('sandbox')}",
-)
-@sandbox_options
-@click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy.")
-@click.option("--format/--no-format", default=False, help="Format each step with black. [default: no]")
-@click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes, with a model]")
-@click.option("--types/--no-types", default=None, help="Check each step with mypy. [default: yes, with a model]")
+@agent_options
 @click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict.")
 @click.option("--verbose", is_flag=True, help="Print what the model writes as it arrives, and everything else in full.")
@@ -139,19 +114,15 @@ def _read_request() -> str:
 def _session(options: dict[str, Any], live: LiveLine) -> Session:
     from codenav.api import RunKeywords, open_session
     from codenav.cli import asking, display
-    from codenav.config import load_config
 
     # Before the keywords are selected: it removes options that are not keywords.
     resources = resources_of(options)
-    limits = load_config().limits(
-        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
-    )
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     plain = {name: value for name, value in options.items() if name in RunKeywords.__annotations__}
     with display.indexing(", ".join(options["sources"])) as progress:
         return open_session(
             on=options["sources"],
-            limits=limits,
+            limits=limits_of(options),
             resources=resources,
             ask=_between(live, asking.ask) if terminal else None,
             confirm=asking.confirm if terminal else None,

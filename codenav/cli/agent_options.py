@@ -1,0 +1,59 @@
+"""The options of the commands that run an agent: its server, limits, sandbox, prompts and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codenav.cli.options import Seconds, default_of, sandbox_options, with_options
+from codenav.config import load_config
+
+if TYPE_CHECKING:
+    from codenav.limits import Limits
+
+base_url_option = click.option(
+    "--base-url", metavar="URL", help="OpenAI-compatible server. The key is read from OPENAI_API_KEY."
+)
+
+_OPTIONS = (
+    base_url_option,
+    click.option(
+        "--max-steps",
+        type=click.IntRange(min=0),
+        help=f"Most actions of an episode; 0 is no limit. {default_of('limit_steps')}",
+    ),
+    click.option(
+        "--max-seconds",
+        type=Seconds(min=0),
+        help=f"Most seconds of an episode; 0 is no limit. {default_of('limit_seconds')}",
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(min=0),
+        help=f"Most tokens of an episode, of all model calls; 0 is no limit. {default_of('limit_tokens')}",
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+        help=f"Sandbox of the code; process contains nothing. {default_of('sandbox')}",
+    ),
+    sandbox_options,
+    click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy."),
+    click.option("--format/--no-format", default=None, help="Format each step with black. [default: no]"),
+    click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes, with a model]"),
+    click.option("--types/--no-types", default=None, help="Check each step with mypy. [default: yes, with a model]"),
+)
+
+
+def agent_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of an agent. Their values are keywords of `codenav.run`, but for those of `limits_of`."""
+    return with_options(_OPTIONS, command)
+
+
+def limits_of(options: Mapping[str, Any]) -> Limits:
+    """Return the limits of an episode, with configured values for those that were not given."""
+    return load_config().limits(
+        steps=options["max_steps"], seconds=options["max_seconds"], tokens=options["max_tokens"]
+    )
