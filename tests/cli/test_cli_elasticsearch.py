@@ -245,7 +245,7 @@ def test_a_port_that_others_use(engine: Engine) -> None:
 def test_images_that_cannot_serve(engine: Engine, port: int) -> None:
     ran = up(engine, port, image=engine.base_image())
     assert ran.code == 4
-    assert "no image of Elasticsearch" in ran.err
+    assert "not an image of Elasticsearch" in ran.err
     ran = up(engine, port, image="127.0.0.1:1/no/such-image:1")
     assert ran.code == 4
     assert "127.0.0.1:1/no/such-image:1 cannot be fetched" in ran.err

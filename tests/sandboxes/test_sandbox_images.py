@@ -298,9 +298,9 @@ def image(engine, name, lines, files=()):
 
 WRONG = {
     "no such image": ({"base": "localhost:1/no/such:image"}, Unavailable, "cannot be fetched"),
-    "no name of a base": ({"base": "UPPER CASE"}, UsageError, "no name of an image"),
-    "no name for the image": ({"tag": "UPPER CASE"}, UsageError, "no name of an image"),
-    "an option as a package": ({"apt": ["-oX=1"]}, UsageError, "no name of a Debian package"),
+    "no name of a base": ({"base": "UPPER CASE"}, UsageError, "not the name of an image"),
+    "no name for the image": ({"tag": "UPPER CASE"}, UsageError, "not the name of an image"),
+    "an option as a package": ({"apt": ["-oX=1"]}, UsageError, "not the name of a Debian package"),
     "no such file": ({"requirements": [Path("/no/such/requirements.txt")]}, UsageError, "no such file"),
     "no such network": ({"network": "no-such-network"}, Unavailable, "no-such-network"),
 }

@@ -122,7 +122,7 @@ def test_packages_need_a_network(contained):
         box.install("rich")
     assert "network=" in caught.value.hint
     for name in ("--index-url=x", "-r x", "", "a b; c"):
-        with pytest.raises(UsageError, match="no name of a package"):
+        with pytest.raises(UsageError, match="not the name of a package"):
             box.install(name)
 
 
