@@ -35,8 +35,8 @@ def command(name: str, data: Path, out: Path, python: str | None, **options: Any
     Exit codes: 0 done, 2 wrong usage, 4 something cannot be fetched.
     """
     from codenav.cli import display
-    from codenav.evals.registry import has_option, make, task_class
-    from codenav.evals.task import Mode
+    from codenav.evals.registry import has_option, make
+    from codenav.evals.task import Mode, Preparing
 
     out = out.expanduser().absolute()
     if out.exists() and not out.is_dir():
@@ -48,12 +48,11 @@ def command(name: str, data: Path, out: Path, python: str | None, **options: Any
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make {out}: {error.strerror}", hint="name another folder with --out") from None
-    prepares = hasattr(task_class(name), "prepare")
-    if prepares:
-        preparing: Any = make(name, data, factory)
-        preparing.prepare(out, notice=display.notice)
-        factory["prepared"] = out
     task = make(name, data, factory)
+    prepares = isinstance(task, Preparing)
+    if isinstance(task, Preparing):
+        task.prepare(out, notice=display.notice)
+        task = make(name, data, {**factory, "prepared": out})
     for mode in Mode:
         setting = task.setting(mode, out / mode.value)
         (out / f"{mode.value}.txt").write_text(setting.description, encoding="utf-8")

@@ -34,12 +34,13 @@ def command(name: str, data: Path, python: str | None, as_json: bool, **options:
     """
     from codenav.cli import display
     from codenav.evals.registry import has_option, make
+    from codenav.evals.task import SelfChecking
 
     factory = factory_options(options)
     if python and has_option(name, "python"):
         factory["python"] = python
-    task: Any = make(name, data, factory)
-    if not hasattr(task, "selfcheck"):
+    task = make(name, data, factory)
+    if not isinstance(task, SelfChecking):
         raise UsageError(f"{name} has no expected answers to replay", hint="codenav eval list")
     with tempfile.TemporaryDirectory(prefix="codenav-selfcheck-") as folder:
         checks = task.selfcheck(Path(folder), notice=display.notice)

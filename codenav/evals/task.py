@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from codenav.environments import MakeEnvironments, standard_environments
 from codenav.episodes.record import EpisodeResult
@@ -143,6 +143,7 @@ class Check:
         return bool(self.expected == self.found)
 
 
+@runtime_checkable
 class Preparing(Protocol):
     """A task that needs more than its adapted code base: an environment of its own (`codenav eval prepare`)."""
 
@@ -155,6 +156,7 @@ class Preparing(Protocol):
         ...
 
 
+@runtime_checkable
 class SelfChecking(Protocol):
     """A task that can replay its expected answers without a model (`codenav eval selfcheck`)."""
 
