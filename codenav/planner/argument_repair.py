@@ -66,6 +66,12 @@ def repaired(bound: Binding, execution: Execution) -> Iterator[Binding]:
         yield from _each(bound, lambda one, _: f"StringIO({one.code})" if one.type == "str" else "", stream)
 
 
+def asked_attribute(execution: Execution) -> str:
+    """The attribute that a plain value lacks, by the message: `'int' object has no attribute 'mu'`."""
+    match = re.search(r"object has no attribute '(\w+)'", _message(execution))
+    return match[1] if match else ""
+
+
 def wants_object(execution: Execution) -> bool:
     """True if the message complains of what a text or a number is not."""
     return bool(_OBJECT.search(_message(execution)))

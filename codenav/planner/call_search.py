@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from codenav.actions import Action, Observation
 from codenav.execution import Execution
-from codenav.planner.argument_repair import repaired, wants_object
+from codenav.planner.argument_repair import asked_attribute, repaired, wants_object
 from codenav.planner.binding import Binding
 from codenav.planner.binding_search import bindings
 from codenav.planner.calls import LISTING, Call, Caller, Fit, Making, Result, Run, reason, written
@@ -118,13 +118,14 @@ class CallSearch:
         depth: int,
         owner: Result | None = None,
         must: Must = MappingProxyType({}),
+        hint: str = "",
         *,
         lifts: bool = True,
     ) -> Making:
         """Make a call; for each parameter that is missing a value is made first, at most `depth` deep.
 
-        `must`: values that have to go into the objects for some parameters, the first of each for sure; `lifts`: True
-        to make objects of what was given, where the call asks for them.
+        `must`: values that have to go into the objects for some parameters, the first of each for sure; `hint`: an
+        attribute of such objects; `lifts`: True to make objects of what was given, where the call asks for them.
         """
         if spoils(item, bound.used, goal):
             return None
@@ -144,7 +145,7 @@ class CallSearch:
             result = self._at_hand(parameter, goal, left)
             if result is None and depth:
                 into = must.get(parameter.name, ())
-                result = yield from self._value_for(parameter, item, goal, left, depth, into, whole.calls)
+                result = yield from self._value_for(parameter, item, goal, left, depth, into, hint, whole.calls)
             if result is None:
                 typed = f" ({parameter.type[:60]})" if parameter.type else ""
                 goal.fails(f"{shape(item).partition('(')[0]} needs {parameter.name}{typed}, and nothing gives it")
@@ -235,7 +236,7 @@ class CallSearch:
                 signature=bound.signature,
             )
             must = {name: (plain[name],) for name in names}
-            done = yield from self.call(item, again, goal, values, depth - 1, owner, must)
+            done = yield from self.call(item, again, goal, values, depth - 1, owner, must, asked_attribute(execution))
             if done is not None:
                 return done
         return None
@@ -248,6 +249,7 @@ class CallSearch:
         values: Sequence[Value],
         depth: int,
         must: Sequence[Value],
+        hint: str,
         before: Sequence[CallableSignature],
     ) -> Making:
         """Make a value with the words that no call has used, of what the other call does not take."""
@@ -265,7 +267,7 @@ class CallSearch:
                 yield from self._pool.look(self._pool.meaning(left), type_words(parameter)[-2:], goal)
                 yield from self._pool.offer(goal, [stem(word) for word in [*type_words(parameter), *MAKERS]])
             meaning = self._pool.meaning(left)
-            options = self._pool.producers(parameter, target, meaning, values)[: 4 if known else 5]
+            options = self._pool.producers(parameter, target, meaning, values, hint)[: 4 if known else 5]
             deeper = [] if empty is not None or depth < 2 else options[:2]
             # First what takes the literals as they are.
             for item, down in [*((item, 0) for item in options), *((item, depth - 1) for item in deeper)]:

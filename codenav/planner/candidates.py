@@ -27,9 +27,9 @@ MAKERS = ("parse", "from", "load", "read", "create", "open", "new", "get")
 """Words in the names of callables that make an object of a text."""
 CHANGES = ("add", "append", "insert", "remove", "delete", "discard", "clear", "set", "update", "write")
 """First words in the names of methods that give nothing."""
-ITSELF, WHOLE = 2.5, 4.0
-"""The worth, where a declared result counts 1, of being the class itself, and of a name that is all that is left: `the
-karate club graph` is that one, and no empty graph."""
+ITSELF, HAS, WHOLE = 2.5, 2.0, 4.0
+"""The worth, where a declared result counts 1, of being the class itself, of taking what an object was asked
+for, and of a name that is all that is left: `the karate club graph` is that one, and no empty graph."""
 Asking = Generator[Action, Observation, None]
 
 
@@ -129,8 +129,12 @@ class Candidates:
         target: CallableSignature,
         meaning: Meaning,
         values: Sequence[Value],
+        hint: str = "",
     ) -> list[CallableSignature]:
-        """The callables that may make a value for a parameter of `target` with the words and values that are left."""
+        """The callables that may make a value for a parameter of `target` with the words and values that are left.
+
+        `hint`: an attribute that such a value has.
+        """
         owner = target.owner if parameter.name == "self" else ""
         literals = [value for value in values if value.literal is not None][:2]
         options = []
@@ -145,7 +149,7 @@ class Candidates:
             score = max(0.0, meaning.score(item)) if meaning.words else 0.0
             fits = (fit(value, one) * (2 if one.required else 1) for value in literals for one in item.parameters)
             takes = max(fits, default=0.0)
-            gives = max(gives, ITSELF * (item.name == owner))
+            gives = max(gives, ITSELF * (item.name == owner), HAS * any(hint == one.name for one in item.parameters))
             makes = any(part in MAKERS for part in parts(item.name))
             whole = len(meaning.words) > 1 and set(meaning.words) <= set(parts(item.name))
             options.append((2 * score + 0.6 * gives + 0.2 * takes + 0.2 * makes + WHOLE * whole, item))

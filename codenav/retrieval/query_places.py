@@ -25,6 +25,8 @@ _LINK = re.compile(
 _FRAME = re.compile(
     r'File "(?P<path>[^"\n]{1,400}\.\w{1,5})"(?:, line (?P<line>\d{1,9}))?(?:, in (?P<name>[\w<>.]{1,200}))?,?'
 )
+_STARS = re.compile(r"(?<!\\)\*+")
+"""Several stars that say the same as one. One behind a backslash is a character."""
 _ELSEWHERE = re.compile(r"(?:.*/)?(?:site|dist)-packages/")
 _ABSOLUTE = re.compile(r"(?:[A-Za-z]:/|/(?:home|Users|root|usr|opt|tmp|var|mnt|private|srv|workspace|app)/|~/)")
 
@@ -99,8 +101,8 @@ def expanded(pattern: str) -> list[str]:
         return [part for choice in list(choices)[:8] for part in expanded(match[1] + choice + match[3])]
     pattern = re.sub(r"\A(?:\*\*/)+", "", re.sub(r"(?:\*\*/)+", "**/", pattern))
     if pattern.count("/**/") == 1:
-        return [re.sub(r"\*+", "*", pattern.replace("/**/", between)) for between in ("/", "/*/")]
-    return [re.sub(r"\*+", "*", pattern)]
+        return [_STARS.sub("*", pattern.replace("/**/", between)) for between in ("/", "/*/")]
+    return [_STARS.sub("*", pattern)]
 
 
 def _span(first: str | None, last: str | None) -> tuple[int | None, int | None]:
