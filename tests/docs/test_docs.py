@@ -130,7 +130,9 @@ def environment(folder: Path | None = None) -> dict[str, str]:
     if folder is None:
         return {**os.environ, "PATH": f"{own}:{os.environ['PATH']}"}
     path = [part for part in os.environ["PATH"].split(":") if part != own]
-    return {**os.environ, "VIRTUAL_ENV": str(folder), "PATH": ":".join([f"{folder}/bin", *path])}
+    # What is imported is compiled by the first command alone, also where the machine wants no bytecode.
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
+    return {**os.environ, **compiled, "VIRTUAL_ENV": str(folder), "PATH": ":".join([f"{folder}/bin", *path])}
 
 
 def commands(text: str) -> list[tuple[str, str]]:
