@@ -123,10 +123,12 @@ def literals_in(text: str, files: Collection[str]) -> Iterator[Literal]:
 
 def _container(text: str, at: int) -> Literal | None:
     """The list, tuple, dict or set that begins here, as Python reads it; `(2, 3)` is one and `(see below)` is none."""
-    if text[at] not in "([{":
+    last = min(len(text), at + 5_000)
+    # Most brackets that are never closed are told without a look at each character behind them.
+    if text[at] not in "([{" or all(text.find(closing, at, last) < 0 for closing in ")]}"):
         return None
     depth = 0
-    for end in range(at, min(len(text), at + 5_000)):
+    for end in range(at, last):
         depth += (text[end] in "([{") - (text[end] in ")]}")
         if depth == 0:
             piece = text[at : end + 1]
