@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from codenav.messages import Completion, Message
 from codenav.models import FunctionModel
 
 PLAIN: Any = {"lint": False, "types": False}
+SAMPLES = 6
+"""Of a run that is cut in pieces."""
 VARIES = re.compile(r"\d\.\d+ s|0x\w+")
 OWN = Path(__file__).parent.parent
 
@@ -142,10 +144,18 @@ def test_epochs_limits_ids_and_shards_choose_the_attempts(tmp_path: Path) -> Non
     assert not (tmp_path / "c").exists()
 
 
-def test_two_shards_merged_equal_one_run(tmp_path: Path) -> None:
-    whole = run(Shop(5), tmp_path / "whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[codenav.evals.Run]:
+    """A run to its end, to compare others with."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CODENAV_HOME", str(folder / "home"))
+        yield run(Shop(SAMPLES), folder / "run", jobs=2)
+
+
+def test_two_shards_merged_equal_one_run(tmp_path: Path, whole: codenav.evals.Run) -> None:
     for part in (1, 2):
-        run(Shop(5), tmp_path / f"part.{part}", shard=f"{part}/2")
+        run(Shop(SAMPLES), tmp_path / f"part.{part}", shard=f"{part}/2")
     merged = codenav.evals.merge([tmp_path / "part.1", tmp_path / "part.2"], tmp_path / "merged")
     assert lasting(merged.results()) == lasting(whole.results)
     assert not merged.head.differences(whole.folder.head)
@@ -197,7 +207,8 @@ def test_wrong_failed_and_limit_are_results_and_no_errors(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "code",
-    ["while True: pass", "import os; os.kill(os.getpid(), 9)", "open('big', 'wb').write(b'x' * (400 << 20))",
+    ["import time\nwhile True: time.sleep(1)", "import os; os.kill(os.getpid(), 9)",
+     "open('big', 'wb').write(b'x' * (400 << 20))",
      "import os\nfor n in range(2000): os.fork() or os._exit(0)"],
     ids=["hangs", "kills its sandbox", "fills the disk", "forks"],
 )  # fmt: skip
@@ -318,13 +329,14 @@ def test_the_progress_of_a_resumed_run_counts_what_was_there(tmp_path: Path) -> 
     assert told[-1].seconds_left == 0
 
 
-PROCESS = """
+PROCESS = f"""
 import sys
 sys.path.insert(0, sys.argv[1])
 from evals_task import Shop, plays
 import codenav.evals, pathlib
 out = pathlib.Path(sys.argv[2])
-codenav.evals.run(Shop(8), out=out, model=plays(), jobs=2, lint=False, types=False, resume=(out / "head.json").exists())
+resume = (out / "head.json").exists()
+codenav.evals.run(Shop({SAMPLES}), out=out, model=plays(), jobs=2, lint=False, types=False, resume=resume)
 """
 
 
@@ -342,17 +354,16 @@ def until(out: Path, lines: int) -> None:
     raise AssertionError("no results")
 
 
-@pytest.mark.parametrize("wait", [1, 4])
-def test_a_killed_run_is_resumed_with_the_same_results(tmp_path: Path, wait: int) -> None:
-    whole = run(Shop(8), tmp_path / "whole", jobs=2)
+@pytest.mark.parametrize("wait", [1, 3])
+def test_a_killed_run_is_resumed_with_the_same_results(tmp_path: Path, whole: codenav.evals.Run, wait: int) -> None:
     out = tmp_path / "a"
     process = started(out)
     until(out, wait)
     process.kill()
     process.wait()
     kept = RunFolder.open(out).finished()
-    assert wait <= len(kept) < 8
-    task = Shop(8)
+    assert wait <= len(kept) < SAMPLES
+    task = Shop(SAMPLES)
     ended = run(task, out, jobs=2, resume=True)
     assert {(attempt.sample.id, 1) for attempt in task.attempts}.isdisjoint(kept)
     assert lasting(ended.results) == lasting(whole.results)
@@ -368,7 +379,7 @@ def test_an_interrupted_run_keeps_what_is_finished_and_leaves_nothing(tmp_path: 
     until(out, 1)
     process.send_signal(signal.SIGINT)
     assert process.wait(20) != 0
-    assert 1 <= len(RunFolder.open(out).finished()) < 8
+    assert 1 <= len(RunFolder.open(out).finished()) < SAMPLES
     assert not (out / ".work").exists()
 
 
