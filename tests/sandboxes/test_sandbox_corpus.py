@@ -22,7 +22,7 @@ from preloaded import PR_SET_CHILD_SUBREAPER
 
 from codenav.checkers import StepChecks
 from codenav.execution import MIB, SandboxSpec
-from codenav.sandboxes.conformance import CASES, run_checks, run_contract, run_corpus, run_probes
+from codenav.sandboxes.conformance import CASES, case_resources, run_checks, run_contract, run_corpus, run_probes
 from codenav.sandboxes.conformance.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
 from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch, limits_of
@@ -53,7 +53,10 @@ def test_the_contract_holds(backend, basis):
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
 @pytest.mark.parametrize("letters", ["FNP", "RSC"])
-def test_the_corpus_holds(backend, basis, letters):
+def test_the_corpus_holds(backend, basis, letters, monkeypatch):
+    if backend == "docker":
+        # What grows on the host, or slows down, is the same code for both; the framing of a container shows here, too.
+        monkeypatch.setattr(case_resources, "STEPS", 1500)
     rows = list(run_checks(backend, basis, start_checker=StepChecks, only=section(*letters)))
     assert {row.name: row.detail for row in rows if not row.ok} == {}
     assert len([row for row in rows if not row.name.startswith("probe")]) == len(section(*letters))
