@@ -16,6 +16,7 @@ from command_line import ROOT, Ran, codenav
 from codenav import schemas
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
 from codenav.models.scripted import read_script
+from codenav.sandboxes.conformance.witness import crowding
 
 Run = Callable[..., Ran]
 
@@ -119,7 +120,7 @@ def test_a_step_that_never_ends_is_stopped_and_the_rest_goes_on(
     assert ran.code == 0, ran.err
     record = last()
     assert outcomes(record) == ["ok", "timeout", "ok"]
-    assert record["steps"][1]["observation"]["seconds"] < 3
+    assert record["steps"][1]["observation"]["seconds"] < 2 + crowding()
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from codenav.errors import SandboxUnavailable
 from codenav.execution import Outcome, Resources, SandboxSpec
 from codenav.sandboxes.channel import Channel, Closed
+from codenav.sandboxes.conformance.witness import crowding
 from codenav.sandboxes.decoding import Malformed, execution_of
 from codenav.sandboxes.filenames import checked_name
 from codenav.sandboxes.guest_client import GuestSandbox
@@ -251,7 +252,7 @@ def test_a_supervisor_that_never_answers_costs_the_timeout_and_a_second(python):
     with hostile(python, "silent") as sandbox:
         started = time.monotonic()
         execution = sandbox.run("1", timeout=0.3)
-        assert time.monotonic() - started < 1.3
+        assert time.monotonic() - started < 0.3 + crowding()
         assert (execution.outcome, execution.error.type) == (Outcome.TIMEOUT, "TimeoutError")
 
 
@@ -328,9 +329,9 @@ def test_a_supervisor_that_calls_and_never_ends_costs_the_timeout_and_a_second(p
     with hostile(python, call(), "silent", calls=lambda name, arguments: 1) as sandbox:
         started = time.monotonic()
         assert sandbox.run("1", timeout=0.3).outcome is Outcome.TIMEOUT
-        assert time.monotonic() - started < 1.3
+        assert time.monotonic() - started < 0.3 + crowding()
     flood = frame({"op": "output", "stream": "stdout", "waiting": 0}) * 50_000
     with hostile(python, flood, "silent") as sandbox:
         started = time.monotonic()
         assert sandbox.run("1", timeout=0.3).outcome is Outcome.TIMEOUT
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 0.5 + crowding()

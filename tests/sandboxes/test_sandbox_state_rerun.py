@@ -26,15 +26,15 @@ def test_a_short_timeout_does_not_end_what_runs_again(contained):
     box = contained(snapshots=False)
     box.run("import time\nx = 0")
     for _ in range(3):
-        box.run("time.sleep(0.2)\nx += 1")
-    done = box.run(DIES, timeout=0.4)
+        box.run("time.sleep(0.4)\nx += 1")
+    done = box.run(DIES, timeout=1.0)
     assert done.outcome is Outcome.CRASHED
     assert done.notice == "state rebuilt: all 4 earlier step(s) run again: steps 1 to 4."
-    after = box.run("x", timeout=0.4)
+    after = box.run("x", timeout=1.0)
     assert (after.outcome, after.stdout, after.notice) == (Outcome.OK, "3\n", "")
-    assert box.run(DIES, timeout=0.4).notice.startswith("state rebuilt")
+    assert box.run(DIES, timeout=1.0).notice.startswith("state rebuilt")
     assert box.variables()["x"].repr == "3"
-    box.run("import threading, os\nthreading.Timer(0.1, lambda: os._exit(9)).start()", timeout=0.4)
+    box.run("import threading, os\nthreading.Timer(0.1, lambda: os._exit(9)).start()", timeout=1.0)
     time.sleep(0.4)
     found = box.variables()
     assert found["x"].repr == "3"
