@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 
@@ -11,13 +12,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import summaries
 
 
+@functools.cache
+def results(half: str) -> list[summaries.Result]:
+    """What came of the cases of a half, which are played once."""
+    return summaries.run_all(summaries.cases(half))
+
+
 @pytest.mark.parametrize("half", summaries.HALVES)
 def test_wrong_ones_do_not_pass_and_right_ones_do(half: str) -> None:
     cases = summaries.cases(half)
     assert [sum(bool(case.get("wrong")) == wrong for case in cases) for wrong in (True, False)] == [20, 20]
-    results = summaries.run_all(cases)
-    passed, refused = summaries.figures(results)
-    told = "\n".join(f"{one.name}: {one.summary.told} {one.summary.unsupported}" for one in results
+    passed, refused = summaries.figures(results(half))
+    told = "\n".join(f"{one.name}: {one.summary.told} {one.summary.unsupported}" for one in results(half)
                      if not one.as_it_should)  # fmt: skip
     assert passed <= summaries.MOST_WRONG and refused <= summaries.MOST_REFUSED, told
 
@@ -35,5 +41,5 @@ def test_wrong_ones_do_not_pass_and_right_ones_do(half: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_told(name: str, told: str) -> None:
-    [result] = summaries.run_all([case for case in summaries.cases("first_half") if case["name"] == name])
+    [result] = [one for one in results("first_half") if one.name == name]
     assert result.summary.told == told
