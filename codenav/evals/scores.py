@@ -32,8 +32,9 @@ class Match:
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall; 0 where both are 0."""
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
+        # Of whole numbers, so that equal ones are equal to the last bit: `best_match` compares them.
+        total = self.made + self.expected
+        return 2 * self.matched / total if total else 0.0
 
 
 def match(made: Iterable[Hashable], expected: Iterable[Hashable]) -> Match:
