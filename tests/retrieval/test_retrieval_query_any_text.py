@@ -36,7 +36,7 @@ def damaged(draw: st.DrawFn) -> str:
     return query
 
 
-@settings(max_examples=3000, deadline=None, derandomize=True)
+@settings(max_examples=1000, deadline=None, derandomize=True)
 @example("LINE:0TO0}")
 @example("PATH:\\**")
 @example("lines:<0")
@@ -65,7 +65,7 @@ def _joined(children: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     )
 
 
-@settings(max_examples=1500, deadline=None, derandomize=True)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(st.recursive(leaves, _joined, max_leaves=8))
 def test_any_tree_is_read_back_from_its_rendering(node: Node) -> None:
     low = flattened(node, 8)
