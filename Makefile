@@ -19,7 +19,7 @@ demo: .venv/bin/codenav bubblewrap
 	    --model planner
 
 test: .venv/installed bubblewrap servers
-# Compiled once, not by each of hundreds of processes where PYTHONDONTWRITEBYTECODE is set.
+# Compiled once, not by each process where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q -j 0 codenav
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder
 
