@@ -127,6 +127,36 @@ class CheckOptions:
     """Checking with mypy."""
 
 
+GATES = ("read", "write", "all", "ask")
+
+
+@dataclass(frozen=True)
+class ToolOptions:
+    """The calls that code may make to tools of `openapi:`, `mcp:` and `tools:` sources, and with which secrets.
+
+    A field that is empty or None has the configured value, else the default.
+    """
+
+    allow: str = "read"
+    """`read`: operations that only read. `write`: also those that create or change. `all`: also those that delete.
+    `ask`: each call that does more than read is asked for anew."""
+    secrets: Sequence[str] | Mapping[str, str] = ()
+    """`NAME=VARIABLE` for each security scheme: the variable of this process that holds its value. A mapping of names
+    to variables is the same."""
+    server: str = ""
+    """URL in place of the servers that a spec names."""
+    allow_private: bool = False
+    """Specs may refer to files on private addresses."""
+    handlers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Functions of this process for the tools of a function list without addresses, by name."""
+    compress: str | Model = ""
+    """Model that names the fields of long answers worth showing. Empty: rules do."""
+    answer_characters: int = 1024
+    """Most characters of an answer in an observation."""
+    strict: bool = False
+    """Tools that a check found wanting are left out."""
+
+
 class StoreKeywords(TypedDict, total=False):
     """`StoreOptions` as keywords. None or missing is the configured value."""
 

@@ -1,0 +1,45 @@
+"""The readers of tool specifications by kind of source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from codenav.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from codenav.tools.model import ToolSpec
+
+PREFIXES = ("openapi:", "mcp:", "tools:")
+
+
+def read_spec(
+    source: str, *, allow_private: bool = False, environment: Mapping[str, str] | None = None
+) -> ToolSpec:
+    """Read the specification behind `openapi:FILE|URL`, `mcp:COMMAND|URL` or `tools:FILE|URL`.
+
+    `environment`: variables for the process of an MCP server besides the few that it gets anyway.
+
+    Raises:
+        NotFound: no such file, or the server does not know the address.
+        UsageError: it is no specification, or one that cannot be read; the message names the place.
+        Unavailable: a server does not answer or refuses, or an MCP server does not start.
+        MissingExtra: the extra `tools` is not installed.
+    """
+    kind, _, where = source.partition(":")
+    try:
+        if kind == "openapi":
+            from codenav.tools.openapi import read_openapi
+
+            return read_openapi(where, allow_private=allow_private)
+        if kind == "mcp":
+            from codenav.tools.mcp_reading import read_mcp
+
+            return read_mcp(where, environment=environment or {})
+        from codenav.tools.functions import read_functions
+
+        return read_functions(where, allow_private=allow_private)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("httpx2", "jsonschema", "mcp", "openapi_spec_validator", "yaml"):
+            raise MissingExtra("the reader of tool specifications", "tools") from error
+        raise
