@@ -255,17 +255,22 @@ class CheckKeywords(TypedDict, total=False):
     types: bool | None
 
 
-class ToolKeywords(TypedDict, total=False):
-    """`ToolOptions` as keywords. None or missing is the configured value."""
+class PlainToolKeywords(TypedDict, total=False):
+    """The fields of `ToolOptions` that can be written down, as keywords. None or missing is the configured value."""
 
     allow: str | None
     secrets: Sequence[str] | Mapping[str, str] | None
     server: str | None
     allow_private: bool | None
-    handlers: Mapping[str, Callable[..., Any]] | None
     compress: str | Model | None
     answer_characters: int | None
     strict: bool | None
+
+
+class ToolKeywords(PlainToolKeywords, total=False):
+    """`ToolOptions` as keywords."""
+
+    handlers: Mapping[str, Callable[..., Any]] | None
 
 
 Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions, ToolOptions)

@@ -29,7 +29,7 @@ from codenav.protocols import Agent, Listener, Model, Sandbox
 from codenav.running.episode import Episode, EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
-from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of
+from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.running.workspace import Workspace
 from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
@@ -290,7 +290,7 @@ class Session(Closing):
         return episode
 
     def _planner(self) -> Agent:
-        packages = [name for index in self.indexes for name in index.stats().versions]
+        packages = [name for index in self.indexes for name in packages_of(index.source)]
         files = planner.files_in(self._given) if self._given else ()
         return planner.PlannerAgent(files=files, packages=packages)
 
@@ -307,7 +307,7 @@ class Session(Closing):
             space.close()
 
     def _packages(self, space: Workspace) -> list[tuple[str, str]]:
-        own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
+        own = {name: version for index in self.indexes for name, version in packages_of(index.source).items()}
         rest = [(name, version) for name, version in space.distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
 

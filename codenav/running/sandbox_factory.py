@@ -124,9 +124,10 @@ class SandboxFactory:
         """
         if not self.folders:
             return self, None
-        secrets = options.secret_values()
-        tools = ToolCalls.of(self.folders, options, handler=self.calls, confirm=confirm)
-        return replace(self, calls=tools, secrets={**self.secrets, **secrets}), tools
+        secrets = {**self.secrets, **options.secret_values()}
+        masked = {**self.template.env, **secrets}
+        tools = ToolCalls.of(self.folders, options, handler=self.calls, confirm=confirm, secrets=masked)
+        return replace(self, calls=tools, secrets=secrets), tools
 
     def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
         """Return the specification of one sandbox."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from codenav.execution import ToolCall
 from codenav.options import ToolOptions
 from codenav.protocols import CallHandler, StepHandler
+from codenav.secrets.masking import masker
 from codenav.tools.model import Effect
 
 TOOLS = "tools/"
@@ -49,10 +50,20 @@ class ToolCalls:
     """A `StepHandler` that hands calls to tools to a broker, and all others to the caller's own handler."""
 
     def __init__(
-        self, folders: Sequence[Path], open_broker: Callable[[Hear], Answering], handler: CallHandler | None = None
+        self,
+        folders: Sequence[Path],
+        open_broker: Callable[[Hear], Answering],
+        handler: CallHandler | None = None,
+        *,
+        cancel_question: Callable[[], None] = lambda: None,
+        mask: Callable[[Any], Any] = lambda data: data,
     ) -> None:
-        """Open the broker. `folders` are the states of the tool sources (`Source.tools`)."""
-        self._folders, self._handler = folders, handler
+        """Open the broker.
+
+        `folders` are the states of the tool sources (`Source.tools`). `cancel_question` ends a question to a person.
+        `mask` masks secrets in the data of a call.
+        """
+        self._folders, self._handler, self._cancel_question, self._mask = folders, handler, cancel_question, mask
         self._request = ""
         self._hear: Hear = _nobody
         self._here = threading.local()
@@ -69,8 +80,12 @@ class ToolCalls:
         *,
         handler: CallHandler | None = None,
         confirm: Callable[[str], bool] | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> ToolCalls:
-        """Open the broker of these tools. `confirm` asks a person for the gate `ask`; None refuses.
+        """Open the broker of these tools.
+
+        `confirm` asks a person for the gate `ask`; None refuses. Its method `cancel`, if it has one, is called when the
+        step of the question is over. `secrets` (name to value) are masked in what is told of a call.
 
         Raises:
             UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
@@ -80,7 +95,11 @@ class ToolCalls:
 
         compress = shortener(options)
         return cls(
-            folders, lambda hear: Broker(folders, options, confirm=confirm, called=hear, compress=compress), handler
+            folders,
+            lambda hear: Broker(folders, options, confirm=confirm, called=hear, compress=compress),
+            handler,
+            cancel_question=getattr(confirm, "cancel", lambda: None),
+            mask=masker(secrets or {}),
         )
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
@@ -109,6 +128,7 @@ class ToolCalls:
     def end(self) -> None:
         """End a step, and with it a call that still runs. See `StepHandler`."""
         if self._in_flight:
+            self._cancel_question()
             self._broker.cancel()
         if isinstance(self._handler, StepHandler):
             self._handler.end()
@@ -149,7 +169,7 @@ class ToolCalls:
     def _called(self, call: ToolCall) -> None:
         """Pass a call on. What goes wrong with it is raised where the step ends: code must not get to see it."""
         try:
-            getattr(self._here, "hear", self._hear)(call)
+            getattr(self._here, "hear", self._hear)(ToolCall.from_dict(self._mask(call.to_dict())))
         except BaseException as error:
             self._fault = error
 
@@ -207,6 +227,13 @@ def folders_of(sources: Sequence[Any]) -> list[Path]:
         parts: Mapping[str, Any] = source.parts
         found += folders_of(list(parts.values()))
     return list(dict.fromkeys(found))
+
+
+def packages_of(source: Any) -> dict[str, str]:
+    """Return name and version of what is installed of a source: not of its tools."""
+    parts: Mapping[str, Any] = source.parts
+    tools = {name for one in (source, *parts.values()) if one.tools for name in one.versions}
+    return {name: version for name, version in source.versions.items() if name not in tools}
 
 
 def _nobody(call: ToolCall) -> None:
