@@ -6,7 +6,11 @@ import click
 
 from codenav.cli.lazy import LazyGroup
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "list": "tools_list",
+    "show": "tools_show",
+    "stubs": "tools_stubs",
+}
 """Command name to module of this package, whose attribute `command` is the command."""
 
 

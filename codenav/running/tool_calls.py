@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
@@ -16,6 +15,7 @@ from codenav.options import ToolOptions
 from codenav.protocols import CallHandler, StepHandler
 from codenav.secrets.masking import masker
 from codenav.tools.model import Effect
+from codenav.tools.state_files import read_spec_of, read_summary
 
 TOOLS = "tools/"
 """Beginning of the names of calls to tools: `tools/SPEC/NAME`."""
@@ -40,6 +40,128 @@ class Answering(Protocol):
     def cancel(self) -> None:
         """End a call in flight. Callable from any thread."""
         ...
+
+    def close(self) -> None:
+        """End all connections and processes. Safe to call twice."""
+        ...
+
+
+class ToolCalls:
+    """A `StepHandler` that hands calls to tools to a broker, and all others to the caller's own handler."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        open_broker: Callable[[Hear], Answering],
+        handler: CallHandler | None = None,
+        *,
+        cancel_question: Callable[[], None] = lambda: None,
+        mask: Callable[[Any], Any] = lambda data: data,
+    ) -> None:
+        """Open the broker.
+
+        `folders` are the states of the tool sources (`Source.tools`). `cancel_question` ends a question to a person.
+        `mask` masks secrets in the data of a call.
+        """
+        self._folders, self._handler, self._cancel_question, self._mask = folders, handler, cancel_question, mask
+        self._request = ""
+        self._hear: Hear = _nobody
+        self._here = threading.local()
+        self._changed = threading.Condition()
+        self._in_flight = 0
+        self._fault: BaseException | None = None
+        self._broker = open_broker(self._called)
+
+    @classmethod
+    def of(
+        cls,
+        folders: Sequence[Path],
+        options: ToolOptions,
+        *,
+        handler: CallHandler | None = None,
+        confirm: Callable[[str], bool] | None = None,
+        secrets: Mapping[str, str] | None = None,
+    ) -> ToolCalls:
+        """Open the broker of these tools.
+
+        `confirm` asks a person for the gate `ask`; None refuses. Its method `cancel`, if it has one, is called when the
+        step of the question is over. `secrets` (name to value) are masked in what is told of a call.
+
+        Raises:
+            UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
+        """
+        from codenav.broker.broker import Broker
+        from codenav.running.shown_answers import shortener
+
+        compress = shortener(options)
+        return cls(
+            folders,
+            lambda hear: Broker(folders, options, confirm=confirm, called=hear, compress=compress),
+            handler,
+            cancel_question=getattr(confirm, "cancel", lambda: None),
+            mask=masker(secrets or {}),
+        )
+
+    def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
+        if not name.startswith(TOOLS):
+            if self._handler is None:
+                raise LookupError(f"the host answers no call of the name {name}")
+            return self._handler(name, arguments)
+        if self._fault is not None:
+            return {"refused": "the record of this run cannot be written, so no more calls are made"}
+        self._here.hear = self._hear
+        with self._changed:
+            self._in_flight += 1
+        try:
+            return self._broker(name, arguments)
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify_all()
+
+    def begin(self, seconds: float) -> None:
+        """Begin a step. See `StepHandler`."""
+        self._broker.begin(self._request, seconds)
+        if isinstance(self._handler, StepHandler):
+            self._handler.begin(seconds)
+
+    def end(self) -> None:
+        """End a step, and with it a call that still runs. See `StepHandler`."""
+        if self._in_flight:
+            self._cancel_question()
+            self._broker.cancel()
+        if isinstance(self._handler, StepHandler):
+            self._handler.end()
+
+    @contextmanager
+    def heard(self, hear: Hear, *, request: str = "") -> Iterator[None]:
+        """Tell `hear` of each call that ends while steps run, in the thread of the call.
+
+        At the end a call in flight is waited for, within `SETTLE_SECONDS`. `request` is what the steps are for.
+
+        Raises:
+            BaseException: raised by `hear`. No more calls were made after it.
+        """
+        before = self._request, self._hear
+        self._request, self._hear = request, hear
+        try:
+            yield
+        finally:
+            self._settle()
+            self._request, self._hear = before
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+
+    def effect_of(self, name: str) -> Effect | None:
+        """Return what a call of this name may change. None if the sources have no such operation."""
+        found = _NAME.fullmatch(name)
+        for folder in self._folders if found else ():
+            spec, operation = found.groups() if found else ("", "")
+            summary = read_summary(folder)
+            if summary.name == spec and operation in summary.operations:
+                return read_spec_of(folder, names=[operation]).operations[0].effect
+        return None
 
     def close(self) -> None:
         """End all connections and processes. Safe to call twice."""
