@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import gzip
 import json
 import sys
 import tomllib
@@ -25,6 +26,7 @@ from codenav.tools.model import Operation, Schema
 from codenav.tools.reading import read_spec
 
 CASES = Path(__file__).resolve().parent / "tool_answers.toml"
+GZIP = b"\x1f\x8b"
 BAR = 0.9
 """Part of the half put away whose field is kept."""
 
@@ -102,7 +104,7 @@ def pointed(document: Any, pointer: str) -> Any:
         return value
 
     value = document
-    for step in pointer.strip("/").split("/"):
+    for step in pointer.split("/")[1:]:
         value = real(value)
         step = step.replace("~1", "/").replace("~0", "~")
         value = value[int(step)] if isinstance(value, list) else value[step]
@@ -112,14 +114,17 @@ def pointed(document: Any, pointer: str) -> Any:
 @cache
 def bodies(file: Path) -> list[Any]:
     """The JSON bodies of a recording: of PyGithub's lines, or of a cassette."""
-    text = file.read_text(encoding="utf-8")
     if file.suffix == ".txt":
-        return [json.loads(line) for line in text.splitlines() if line.startswith(('{"', "[{"))]
+        lines = file.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.startswith(('{"', '[{'))]
+    recording = document(file)
     found = []
-    recording = json.loads(text)
     for exchange in recording.get("http_interactions") or recording["interactions"]:
+        response = exchange["response"]
+        body = (response.get("body") or {}).get("string") or response.get("content") or ""
+        body = gzip.decompress(body) if isinstance(body, bytes) and body.startswith(GZIP) else body
         try:
-            found.append(json.loads(exchange["response"]["body"].get("string") or ""))
+            found.append(json.loads(body))
         except ValueError:
             found.append(None)
     return found
