@@ -121,6 +121,7 @@ class Session(Closing):
         self._secrets = _own_secrets(kept)
         wanted = tools.checked() if tools is not None else config.tool_options()
         wanted.secret_values()
+        self._allow = wanted.allow
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._cancelled = False
@@ -246,7 +247,7 @@ class Session(Closing):
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        calls = EpisodeCalls(self._calls, request) if self._calls else None
+        calls = EpisodeCalls(self._calls, request, allow=self._allow) if self._calls else None
         replay = space.replay(requests, tries=self._plans, calls=calls)
         parts = EpisodeParts(
             index=as_index(self.indexes),

@@ -23,6 +23,23 @@ SETTLE_SECONDS = 2.0
 """Time for a call to end after its step, so that the step can list it. Ending one takes milliseconds."""
 _NAME = re.compile(r"tools/(\w+)/(\w+)")
 
+_CALLING = (
+    "A function of `tools` sends a request to a service and returns its answer as a value. It takes keyword arguments; "
+    "a step may make 200 such calls."
+)
+_ALLOWED = {
+    "read": "In this run only calls that read are allowed. Others are refused: if the request needs one, end with done "
+    "and FAILED, and name the function and the option that its refusal names.",
+    "write": "Calls that read, create or change something are allowed; those that delete are refused.",
+    "all": "All calls are allowed, those that delete included: make only those that the request asks for.",
+    "ask": "Calls that only read are allowed. For each other one the person is asked, and may refuse.",
+}
+_ONCE = (
+    "What a call did stays done, also where its step fails later. The result of a step lists its calls with their "
+    "answers: never make one again that went through. A code summary makes the calls of your steps with the same "
+    "arguments; its replay gets their answers and sends nothing that changes anything."
+)
+
 Hear = Callable[[ToolCall], None]
 
 
@@ -183,8 +200,10 @@ class ToolCalls:
 class EpisodeCalls:
     """The calls to tools of one episode. Its `hear` gets each of them when it ends, and who made it."""
 
-    def __init__(self, tools: ToolCalls, request: str) -> None:
+    def __init__(self, tools: ToolCalls, request: str, *, allow: str = ToolOptions.allow) -> None:
         self._tools, self._request = tools, request
+        self.told = f"{_CALLING} {_ALLOWED[allow]} {_ONCE}"
+        """Sentences for a model. See `CallsOfStep`."""
         self.hear: Callable[[ToolCall, str], None] = lambda call, by: None
         """`by` is empty for a step or a try, and `replay` for a replay."""
 
