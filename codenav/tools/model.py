@@ -163,7 +163,7 @@ class ToolSpec(Stored):
     schemas: Mapping[str, Schema] = field(default_factory=dict)
     operations: Sequence[Operation] = ()
     transport: Mapping[str, Any] = field(default_factory=dict)
-    """Of MCP: `command` with a list of texts, or `url`; else empty."""
+    """Of MCP: `command` with a list of texts and the `folder` to run it in, or `url`; else empty."""
     notes: Sequence[str] = ()
     """Sentences on what was left out or repaired."""
 

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 PREFIXES = ("openapi:", "mcp:", "tools:")
 
 
-def read_spec(
-    source: str, *, allow_private: bool = False, environment: Mapping[str, str] | None = None
-) -> ToolSpec:
+def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[str, str] | None = None) -> ToolSpec:
     """Read the specification behind `openapi:FILE|URL`, `mcp:COMMAND|URL` or `tools:FILE|URL`.
 
     `environment`: variables for the process of an MCP server besides the few that it gets anyway.

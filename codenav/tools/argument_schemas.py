@@ -1,0 +1,92 @@
+"""Parameters of operations whose arguments are one JSON Schema: MCP tools and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import cleandoc
+from typing import Any
+
+from codenav.tools.model import Body, Parameter, Schema
+from codenav.tools.moved_schemas import PREFIX
+from codenav.tools.naming import identifier, unique
+
+WHOLE = "body"
+"""Name of the parameter that is all arguments, where their schema is no object with known properties."""
+_OBJECT = {
+    "$comment", "$schema", "additionalProperties", "default", "description", "example", "examples", "properties",
+    "required", "title", "type", "unevaluatedProperties",
+}  # fmt: skip
+"""Keywords of an object whose properties can be given one by one."""
+
+
+def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[Parameter, ...], Body]:
+    """Make parameters, required ones first, and the body that they are properties of.
+
+    Args:
+        schema: Schema of the arguments, moved.
+        schemas: The table that it refers to.
+    """
+    plain = _resolved(schema, schemas)
+    properties = plain.get("properties", {})
+    kind = plain.get("type", "object")
+    spread = kind == "object" and isinstance(properties, Mapping) and set(plain) <= _OBJECT
+    if not properties and plain.get("additionalProperties") not in (None, False):
+        spread = False
+    if not spread:
+        whole = Parameter(
+            name=WHOLE, wire=WHOLE, place="content", schema=schema, required=True, text=_text(plain),
+            example=example_of(plain),
+        )  # fmt: skip
+        return (whole,), Body("application/json", required=True)
+    required = {name for name in plain.get("required", ()) if isinstance(name, str)}
+    made: list[Parameter] = []
+    taken: set[str] = set()
+    for wire, part in properties.items():
+        name = unique(identifier(wire), taken)
+        taken.add(name)
+        described = {**_resolved(part, schemas), **part}
+        made.append(
+            Parameter(
+                name=name,
+                wire=wire,
+                place="body",
+                required=wire in required,
+                text=_text(described),
+                schema={key: value for key, value in part.items() if key not in ("description", "example", "examples")},
+                example=example_of(described),
+            )
+        )
+    made.sort(key=lambda parameter: not parameter.required)
+    return tuple(made), Body("application/json", required=any(parameter.required for parameter in made), spread=True)
+
+
+def example_of(schema: Schema) -> Any:
+    """The first example of a schema, or None."""
+    examples = schema.get("examples")
+    if isinstance(examples, list) and examples:
+        return examples[0]
+    return schema.get("example")
+
+
+def first_line(text: str) -> str:
+    """The first sentence or line of a text, at most 120 characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    sentence = line.partition(". ")[0]
+    found = sentence if sentence != line and len(sentence) > 10 else line
+    found = found.removesuffix(".")
+    return found if len(found) <= 120 else found[:119] + "…"
+
+
+def _resolved(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
+    """Follow a reference at the top of a schema."""
+    for _ in range(20):
+        reference = schema.get("$ref", "")
+        if not reference.startswith(PREFIX):
+            break
+        schema = {**schemas[reference.removeprefix(PREFIX)], **{k: v for k, v in schema.items() if k != "$ref"}}
+    return schema
+
+
+def _text(schema: Schema) -> str:
+    text = schema.get("description")
+    return cleandoc(text).strip() if isinstance(text, str) else ""

@@ -1,0 +1,148 @@
+"""JSON Schemas of several documents, gathered in one table that `#/schemas/NAME` refers to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from codenav.tools.model import Schema
+from codenav.tools.naming import identifier, unique
+
+PREFIX = "#/schemas/"
+DEEPEST = 60
+"""Levels of schemas in schemas; what is below allows everything."""
+
+_SCHEMAS = {
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
+_LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+_TABLES = {"dependentSchemas", "patternProperties", "properties"}
+_DROPPED = {"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "definitions", "id"}
+
+
+class MovedSchemas:
+    """The table. Schemas that documents define beside their own go into it."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Schema] = {}
+        self.known: dict[str, str] = {}
+        """Names by the words of the definitions that they stand for."""
+        self.notes: list[str] = []
+        """Sentences on what could not be taken over."""
+
+    def take(self, schema: Any, where: str) -> Schema:
+        """Return a schema with its references moved. `where` names it in notes."""
+        return _Document(schema, self, where).moved(schema, 0)
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+
+class _Document:
+    """One document with schemas; references in it begin at its root."""
+
+    def __init__(self, root: Any, table: MovedSchemas, where: str) -> None:
+        self._root, self._table, self._where = root, table, where
+        self._names: dict[str, str] = {}
+        """Names in the table by reference."""
+
+    def moved(self, schema: Any, depth: int) -> Schema:
+        if schema is False:
+            return {"not": {}}
+        if not isinstance(schema, Mapping):
+            return {}
+        if depth > DEEPEST:
+            self._table.note(f"{self._where}: schemas more than {DEEPEST} levels deep allow everything")
+            return {}
+        found: dict[str, Any] = {}
+        for key, value in schema.items():
+            if key == "$ref" and isinstance(value, str):
+                found |= self._reference(value, depth)
+            elif key in _SCHEMAS and isinstance(value, Mapping | bool):
+                found[key] = value if isinstance(value, bool) else self.moved(value, depth + 1)
+            elif key in _LISTS and isinstance(value, list):
+                found[key] = [self.moved(item, depth + 1) for item in value]
+            elif key == "items" and isinstance(value, list):
+                # Before 2020-12 this was the word for what `prefixItems` says.
+                found["prefixItems"] = [self.moved(item, depth + 1) for item in value]
+            elif key in _TABLES and isinstance(value, Mapping):
+                found[key] = {str(name): self.moved(item, depth + 1) for name, item in value.items()}
+            elif key not in _DROPPED:
+                found[key] = value
+        return _of_2020(found)
+
+    def _reference(self, reference: str, depth: int) -> Schema:
+        if reference in self._names:
+            return {"$ref": PREFIX + self._names[reference]}
+        target = self._at(reference)
+        if target is None:
+            self._table.note(f"{self._where}: {reference!r} is not in the document, so everything is allowed there")
+            return {}
+        # A definition that another document has in the same words has the same name.
+        words = self._closure(reference)
+        name = self._table.known.get(words)
+        if name is None:
+            stem = identifier(unquote(reference.rpartition("/")[2]).strip("#") or self._where)
+            name = self._table.known[words] = unique(stem, self._table.schemas)
+            self._names[reference] = name
+            self._table.schemas[name] = {}
+            self._table.schemas[name] = self.moved(target, depth + 1)
+        self._names[reference] = name
+        return {"$ref": PREFIX + name}
+
+    def _closure(self, reference: str) -> str:
+        """Return what a reference means, in words that do not depend on the rest of the document."""
+        reached: dict[str, Any] = {}
+        wanted = [reference]
+        while wanted:
+            name = wanted.pop()
+            if name not in reached:
+                reached[name] = self._at(name)
+                wanted += _references(reached[name])
+        return json.dumps([reference.rpartition("/")[2], reached], sort_keys=True, default=str)
+
+    def _at(self, reference: str) -> Any:
+        """Return the part of the document that a reference names; None if there is no such part."""
+        if not reference.startswith("#"):
+            return None
+        found = self._root
+        for part in reference[1:].split("/")[1:]:
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, Mapping) and key in found:
+                found = found[key]
+            elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                return None
+        return None if reference != "#" and found is self._root else found
+
+
+def _references(node: Any) -> list[str]:
+    found: list[str] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if isinstance(part.get("$ref"), str):
+                found.append(part["$ref"])
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return found
+
+
+def _of_2020(schema: dict[str, Any]) -> Schema:
+    """Replace words of older dialects: limits as `true`, and `nullable` of OpenAPI 3.0."""
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+    if schema.pop("nullable", None) is True and isinstance(schema.get("type"), str):
+        schema["type"] = [schema["type"], "null"]
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+    return schema
