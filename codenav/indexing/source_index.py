@@ -44,8 +44,9 @@ class SourceIndex(Closing):
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. See `protocols.Index.search`."""
-        result = self._opened.search(query, kinds=kinds, limit=limit)
-        return self._weights.applied(result, strict=self.strict) if self._weights else result
+        if self._weights:
+            return self._weights.search(self._opened, query, kinds, limit, strict=self.strict)
+        return self._opened.search(query, kinds=kinds, limit=limit)
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id."""
