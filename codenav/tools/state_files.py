@@ -121,7 +121,7 @@ def digest_of(spec: ToolSpec, checks: Checks | None, *, layout: str) -> str:
 
 def dumped(data: Any) -> str:
     """JSON in ASCII; what JSON has no form for (dates of YAML) becomes text."""
-    return json.dumps(data, default=str, indent=1) + "\n"
+    return json.dumps(data, default=str) + "\n"
 
 
 def _summary(spec: ToolSpec, paths: Mapping[str, str]) -> Summary:
