@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # `signatures`: what callables take and give; it imports the base alone.
     "planner": {"base", "signatures"},
     # The normalised form of tool specifications and its readers; it imports the base alone.
-    "broker": {"base", "tools"},
+    "broker": {"base", "tools", "signatures"},
     "indexers": {"base", "tools"},
     "environments": {"base"},
     "agents": {"base"},
