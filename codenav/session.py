@@ -25,11 +25,12 @@ from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.navigation.description_cache import described
-from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, spelled
+from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
 from codenav.protocols import Agent, Listener, Model, Sandbox
 from codenav.running.episode import Episode, EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
+from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.running.workspace import Workspace
 from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
@@ -42,6 +43,8 @@ UNUSED_SERVER = (
 )
 
 UNCONTAINED = "the code runs without isolation: it can do all that you can do (--sandbox process)"
+
+NO_TOOLS = "no source here has tools: the secrets for them are not used"
 
 DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
@@ -69,6 +72,7 @@ class Session(Closing):
         sandbox: str | SandboxOptions | None = None,
         store: str | StoreOptions | None = None,
         checks: CheckOptions | None = None,
+        tools: ToolOptions | None = None,
         limits: Limits | None = None,
         description: str | Path | None = None,
         ask: Callable[[str], str | None] | None = None,
@@ -88,11 +92,14 @@ class Session(Closing):
             sandbox: a backend, or `SandboxOptions`. Default: the configured one.
             store: `embedded`, `elasticsearch`, or `StoreOptions`. Default: the configured one.
             checks: the tools that read each step of code. Default: flake8 and mypy, or none for the planner.
+            tools: the calls that the code may make to tools of `openapi:`, `mcp:` and `tools:` sources. Default: the
+                configured ones, without secrets.
             limits: what each episode may spend. Default: the configured ones.
             description: what the code base is for, as text or as a file. Default: the packages' summaries and the names
                 of their modules.
             ask: answers a question of the agent. None means that nobody is there.
-            confirm: asked before `auto` falls back to `process`. None refuses.
+            confirm: asked before `auto` falls back to `process`, and before each call that `allow="ask"` wants asked;
+                the latter comes from another thread. None refuses.
             progress: gets the progress of each build of an index.
             notice: gets what a person should know, one line at a time.
 
@@ -112,10 +119,13 @@ class Session(Closing):
         self._given = checked_work_dir(contained.work_dir)
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
         self._secrets = _own_secrets(kept)
+        wanted = tools.checked() if tools is not None else config.tool_options()
+        wanted.secret_values()
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._cancelled = False
         self._workspace: Workspace | None = None
+        self._calls: ToolCalls | None = None
         self._closing = ExitStack()
         with ExitStack() as opening:
             opened = open_store(kept)
@@ -133,10 +143,16 @@ class Session(Closing):
                 listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell
             )
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
+            sources = [index.source for index in self.indexes]
+            factory = factory.changed(import_paths=importing.paths_of(sources, python))
+            factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(wanted, confirm=confirm)
+            if self._calls is not None:
+                opening.callback(self._calls.close)
+            elif tools is not None and tools.secrets:
+                self._tell(NO_TOOLS)
+            # The replay of a summary gets the answers that the session got.
+            self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
             self._closing = opening.pop_all()
-        factory = factory.changed(import_paths=importing.paths_of([index.source for index in self.indexes], python))
-        # The replay of a summary gets the answers that the session got.
-        self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
 
     def run(self, request: str) -> EpisodeResult:
         """Run one request to its end, and return the result. See `Episode.run`."""
@@ -230,12 +246,14 @@ class Session(Closing):
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        replay = space.replay(requests, tries=self._plans)
+        calls = EpisodeCalls(self._calls, request) if self._calls else None
+        replay = space.replay(requests, tries=self._plans, calls=calls)
         parts = EpisodeParts(
             index=as_index(self.indexes),
             sandbox=space.sandbox,
             verify=replay,
             ran=space.ran.append,
+            calls=calls,
             checker=space.checker,
             ask=self._ask,
             timeout=self._factory.template.resources.step_seconds,
@@ -251,9 +269,10 @@ class Session(Closing):
             work_dir=str(space.work_dir),
             folder=folder,
         )
-        recorder = self._records.recorder(id, secrets={**self._secrets, **self._factory.template.env})
+        secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
+        recorder = self._records.recorder(id, secrets=secrets)
         try:
-            return Episode(
+            episode = Episode(
                 request,
                 agent=self._agent or self._planner(),
                 environments=self._make_environments(parts),
@@ -267,9 +286,12 @@ class Session(Closing):
         except BaseException:
             recorder.close()
             raise
+        if calls is not None:
+            calls.hear = episode.called
+        return episode
 
     def _planner(self) -> Agent:
-        packages = [name for index in self.indexes for name in index.stats().versions]
+        packages = [name for index in self.indexes for name in packages_of(index.source)]
         files = planner.files_in(self._given) if self._given else ()
         return planner.PlannerAgent(files=files, packages=packages)
 
@@ -286,7 +308,7 @@ class Session(Closing):
             space.close()
 
     def _packages(self, space: Workspace) -> list[tuple[str, str]]:
-        own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
+        own = {name: version for index in self.indexes for name, version in packages_of(index.source).items()}
         rest = [(name, version) for name, version in space.distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
 
