@@ -49,6 +49,8 @@ def title_of(operation: Operation) -> str:
 
 def clean(text: str) -> str:
     """A text from a specification without tags of HTML, control characters and parts of characters."""
+    if text.isprintable() and "<" not in text:
+        return text
     text = _TAGS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(letter if letter == "\n" or letter.isprintable() else " " for letter in text.expandtabs(4))
