@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from codenav import planner
@@ -120,7 +121,6 @@ class Session(Closing):
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
         self._secrets = _own_secrets(kept)
         wanted = tools.checked() if tools is not None else config.tool_options()
-        wanted.secret_values()
         self._allow = wanted.allow
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
@@ -146,7 +146,9 @@ class Session(Closing):
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             sources = [index.source for index in self.indexes]
             factory = factory.changed(import_paths=importing.paths_of(sources, python))
-            factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(wanted, confirm=confirm)
+            factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
+                wanted, confirm=confirm, open_model=partial(self._model, base_url=self._base_url(model))
+            )
             if self._calls is not None:
                 opening.callback(self._calls.close)
             elif tools is not None and tools.secrets:
@@ -225,6 +227,12 @@ class Session(Closing):
             named = open_model(named, base_url=wanted.base_url, notice=self._noticed, heard=wanted.heard)
             opening.callback(named.close)
         return CodeNavAgent(named, prompts=prompts, notice=self._noticed), []
+
+    def _base_url(self, model: str | Model | ModelOptions | None) -> str:
+        return load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions()).base_url
+
+    def _model(self, name: str, *, base_url: str) -> Model:
+        return open_model(name, base_url=base_url, notice=self._noticed)
 
     def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
         return {

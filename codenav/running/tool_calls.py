@@ -6,13 +6,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from codenav.execution import ToolCall
 from codenav.options import ToolOptions
-from codenav.protocols import CallHandler, StepHandler
+from codenav.protocols import CallHandler, Model, StepHandler
 from codenav.secrets.masking import masker
 from codenav.tools.model import Effect
 from codenav.tools.state_files import read_spec_of, read_summary
@@ -87,7 +87,11 @@ class ToolCalls:
         self._changed = threading.Condition()
         self._in_flight = 0
         self._fault: BaseException | None = None
+        self._closing = ExitStack()
+        self.secrets: Mapping[str, str] = {}
+        """Secrets of the calls, by name, to be masked in all output."""
         self._broker = open_broker(self._called)
+        self._closing.callback(self._broker.close)
 
     @classmethod
     def of(
@@ -98,26 +102,35 @@ class ToolCalls:
         handler: CallHandler | None = None,
         confirm: Callable[[str], bool] | None = None,
         secrets: Mapping[str, str] | None = None,
+        open_model: Callable[[str], Model] | None = None,
     ) -> ToolCalls:
         """Open the broker of these tools.
 
         `confirm` asks a person for the gate `ask`; None refuses. Its method `cancel`, if it has one, is called when the
-        step of the question is over. `secrets` (name to value) are masked in what is told of a call.
+        step of the question is over. `secrets` (name to value) are masked in what is told of a call, as are those of
+        the options. `open_model` opens the model that shortens answers.
 
         Raises:
             UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
         """
         from codenav.broker.broker import Broker
-        from codenav.running.shown_answers import shortener
+        from codenav.broker.security import Secrets
+        from codenav.models import open_model as usual
+        from codenav.running.shown_answers import Shortener
 
-        compress = shortener(options)
-        return cls(
+        # Before a model is opened: what is missing is told first.
+        own = Secrets(options.secrets).masked()
+        compress = Shortener(folders, options, open_model or usual)
+        made = cls(
             folders,
             lambda hear: Broker(folders, options, confirm=confirm, called=hear, compress=compress),
             handler,
             cancel_question=getattr(confirm, "cancel", lambda: None),
-            mask=masker(secrets or {}),
+            mask=masker({**(secrets or {}), **own}),
         )
+        made.secrets = own
+        made._closing.callback(compress.close)
+        return made
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
         if not name.startswith(TOOLS):
@@ -182,7 +195,7 @@ class ToolCalls:
 
     def close(self) -> None:
         """End the broker's connections and processes. Safe to call twice."""
-        self._broker.close()
+        self._closing.close()
 
     def _called(self, call: ToolCall) -> None:
         """Pass a call on. What goes wrong with it is raised where the step ends: code must not get to see it."""
