@@ -135,14 +135,19 @@ class Session(Closing):
             self._tools = self._tools_of(checks or CheckOptions())
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(
-                contained, sources=lambda: sources_of(listed(on), python), confirm=confirm
+                contained,
+                sources=lambda: sources_of(listed(on), python, allow_private=wanted.allow_private),
+                confirm=confirm,
             )
             # Consent is asked for on a line of its own, before anything else is told.
             for note in [*notes, *([UNCONTAINED] if factory.backend == "process" else [])]:
                 self._tell(note)
             self.indexes = open_indexes(
-                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell
-            )
+                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell,
+                allow_private=wanted.allow_private,
+            )  # fmt: skip
+            for index in self.indexes if wanted.strict else ():
+                index.strict = True
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             sources = [index.source for index in self.indexes]
             factory = factory.changed(import_paths=importing.paths_of(sources, python))

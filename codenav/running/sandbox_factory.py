@@ -66,14 +66,23 @@ class SandboxFactory:
     """Secrets that never get into a sandbox, and are masked in all output like the values of `env`."""
 
     @classmethod
-    def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
+    def of(
+        cls,
+        options: SandboxOptions,
+        *,
+        on: Sequence[On] = (),
+        confirm: Confirm | None = None,
+        allow_private: bool = False,
+    ) -> Self:
         """Return a factory whose sandboxes can import the code bases `on`, which need not be indexed.
+
+        `allow_private` as in `ToolOptions`.
 
         Raises:
             SandboxUnavailable, NotFound, UsageError: for the reasons of `codenav.sandbox`.
         """
         options = load_config().sandbox_options(options)
-        sources = sources_of(on, find_interpreter(options.python))
+        sources = sources_of(on, find_interpreter(options.python), allow_private=allow_private)
         factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
         factory = factory.changed(import_paths=importing.paths_of(sources, factory.template.python))
         return replace(factory, folders=folders_of(sources))
@@ -281,14 +290,16 @@ def choose_backend(
     )
 
 
-def sources_of(named: Sequence[On], python: Interpreter) -> list[Source]:
-    """Resolve sources without indexing them. Open indexes contribute theirs.
+def sources_of(named: Sequence[On], python: Interpreter, *, allow_private: bool = False) -> list[Source]:
+    """Resolve sources without indexing them. Open indexes contribute theirs. `allow_private` as in `ToolOptions`.
 
     Raises:
         NotFound, Unavailable: raised by `resolve`.
     """
     return [
-        item.source if isinstance(item, SourceIndex) else resolve(str(item), python, max_age=LOOK_AGAIN)
+        item.source
+        if isinstance(item, SourceIndex)
+        else resolve(str(item), python, max_age=LOOK_AGAIN, allow_private=allow_private)
         for item in named
     ]
 
