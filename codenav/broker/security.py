@@ -112,7 +112,8 @@ class Secrets:
             if scheme.type == "oauth2" and scheme.token_url:
                 scopes = tuple(operation.scopes.get(scheme.name, ()))
                 value = self._token(spec.name, scheme, scopes, urljoin(f"{server}/", scheme.token_url), http, flight)
-            found.append({**scheme.to_dict(), "value": value})
+            place = operation.key_places.get(scheme.name, scheme.place)
+            found.append({**scheme.to_dict(), "place": place, "value": value})
         return found
 
     def forget_tokens(self, spec: str) -> None:
