@@ -163,8 +163,24 @@ def group_text(group: Group) -> str:
         clean(group.text).strip() if clean(group.text).strip() != clean(group.title).strip() else "",
         f"For requests such as: {intent}" if intent else "",
         clean(group.guidance).strip(),
+        *map(_worked_example, group.examples),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _worked_example(example: Mapping[str, Any]) -> str:
+    """A request with the calls that answer it, in one line; empty for an example in another form."""
+    calls = example.get("calls")
+    if not isinstance(calls, list | tuple) or not all(isinstance(call, dict) and "tool" in call for call in calls):
+        return ""
+    written = []
+    for call in calls:
+        given = call.get("arguments")
+        arguments = (
+            ", ".join(f"{name}={_value(value)}" for name, value in given.items()) if isinstance(given, dict) else ""
+        )
+        written.append(f"{call['tool']}({arguments})")
+    return _cut(" ".join(clean(f"Example: {example.get('request', '')}: {'; '.join(written)}").split()), 600)
 
 
 def _sentence(text: str) -> str:
