@@ -61,16 +61,11 @@ def order(run: Run, shop: str) -> Run:
     return command
 
 
-@pytest.fixture(
-    params=["bubblewrap", pytest.param("docker", marks=pytest.mark.xdist_group("docker test_tool_runs.py"))]
-)
-def sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The options of each backend."""
-    if request.param == "bubblewrap":
-        return ["--sandbox", "bubblewrap"]
-    engine = request.getfixturevalue("docker_engine")
-    monkeypatch.setenv("DOCKER_HOST", engine.host)
-    return ["--sandbox", "docker", "--image", engine.base_image()]
+@pytest.fixture
+def docker(docker_engine: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Docker as keywords of `codenav.sandbox`."""
+    monkeypatch.setenv("DOCKER_HOST", docker_engine.host)
+    return {"backend": "docker", "image": docker_engine.base_image()}
 
 
 def last() -> dict[str, Any]:
@@ -102,7 +97,7 @@ def calls(document: dict[str, Any]) -> list[tuple[str, str, int | None]]:
     return [(call["tool"], call["outcome"], call["status"]) for call in made]
 
 
-def test_three_calls_with_one_write_and_no_network(
+def three_calls(
     order: Run, chat_server: ChatServer, service: ToolService, sandbox: list[str], codenav_home: Path
 ) -> None:
     host, port = service.url.removeprefix("http://").split(":")
@@ -149,7 +144,7 @@ def test_three_calls_with_one_write_and_no_network(
     assert holding(codenav_home / "episodes", KEY) == []
 
 
-def test_a_worker_that_is_killed_after_a_write(
+def killed_after_a_write(
     order: Run, chat_server: ChatServer, service: ToolService, sandbox: list[str], codenav_home: Path
 ) -> None:
     chat_server.script = [
@@ -169,6 +164,38 @@ def test_a_worker_that_is_killed_after_a_write(
     ]  # fmt: skip
     assert [seen.line for seen in service.writes] == ["POST /orders"]
     assert ran.out.splitlines()[-1] == "summary: verified"
+
+
+def test_three_calls_with_one_write_and_no_network(
+    order: Run, chat_server: ChatServer, service: ToolService, codenav_home: Path
+) -> None:
+    three_calls(order, chat_server, service, ["--sandbox", "bubblewrap"], codenav_home)
+
+
+def test_three_calls_in_docker(
+    order: Run, chat_server: ChatServer, service: ToolService, docker: dict[str, str], codenav_home: Path
+) -> None:
+    three_calls(order, chat_server, service, ["--sandbox", "docker", "--image", docker["image"]], codenav_home)
+
+
+def test_a_worker_that_is_killed_after_a_write(
+    order: Run, chat_server: ChatServer, service: ToolService, codenav_home: Path
+) -> None:
+    killed_after_a_write(order, chat_server, service, ["--sandbox", "bubblewrap"], codenav_home)
+
+
+def test_a_worker_that_is_killed_in_docker(
+    order: Run, chat_server: ChatServer, service: ToolService, docker: dict[str, str], codenav_home: Path
+) -> None:
+    killed_after_a_write(order, chat_server, service, ["--sandbox", "docker", "--image", docker["image"]], codenav_home)
+
+
+def test_a_state_that_is_rebuilt_gets_the_answers_from_before(shop: str, service: ToolService) -> None:
+    rebuilt(shop, service, {"backend": "bubblewrap"})
+
+
+def test_a_state_that_is_rebuilt_in_docker(shop: str, service: ToolService, docker: dict[str, str]) -> None:
+    rebuilt(shop, service, docker)
 
 
 def test_codenav_is_killed_right_after_a_write(
@@ -198,11 +225,9 @@ def test_codenav_is_killed_right_after_a_write(
     assert len(service.writes) == 1
 
 
-def test_a_state_that_is_rebuilt_gets_the_answers_from_before(
-    shop: str, service: ToolService, any_backend: dict[str, str]
-) -> None:
+def rebuilt(shop: str, service: ToolService, backend: dict[str, str]) -> None:
     options: dict[str, Any] = {"secrets": ["shop_key=SHOP_KEY"], "allow": "write", "snapshots": False}
-    with package.sandbox(on=shop, **options, **any_backend) as box:
+    with package.sandbox(on=shop, **options, **backend) as box:
         assert box.run(f"{FIND}\n{ORDER}").ok
         done = box.run("import os; os._exit(1)")
         assert done.notice.startswith("state rebuilt"), done.notice
@@ -212,18 +237,6 @@ def test_a_state_that_is_rebuilt_gets_the_answers_from_before(
         box.restore(kept)
         assert box.run("order['id']").stdout == "1001\n"
     assert [seen.line for seen in service.log] == ["GET /products", "POST /orders"]
-
-
-@pytest.fixture(
-    params=["bubblewrap", pytest.param("docker", marks=pytest.mark.xdist_group("docker test_tool_runs.py"))]
-)
-def any_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Each backend as keywords of `codenav.sandbox`."""
-    if request.param == "bubblewrap":
-        return {"backend": "bubblewrap"}
-    engine = request.getfixturevalue("docker_engine")
-    monkeypatch.setenv("DOCKER_HOST", engine.host)
-    return {"backend": "docker", "image": engine.base_image()}
 
 
 def test_without_a_gate_that_allows_it_nothing_is_written(
