@@ -116,7 +116,7 @@ def bodies(file: Path) -> list[Any]:
     """The JSON bodies of a recording: of PyGithub's lines, or of a cassette."""
     if file.suffix == ".txt":
         lines = file.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.startswith(('{"', '[{'))]
+        return [json.loads(line) for line in lines if line.startswith(('{"', "[{"))]
     recording = document(file)
     found = []
     for exchange in recording.get("http_interactions") or recording["interactions"]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from codenav.signatures.names import parts, stem, words_in
@@ -99,6 +100,25 @@ def leaves_of(value: Any, path: Path = ()) -> Iterator[Leaf]:
         yield Leaf(path, value)
 
 
+def how_many(value: Any) -> int:
+    """The number of values in an answer."""
+    count, waiting = 0, [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping) and each:
+            waiting.extend(each.values())
+        elif isinstance(each, list) and each:
+            waiting.extend(each)
+        else:
+            count += 1
+    return count
+
+
+def first_leaves(value: Any) -> list[Leaf]:
+    """The values of an answer that are looked at."""
+    return list(islice(leaves_of(value), LEAVES))
+
+
 def shape_of(path: Path) -> tuple[str, ...]:
     """A path without its indices."""
     return tuple(step for step in path if isinstance(step, str))
@@ -131,7 +151,7 @@ class Schemas:
 
     def _flat(self, schemas: Sequence[Schema]) -> list[Schema]:
         """Schemas with references, alternatives and items of lists resolved."""
-        waiting, flat, met = list(schemas), [], set[int]()
+        waiting, flat, met = list(schemas), list[Schema](), set[int]()
         while waiting and len(flat) < 50:
             schema = waiting.pop(0)
             if not isinstance(schema, Mapping) or id(schema) in met:
@@ -149,7 +169,7 @@ class Schemas:
 def scored(value: Any, request: str, schemas: Schemas) -> list[Leaf]:
     """The values of an answer, those that matter most for a request first; equal ones in the order of the answer."""
     wanted = asked(request)
-    leaves = [leaf for leaf, _ in zip(leaves_of(value), range(LEAVES), strict=False)]
+    leaves = first_leaves(value)
     shapes: dict[tuple[str, ...], _Named] = {}
     for leaf in leaves:
         shape = shape_of(leaf.path)

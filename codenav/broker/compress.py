@@ -6,7 +6,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from codenav.broker.answer_leaves import Leaf, Path, Schemas, leaves_of, scored
+from codenav.broker.answer_fields import chosen, kept
+from codenav.broker.answer_leaves import Leaf, Path, Schemas, first_leaves, how_many, scored
+from codenav.errors import CodeNavError
+from codenav.protocols import Model
 from codenav.tools.model import Operation, Schema
 
 LIMIT = 1024
@@ -16,6 +19,34 @@ LONGEST_TEXT = 160
 _MISSES = 200
 """Values that do not fit any more before the rest is left out without a look."""
 _ROUNDS = 3
+"""Rounds of filling: the second and third use the room that the first estimated too large."""
+
+
+class Compressor:
+    """The way in which a run shows answers: by rules, or with fields that a model names."""
+
+    def __init__(self, limit: int = LIMIT, model: Model | None = None) -> None:
+        """`limit`: most characters of an answer. `model` is asked once for each operation and request."""
+        self._limit = limit
+        self._model = model
+        self._chosen: dict[tuple[str, str], frozenset[str]] = {}
+
+    def __call__(self, operation: Operation, schemas: Mapping[str, Schema], request: str, value: Any) -> str:
+        """An answer in at most `limit` characters. Without a usable answer of the model the rules hold."""
+        if self._model and not isinstance(value, str) and not _fits(value, self._limit):
+            try:
+                leaves = kept(first_leaves(value), self._fields(self._model, operation, request, value))
+            except (CodeNavError, RecursionError):
+                leaves = []
+            if leaves:
+                return fitted(value, leaves, self._limit)
+        return compressed(operation, schemas, request, value, self._limit)
+
+    def _fields(self, model: Model, operation: Operation, request: str, value: Any) -> frozenset[str]:
+        key = (operation.id, request)
+        if key not in self._chosen:
+            self._chosen[key] = chosen(model, operation, request, value)
+        return self._chosen[key]
 
 
 def compressed(
@@ -23,17 +54,24 @@ def compressed(
 ) -> str:
     """An answer in at most `limit` characters; whole if it is short.
 
-    First come values that the request names and those that the schema requires; of lists the items in which values
-    of the request stand, else the first ones. Long texts are shortened. What is left out is counted.
+    First come values that the request names and those that the schema requires; of lists the items in which words of
+    the request stand, then the first ones. Long texts are shortened. What is left out is counted.
 
     `schemas` are those of the operation's `ToolSpec`. `value` is JSON data.
     """
-    whole = text_of(value)
-    if len(whole) <= limit:
-        return whole
-    if isinstance(value, str):
-        return cut(value, limit)
-    return fitted(value, scored(value, request, Schemas(operation.result, schemas)), limit)
+    try:
+        if isinstance(value, str) or _fits(value, limit):
+            return cut(text_of(value), limit)
+        return fitted(value, scored(value, request, Schemas(operation.result, schemas)), limit)
+    except RecursionError:
+        return cut("an answer that is nested too deeply to be shown", limit)
+
+
+def _fits(value: Any, limit: int) -> bool:
+    try:
+        return len(text_of(value)) <= limit
+    except RecursionError:
+        return False
 
 
 def text_of(value: Any) -> str:
@@ -53,22 +91,22 @@ def cut(text: str, limit: int) -> str:
 
 def fitted(value: Any, leaves: Sequence[Leaf], limit: int) -> str:
     """An answer with as many of these values as fit, those at the front first, in the order of the answer."""
-    total = sum(not leaf.length for leaf in leaves_of(value))
-    kept, waiting = list[Leaf](), list(leaves)
-    shown = _shown(value, kept, total)
+    total = how_many(value)
+    fit, waiting = list[Leaf](), list(leaves)
+    shown = _shown(value, fit, total)
     # What a value costs is estimated from above; the room that this leaves is filled in another round.
     for _ in range(_ROUNDS):
         more, waiting = _fitting(
-            waiting, {leaf.path[:end] for leaf in kept for end in range(len(leaf.path))}, limit - len(shown)
+            waiting, {leaf.path[:end] for leaf in fit for end in range(len(leaf.path))}, limit - len(shown)
         )
-        text = _shown(value, [*kept, *more], total)
+        text = _shown(value, [*fit, *more], total)
         while len(text) > limit and more:
             del more[-max(1, len(more) // 10) :]
-            text = _shown(value, [*kept, *more], total)
+            text = _shown(value, [*fit, *more], total)
         if not more:
             break
-        kept, shown = [*kept, *more], text
-    return cut(shown, limit)
+        fit, shown = [*fit, *more], text
+    return shown if fit else cut(text_of(value), limit)
 
 
 def _fitting(leaves: Sequence[Leaf], opened: set[Path], room: int) -> tuple[list[Leaf], list[Leaf]]:
@@ -98,11 +136,11 @@ def _cost(leaf: Leaf, opened: set[Path]) -> tuple[int, set[Path]]:
     return steps + (0 if leaf.length else name + len(_value(leaf.value))), parents
 
 
-def _shown(value: Any, kept: Iterable[Leaf], total: int) -> str:
+def _shown(value: Any, leaves: Iterable[Leaf], total: int) -> str:
     """An answer with some of its values, and the count of the others."""
     tree: dict[Any, Any] = {}
     count = 0
-    for leaf in kept:
+    for leaf in leaves:
         node = tree
         for step in leaf.path:
             node = node.setdefault(step, {})
@@ -125,14 +163,13 @@ def _rendered(value: Any, tree: Mapping[Any, Any]) -> str:
         rest = len(value) - len(shown)
         return "{" + ", ".join([*shown, *([f"… {rest} field{'s' * (rest > 1)}"] if rest else [])]) + "}"
     if isinstance(value, list) and value:
-        if len(tree) == len(value):
-            return "[" + ", ".join(_rendered(below, tree[index]) for index, below in enumerate(value)) + "]"
         # Items that are not the first ones have their index.
         shown = [
             ("" if place == index else f"{index}: ") + _rendered(value[index], tree[index])
             for place, index in enumerate(sorted(tree))
         ]
-        return f"[{'; '.join([f'{len(value)} items', ', '.join(shown)]) if shown else f'{len(value)} items'}]"
+        length = [] if len(shown) == len(value) else [f"{len(value)} item{'s' * (len(value) > 1)}"]
+        return "[" + "; ".join([*length, *([", ".join(shown)] if shown else [])]) + "]"
     return _value(value)
 
 

@@ -60,6 +60,19 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
     return tuple(made), Body("application/json", required=any(parameter.required for parameter in made), spread=True)
 
 
+def schema_fault(schema: Schema, schemas: Mapping[str, Schema]) -> str:
+    """Return the place and reason why a schema, or one of its table, is no JSON Schema; empty if all are."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    for name, one in (("", schema), *schemas.items()):
+        try:
+            Draft202012Validator.check_schema(one)
+        except SchemaError as error:
+            place = ".".join(map(str, (*([name] if name else []), *error.path))) or "the whole"
+            return f"{place}: {' '.join(error.message.split())[:300]}"
+    return ""
+
+
 def example_of(schema: Schema) -> Any:
     """The first example of a schema, or None."""
     examples = schema.get("examples")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from codenav.tools.model import Operation, Parameter, Schema
@@ -33,7 +32,7 @@ def example_arguments(operation: Operation, schemas: Schemas) -> dict[str, Any]:
     names = {item.name for item in operation.parameters}
     required = [item for item in operation.parameters if item.required]
     for given in operation.examples:
-        if isinstance(given, Mapping) and set(given) <= names and all(item.name in given for item in required):
+        if isinstance(given, dict) and set(given) <= names and all(item.name in given for item in required):
             return dict(given)
     return {item.name: example_of(item, schemas) for item in required}
 
@@ -74,7 +73,7 @@ def value_of(schema: Any, schemas: Schemas, *, depth: int = 0) -> Any:
 
 def _object(schema: Schema, schemas: Schemas, depth: int) -> dict[str, Any]:
     properties = schema.get("properties")
-    if depth >= DEPTH or not isinstance(properties, Mapping):
+    if depth >= DEPTH or not isinstance(properties, dict):
         return {}
     return {
         str(name): value_of(properties[name], schemas, depth=depth + 1)

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line, parameters_of
+from codenav.tools.argument_schemas import first_line, parameters_of, schema_fault
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
@@ -80,6 +80,11 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
             table.note(f"the server lists {tool.name!r} twice; the first one counts")
             continue
         names.add(tool.name)
+        own = MovedSchemas()
+        fault = schema_fault(own.take(tool.input, tool.name), own.schemas)
+        if fault:
+            table.note(f"{tool.name} was left out: its input is no JSON Schema: {fault}")
+            continue
         operation = _operation(tool, unique(identifier(tool.name), taken), name, table)
         if over_http:
             operation = replace(operation, security=((TOKEN,), ()))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from codenav.tools.model import Schema
-from codenav.tools.naming import identifier, unique
+from codenav.tools.naming import unique
 
 PREFIX = "#/schemas/"
 DEEPEST = 60
@@ -33,9 +34,15 @@ class MovedSchemas:
         self.notes: list[str] = []
         """Sentences on what could not be taken over."""
 
-    def take(self, schema: Any, where: str) -> Schema:
-        """Return a schema with its references moved. `where` names it in notes."""
-        return _Document(schema, self, where).moved(schema, 0)
+    def take(self, schema: Any, where: str, *, document: Any = None) -> Schema:
+        """Return a schema with its references moved.
+
+        Args:
+            schema: The schema.
+            where: Name of the schema for notes.
+            document: The document that its references begin at, if that is not the schema itself.
+        """
+        return _Document(schema if document is None else document, self, where).moved(schema, 0)
 
     def note(self, sentence: str) -> None:
         """Add a sentence, once."""
@@ -72,6 +79,10 @@ class _Document:
                 found["prefixItems"] = [self.moved(item, depth + 1) for item in value]
             elif key in _TABLES and isinstance(value, Mapping):
                 found[key] = {str(name): self.moved(item, depth + 1) for name, item in value.items()}
+            elif key == "pattern" and not _is_expression(value):
+                self._table.note(
+                    f"{self._where}: the pattern {value!r} is no regular expression here, so it is not checked"
+                )
             elif key not in _DROPPED:
                 found[key] = value
         return _of_2020(found)
@@ -87,7 +98,7 @@ class _Document:
         words = self._closure(reference)
         name = self._table.known.get(words)
         if name is None:
-            stem = identifier(unquote(reference.rpartition("/")[2]).strip("#") or self._where)
+            stem = re.sub(r"[^\w.-]+", "_", unquote(reference.rpartition("/")[2]).strip("#") or self._where)
             name = self._table.known[words] = unique(stem, self._table.schemas)
             self._names[reference] = name
             self._table.schemas[name] = {}
@@ -134,6 +145,14 @@ def _references(node: Any) -> list[str]:
         elif isinstance(part, list):
             waiting += part
     return found
+
+
+def _is_expression(pattern: Any) -> bool:
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
 
 
 def _of_2020(schema: dict[str, Any]) -> Schema:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-MOST_FILE_BYTES = 32 << 20
-"""Most bytes of files that one call sends."""
+MOST_FILE_BYTES = 8 << 20
+"""Most bytes of files that one call sends to the host of codenav."""
 _DEPTH = 100
 
 _OUTSIDE = (
@@ -62,7 +62,7 @@ def call(tool: str, given: Mapping[str, Any], optional: Mapping[str, Any], files
     which may be empty.
     """
     arguments: dict[str, Any] = {}
-    left = [MOST_FILE_BYTES]
+    left = [MOST_FILE_BYTES if "codenav_host" in sys.modules else sys.maxsize]
     for name, value in {**given, **{name: value for name, value in optional.items() if value is not None}}.items():
         if value is not OMIT:
             arguments[name] = _sent_file(name, value, files[name], left) if name in files else _plain(name, value)

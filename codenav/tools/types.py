@@ -33,13 +33,13 @@ Schemas = Mapping[str, Schema]
 
 def resolved(schema: Any, schemas: Schemas) -> Schema:
     """The schema that a chain of `$ref` leads to; the keys beside a `$ref` win. `{}` where it leads nowhere."""
-    found = schema if isinstance(schema, Mapping) else {}
+    found = schema if isinstance(schema, dict) else {}
     for _ in range(20):
         reference = found.get("$ref")
         if not isinstance(reference, str):
             return found
         target = schemas.get(reference.removeprefix("#/schemas/"))
-        target = target if isinstance(target, Mapping) else {}
+        target = target if isinstance(target, dict) else {}
         found = {**target, **{key: value for key, value in found.items() if key != "$ref"}}
     return {}
 
@@ -98,7 +98,7 @@ class Types:
         if listed(schema, "enum"):
             return literal(listed(schema, "enum"))
         for key in ("anyOf", "oneOf"):
-            parts = [part for part in listed(schema, key) if isinstance(part, Mapping)]
+            parts = [part for part in listed(schema, key) if isinstance(part, dict)]
             if parts:
                 own = {name: schema[name] for name in ("type", "properties", "items") if name in schema}
                 return union(self.of(part if "$ref" in part else {**own, **part}, depth=depth + 1) for part in parts)
@@ -113,7 +113,7 @@ class Types:
             return f"{self._sequence}[{self.of(schema.get('items'), depth=depth + 1)}]"
         if kind == "object":
             more = schema.get("additionalProperties")
-            plain = isinstance(more, Mapping) and more and not schema.get("properties")
+            plain = isinstance(more, dict) and more and not schema.get("properties")
             return f"{self._mapping}[str, {self.of(more, depth=depth + 1) if plain else 'Any'}]"
         if kind == "string" and is_binary(schema, self._schemas):
             # An answer that is a file is written into the current folder; its path is the value.
@@ -173,7 +173,7 @@ def quoted(value: Any) -> str:
             inner = written[1:-1]
             return f'"{inner}"'
         return written
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return "{" + ", ".join(f"{quoted(key)}: {quoted(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(quoted, value)) + "]"
@@ -192,7 +192,7 @@ def shape(schema: Any, schemas: Schemas) -> str:
 
 
 def _shape(schema: Any, schemas: Schemas, depth: int, above: tuple[str, ...]) -> str:
-    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    reference = schema.get("$ref") if isinstance(schema, dict) else None
     if isinstance(reference, str):
         if reference in above:
             return "…"
@@ -208,24 +208,23 @@ def _shape(schema: Any, schemas: Schemas, depth: int, above: tuple[str, ...]) ->
         values = [schema["const"]] if "const" in schema else listed(schema, "enum")
         more = [f"… {len(values) - LITERALS} more"] if len(values) > LITERALS else []
         return " | ".join([*map(quoted, values[:LITERALS]), *more])
-    kinds = kinds_of(schema)
     texts = []
-    for kind in kinds:
+    for kind in kinds_of(schema):
         if kind == "array":
             inner = "…" if depth >= SHAPE_DEPTH else _shape(schema.get("items"), schemas, depth + 1, above)
             texts.append(f"[{inner}]")
         elif kind == "object":
             texts.append(_object(schema, schemas, depth, above))
         else:
-            texts.append(Types(schemas, answers=True).of({**schema, "type": kind}))
+            texts.append(_PLAIN.get(kind, "Any"))
     return " | ".join(dict.fromkeys(texts)) or "Any"
 
 
 def _object(schema: Schema, schemas: Schemas, depth: int, above: tuple[str, ...]) -> str:
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or not properties:
+    if not isinstance(properties, dict) or not properties:
         more = schema.get("additionalProperties")
-        if isinstance(more, Mapping) and more and depth < SHAPE_DEPTH:
+        if isinstance(more, dict) and more and depth < SHAPE_DEPTH:
             return f"{{str: {_shape(more, schemas, depth + 1, above)}}}"
         return "{…}"
     if depth >= SHAPE_DEPTH:
@@ -233,11 +232,15 @@ def _object(schema: Schema, schemas: Schemas, depth: int, above: tuple[str, ...]
     required = listed(schema, "required")
     # Required ones first: the cut takes what may be missing anyway.
     names = sorted(properties, key=lambda name: name not in required)
-    rows = [
-        f"{quoted(str(name))}{'' if name in required else '?'}: {_shape(properties[name], schemas, depth + 1, above)}"
-        for name in names[:SHAPE_PROPERTIES]
-    ]
-    left = len(names) - SHAPE_PROPERTIES
+    rows: list[str] = []
+    length = 0
+    for name in names[:SHAPE_PROPERTIES]:
+        text = _shape(properties[name], schemas, depth + 1, above)
+        rows.append(f"{quoted(str(name))}{'' if name in required else '?'}: {text}")
+        length += len(rows[-1])
+        if length > SHAPE_CHARACTERS:
+            break
+    left = len(names) - len(rows)
     return "{" + ", ".join([*rows, *([f"… {left} more"] if left > 0 else [])]) + "}"
 
 
@@ -251,7 +254,7 @@ def merged(schema: Any, schemas: Schemas, *, depth: int = 0) -> Schema:
     inner = [merged(part, schemas, depth=depth + 1) for part in parts]
     for part in (*inner, {key: value for key, value in whole.items() if key != "allOf"}):
         for key, value in part.items():
-            if key == "properties" and isinstance(value, Mapping) and isinstance(found.get(key), Mapping):
+            if key == "properties" and isinstance(value, dict) and isinstance(found.get(key), dict):
                 found[key] = {**found[key], **value}
             elif key == "required" and isinstance(value, list | tuple) and isinstance(found.get(key), list | tuple):
                 found[key] = [*found[key], *value]
