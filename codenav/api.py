@@ -226,7 +226,8 @@ def sandbox(
     given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
     tools = load_config().tool_options(**given_of(ToolOptions, given))
     options = replace(options, **given)
-    factory, calls = SandboxFactory.of(options, on=listed(on) if on else []).with_tools(tools)
+    named = listed(on) if on else []
+    factory, calls = SandboxFactory.of(options, on=named, allow_private=tools.allow_private).with_tools(tools)
     work_dir = checked_work_dir(options.work_dir)
     if calls is None:
         return factory.start(work_dir, warm=warm)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -199,20 +198,6 @@ class ToolOptions:
                 raise UsageError(f"the secret {name!r} is named twice", hint="name each secret once")
             found[name] = variable
         return found
-
-    def secret_values(self) -> dict[str, str]:
-        """Return the values of the secrets, from the environment of this process.
-
-        Raises:
-            UsageError: a variable is not set.
-        """
-        variables = self.variables()
-        for name, variable in variables.items():
-            if not os.environ.get(variable):
-                raise UsageError(
-                    f"{variable}, the variable of the secret {name!r}, is not set", hint=f"export {variable}=…"
-                )
-        return {name: os.environ[variable] for name, variable in variables.items()}
 
 
 class StoreKeywords(TypedDict, total=False):

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from codenav import planner
@@ -120,7 +121,7 @@ class Session(Closing):
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
         self._secrets = _own_secrets(kept)
         wanted = tools.checked() if tools is not None else config.tool_options()
-        wanted.secret_values()
+        self._allow = wanted.allow
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._cancelled = False
@@ -134,18 +135,25 @@ class Session(Closing):
             self._tools = self._tools_of(checks or CheckOptions())
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(
-                contained, sources=lambda: sources_of(listed(on), python), confirm=confirm
+                contained,
+                sources=lambda: sources_of(listed(on), python, allow_private=wanted.allow_private),
+                confirm=confirm,
             )
             # Consent is asked for on a line of its own, before anything else is told.
             for note in [*notes, *([UNCONTAINED] if factory.backend == "process" else [])]:
                 self._tell(note)
             self.indexes = open_indexes(
-                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell
-            )
+                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell,
+                allow_private=wanted.allow_private,
+            )  # fmt: skip
+            for index in self.indexes if wanted.strict else ():
+                index.strict = True
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             sources = [index.source for index in self.indexes]
             factory = factory.changed(import_paths=importing.paths_of(sources, python))
-            factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(wanted, confirm=confirm)
+            factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
+                wanted, confirm=confirm, open_model=partial(self._model, base_url=self._base_url(model))
+            )
             if self._calls is not None:
                 opening.callback(self._calls.close)
             elif tools is not None and tools.secrets:
@@ -225,6 +233,12 @@ class Session(Closing):
             opening.callback(named.close)
         return CodeNavAgent(named, prompts=prompts, notice=self._noticed), []
 
+    def _base_url(self, model: str | Model | ModelOptions | None) -> str:
+        return load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions()).base_url
+
+    def _model(self, name: str, *, base_url: str) -> Model:
+        return open_model(name, base_url=base_url, notice=self._noticed)
+
     def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
         return {
             "formatting": checks.format,
@@ -246,7 +260,7 @@ class Session(Closing):
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        calls = EpisodeCalls(self._calls, request) if self._calls else None
+        calls = EpisodeCalls(self._calls, request, allow=self._allow) if self._calls else None
         replay = space.replay(requests, tries=self._plans, calls=calls)
         parts = EpisodeParts(
             index=as_index(self.indexes),

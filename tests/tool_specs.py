@@ -79,10 +79,14 @@ def shop(url: str) -> ToolSpec:
                 Parameter("caption", "caption", "body", {"type": "string"}),
                 security=key, body=Body("multipart/form-data", required=True, spread=True),
             ),
-            operation("list_orders", "GET", "/orders", Parameter("customer", "customer", "query", NUMBER), security=key),
+            operation(
+                "list_orders", "GET", "/orders", Parameter("customer", "customer", "query", NUMBER), security=key
+            ),
             operation(
                 "create_order", "POST", "/orders",
-                Parameter("customer", "customer", "body", NUMBER, required=True, text="Number of the customer.", example=7),
+                Parameter(
+                    "customer", "customer", "body", NUMBER, required=True, text="Number of the customer.", example=7
+                ),
                 Parameter("lines", "lines", "body", {"$ref": "#/schemas/Lines"}, required=True),
                 Parameter("note", "note", "body", {"type": "string", "maxLength": 200}),
                 security=key, body=body, examples=({"customer": 7, "lines": [{"product": 1, "quantity": 2}]},),

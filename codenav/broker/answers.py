@@ -67,11 +67,6 @@ def read(
     return _value(mask(_text(answer.body, charset)))
 
 
-def text_of(value: Any) -> str:
-    """Return a value as text for people."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def file_result(name: str, kind: str, content: bytes) -> Result:
     """Return a file as a result."""
     data = base64.b64encode(content).decode("ascii")

@@ -10,6 +10,7 @@ A call is `tools/SPEC/NAME` with `{"arguments": {…}}`. Its answer is one of
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 import threading
@@ -21,6 +22,7 @@ from typing import Any
 
 from codenav.broker import answers
 from codenav.broker.arguments import ArgumentChecker, without_content
+from codenav.broker.compress import compressed
 from codenav.broker.faults import Failed, Refused
 from codenav.broker.flights import Flight, OutOfTime
 from codenav.broker.gates import Gate
@@ -29,7 +31,7 @@ from codenav.broker.masks import Mask
 from codenav.broker.request import Unsendable, build
 from codenav.broker.security import Secrets
 from codenav.broker.transport import CALL_SECONDS, Http
-from codenav.errors import UsageError
+from codenav.errors import Unavailable, UsageError
 from codenav.execution import ToolCall
 from codenav.options import GATES, ToolOptions
 from codenav.system.closing import Closing
@@ -85,7 +87,7 @@ class Broker(Closing):
             options: Gate, secrets, server, functions.
             confirm: Asks a person about a call; without it the gate `ask` refuses.
             called: Gets the record of each call when it is over.
-            compress: Shortens answers for the record.
+            compress: Shortens answers for the record; without it rules do.
             call_seconds: Most seconds of one call.
 
         Raises:
@@ -98,7 +100,7 @@ class Broker(Closing):
         self._secrets = Secrets(options.secrets)
         self._gate = Gate(options.allow, confirm)
         self._called = called or (lambda call: None)
-        self._compress = compress or self._compressed
+        self._compress = compress
         self._http = Http(call_seconds=call_seconds)
         self._services = {service.spec.name: service for service in map(_Service, folders)}
         self._lock = threading.Lock()
@@ -111,6 +113,13 @@ class Broker(Closing):
         with self._lock:
             self._request, self._count = request, 0
             self._until = None if seconds is None else time.monotonic() + seconds
+
+    def demand_secrets(self, spec: ToolSpec, operation: Operation) -> None:
+        """Raise Unavailable if a secret is missing without which an operation cannot be called."""
+        try:
+            self._secrets.chosen(spec, operation)
+        except Refused as refusal:
+            raise Unavailable(str(refusal), hint="docs/tools.md, section Secrets") from None
 
     def cancel(self) -> None:
         """End the calls in flight, from any thread. Their code is told that they were interrupted."""
@@ -202,7 +211,7 @@ class Broker(Closing):
             with self._lock:
                 self._flights.discard(flight)
         if result.outcome == "ok":
-            call = replace(call, shown=self._shown(operation, result.kept))
+            call = replace(call, shown=self._shown(spec, operation, result.kept))
         return result, call
 
     def _sent(
@@ -260,18 +269,15 @@ class Broker(Closing):
                 )
             return service.connection
 
-    def _shown(self, operation: Operation, value: Any) -> str:
+    def _shown(self, spec: ToolSpec, operation: Operation, value: Any) -> str:
         """Return an answer as an observation shows it."""
         with self._lock:
             request = self._request
-        try:
-            return self._compress(operation, request, value)
-        except Exception:
+        if self._compress is not None:
             # A model that compresses may be away: the answer is there all the same.
-            return self._compressed(operation, request, value)
-
-    def _compressed(self, operation: Operation, request: str, value: Any) -> str:
-        return flattened(neutral(answers.text_of(value)), self._options.answer_characters)
+            with contextlib.suppress(Exception):
+                return self._compress(operation, request, value)
+        return compressed(operation, spec.schemas, request, value, self._options.answer_characters)
 
 
 def effects(folders: Iterable[Path]) -> dict[str, Effect]:

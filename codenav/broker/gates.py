@@ -40,7 +40,7 @@ class Gate:
         if effect in _ALLOWED[self._allow]:
             return
         what = f"{tool} is {_WORDS[effect]}"
-        option = f"codenav run --allow {_OPTION[effect]} allows it"
+        option = f"the option --allow {_OPTION[effect]} allows it"
         if self._allow != "ask":
             raise Refused(f"{what}: this run may only {_MAY[self._allow]}; {option}")
         if self._confirm is None:

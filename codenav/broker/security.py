@@ -89,7 +89,9 @@ class Secrets:
             raise Refused(f"{tool} needs {lacking}, a way to log in that codenav does not have")
         wanted = " or ".join(" with ".join(names) for names in usable)
         options = " ".join(f"--secret {name}=VARIABLE" for name in usable[0] if not self.value(spec.name, name))
-        raise Refused(f"{tool} needs the secret {wanted}, which this run was not given: codenav run {options} gives it")
+        raise Refused(
+            f"{tool} needs the secret {wanted}, which was not given: {options} gives it, from a variable of the host"
+        )
 
     def credentials(
         self, spec: ToolSpec, operation: Operation, schemes: Sequence[Scheme], server: str, http: Http, flight: Flight
@@ -110,7 +112,8 @@ class Secrets:
             if scheme.type == "oauth2" and scheme.token_url:
                 scopes = tuple(operation.scopes.get(scheme.name, ()))
                 value = self._token(spec.name, scheme, scopes, urljoin(f"{server}/", scheme.token_url), http, flight)
-            found.append({**scheme.to_dict(), "value": value})
+            place = operation.key_places.get(scheme.name, scheme.place)
+            found.append({**scheme.to_dict(), "place": place, "value": value})
         return found
 
     def forget_tokens(self, spec: str) -> None:

@@ -55,7 +55,8 @@ class CodeEnvironment:
             "work_dir": info.work_dir,
             "network": network,
             "timeout": f"{self.timeout:g}",
-            "imports": self._imports,
+            # How tools are called is an item of its own, there only where the sources have some.
+            "imports": f"{self._imports}\n- {self._calls.told}" if self._calls else self._imports,
             "checks": f"Each step is read by {' and '.join(self._tools)}; remarks stand below its result."
             if self._tools
             else "",

@@ -49,6 +49,11 @@ class StepHandler(Protocol):
 class CallsOfStep(Protocol):
     """The calls to tools that the code of steps makes."""
 
+    @property
+    def told(self) -> str:
+        """Sentences for a model: how tools are called, and which calls are allowed."""
+        ...
+
     def collected(self) -> AbstractContextManager[Sequence[ToolCall]]:
         """Collect the calls of a step that runs within this context; the sequence is complete at its end.
 

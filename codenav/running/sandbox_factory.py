@@ -23,7 +23,7 @@ from codenav.indexers.sources import Source, resolve
 from codenav.indexing import importing
 from codenav.indexing.source_index import On, SourceIndex
 from codenav.options import SandboxOptions, ToolOptions
-from codenav.protocols import CallHandler, Sandbox
+from codenav.protocols import CallHandler, Model, Sandbox
 from codenav.running.host_calls import MaskedCalls
 from codenav.running.tool_calls import ToolCalls, folders_of
 from codenav.sandboxes import diagnose, image_for, start
@@ -66,14 +66,23 @@ class SandboxFactory:
     """Secrets that never get into a sandbox, and are masked in all output like the values of `env`."""
 
     @classmethod
-    def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
+    def of(
+        cls,
+        options: SandboxOptions,
+        *,
+        on: Sequence[On] = (),
+        confirm: Confirm | None = None,
+        allow_private: bool = False,
+    ) -> Self:
         """Return a factory whose sandboxes can import the code bases `on`, which need not be indexed.
+
+        `allow_private` as in `ToolOptions`.
 
         Raises:
             SandboxUnavailable, NotFound, UsageError: for the reasons of `codenav.sandbox`.
         """
         options = load_config().sandbox_options(options)
-        sources = sources_of(on, find_interpreter(options.python))
+        sources = sources_of(on, find_interpreter(options.python), allow_private=allow_private)
         factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
         factory = factory.changed(import_paths=importing.paths_of(sources, factory.template.python))
         return replace(factory, folders=folders_of(sources))
@@ -115,20 +124,28 @@ class SandboxFactory:
         """Return the same factory with other fields of the specification."""
         return replace(self, template=replace(self.template, **changes))
 
-    def with_tools(self, options: ToolOptions, *, confirm: Confirm | None = None) -> tuple[Self, ToolCalls | None]:
+    def with_tools(
+        self,
+        options: ToolOptions,
+        *,
+        confirm: Confirm | None = None,
+        open_model: Callable[[str], Model] | None = None,
+    ) -> tuple[Self, ToolCalls | None]:
         """Return a factory of sandboxes whose code can call the tools of `folders`, and what answers the calls.
 
-        The caller closes the latter. It is None, and the factory is the same, where there are no tools.
+        The caller closes the latter. It is None, and the factory is the same, where there are no tools. The keywords
+        are those of `ToolCalls.of`.
 
         Raises:
             UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
         """
         if not self.folders:
             return self, None
-        secrets = {**self.secrets, **options.secret_values()}
-        masked = {**self.template.env, **secrets}
-        tools = ToolCalls.of(self.folders, options, handler=self.calls, confirm=confirm, secrets=masked)
-        return replace(self, calls=tools, secrets=secrets), tools
+        masked = {**self.template.env, **self.secrets}
+        tools = ToolCalls.of(
+            self.folders, options, handler=self.calls, confirm=confirm, secrets=masked, open_model=open_model
+        )
+        return replace(self, calls=tools, secrets={**self.secrets, **tools.secrets}), tools
 
     def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
         """Return the specification of one sandbox."""
@@ -273,14 +290,16 @@ def choose_backend(
     )
 
 
-def sources_of(named: Sequence[On], python: Interpreter) -> list[Source]:
-    """Resolve sources without indexing them. Open indexes contribute theirs.
+def sources_of(named: Sequence[On], python: Interpreter, *, allow_private: bool = False) -> list[Source]:
+    """Resolve sources without indexing them. Open indexes contribute theirs. `allow_private` as in `ToolOptions`.
 
     Raises:
         NotFound, Unavailable: raised by `resolve`.
     """
     return [
-        item.source if isinstance(item, SourceIndex) else resolve(str(item), python, max_age=LOOK_AGAIN)
+        item.source
+        if isinstance(item, SourceIndex)
+        else resolve(str(item), python, max_age=LOOK_AGAIN, allow_private=allow_private)
         for item in named
     ]
 

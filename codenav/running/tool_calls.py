@@ -6,13 +6,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from codenav.execution import ToolCall
 from codenav.options import ToolOptions
-from codenav.protocols import CallHandler, StepHandler
+from codenav.protocols import CallHandler, Model, StepHandler
 from codenav.secrets.masking import masker
 from codenav.tools.model import Effect
 from codenav.tools.state_files import read_spec_of, read_summary
@@ -22,6 +22,23 @@ TOOLS = "tools/"
 SETTLE_SECONDS = 2.0
 """Time for a call to end after its step, so that the step can list it. Ending one takes milliseconds."""
 _NAME = re.compile(r"tools/(\w+)/(\w+)")
+
+_CALLING = (
+    "A function of `tools` sends a request to a service and returns its answer as a value. It takes keyword arguments; "
+    "a step may make 200 such calls."
+)
+_ALLOWED = {
+    "read": "In this run only calls that read are allowed. Others are refused: if the request needs one, end with done "
+    "and FAILED, and name the function and the option that its refusal names.",
+    "write": "Calls that read, create or change something are allowed; those that delete are refused.",
+    "all": "All calls are allowed, those that delete included: make only those that the request asks for.",
+    "ask": "Calls that only read are allowed. For each other one the person is asked, and may refuse.",
+}
+_ONCE = (
+    "What a call did stays done, also where its step fails later. The result of a step lists its calls with their "
+    "answers: never make one again that went through. A code summary makes the calls of your steps with the same "
+    "arguments; its replay gets their answers and sends nothing that changes anything."
+)
 
 Hear = Callable[[ToolCall], None]
 
@@ -70,7 +87,11 @@ class ToolCalls:
         self._changed = threading.Condition()
         self._in_flight = 0
         self._fault: BaseException | None = None
+        self._closing = ExitStack()
+        self.secrets: Mapping[str, str] = {}
+        """Secrets of the calls, by name, to be masked in all output."""
         self._broker = open_broker(self._called)
+        self._closing.callback(self._broker.close)
 
     @classmethod
     def of(
@@ -81,26 +102,35 @@ class ToolCalls:
         handler: CallHandler | None = None,
         confirm: Callable[[str], bool] | None = None,
         secrets: Mapping[str, str] | None = None,
+        open_model: Callable[[str], Model] | None = None,
     ) -> ToolCalls:
         """Open the broker of these tools.
 
         `confirm` asks a person for the gate `ask`; None refuses. Its method `cancel`, if it has one, is called when the
-        step of the question is over. `secrets` (name to value) are masked in what is told of a call.
+        step of the question is over. `secrets` (name to value) are masked in what is told of a call, as are those of
+        the options. `open_model` opens the model that shortens answers.
 
         Raises:
             UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
         """
         from codenav.broker.broker import Broker
-        from codenav.running.shown_answers import shortener
+        from codenav.broker.security import Secrets
+        from codenav.models import open_model as usual
+        from codenav.running.shown_answers import Shortener
 
-        compress = shortener(options)
-        return cls(
+        # Before a model is opened: what is missing is told first.
+        own = Secrets(options.secrets).masked()
+        compress = Shortener(folders, options, open_model or usual)
+        made = cls(
             folders,
             lambda hear: Broker(folders, options, confirm=confirm, called=hear, compress=compress),
             handler,
             cancel_question=getattr(confirm, "cancel", lambda: None),
-            mask=masker(secrets or {}),
+            mask=masker({**(secrets or {}), **own}),
         )
+        made.secrets = own
+        made._closing.callback(compress.close)
+        return made
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
         if not name.startswith(TOOLS):
@@ -165,7 +195,7 @@ class ToolCalls:
 
     def close(self) -> None:
         """End the broker's connections and processes. Safe to call twice."""
-        self._broker.close()
+        self._closing.close()
 
     def _called(self, call: ToolCall) -> None:
         """Pass a call on. What goes wrong with it is raised where the step ends: code must not get to see it."""
@@ -183,8 +213,10 @@ class ToolCalls:
 class EpisodeCalls:
     """The calls to tools of one episode. Its `hear` gets each of them when it ends, and who made it."""
 
-    def __init__(self, tools: ToolCalls, request: str) -> None:
+    def __init__(self, tools: ToolCalls, request: str, *, allow: str = ToolOptions.allow) -> None:
         self._tools, self._request = tools, request
+        self.told = f"{_CALLING} {_ALLOWED[allow]} {_ONCE}"
+        """Sentences for a model. See `CallsOfStep`."""
         self.hear: Callable[[ToolCall, str], None] = lambda call, by: None
         """`by` is empty for a step or a try, and `replay` for a replay."""
 

@@ -103,7 +103,7 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
         yield "The path of a file in the current folder, or its content as bytes"
     elif isinstance(form, str) and form:
         yield f"Format {clean(form)}"
-    bounds = [text.format(quoted(schema[key])) for key, text in _BOUNDS if _is_number(schema.get(key))]
+    bounds = [_bound(text, schema[key]) for key, text in _BOUNDS if _is_number(schema.get(key))]
     if bounds:
         yield ", ".join(bounds).capitalize()
     if isinstance(schema.get("pattern"), str) and len(schema["pattern"]) <= 120:
@@ -123,6 +123,11 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
         yield f"Example: {_cut(_value(item.example), 200)}"
     if item.hint:
         yield f"In a request: {_cut(' '.join(clean(item.hint).split()), 200)}"
+
+
+def _bound(text: str, value: Any) -> str:
+    said = text.format(quoted(value))
+    return said.removesuffix("s") if value == 1 and said.endswith("s") else said
 
 
 def _result(operation: Operation, schemas: Schemas) -> str:
@@ -158,13 +163,30 @@ def is_file(operation: Operation, schemas: Schemas) -> bool:
 def group_text(group: Group) -> str:
     """What a group is for: its title, its text, the requests that it is for, and how its tools go together."""
     intent = "; ".join(" ".join(clean(one).split()) for one in group.intent)
+    title = clean(group.title).strip()
     parts = [
-        clean(group.title).strip(),
-        clean(group.text).strip() if clean(group.text).strip() != clean(group.title).strip() else "",
+        title if title.casefold() != group.name.casefold() else "",
+        clean(group.text).strip() if clean(group.text).strip() != title else "",
         f"For requests such as: {intent}" if intent else "",
         clean(group.guidance).strip(),
+        *map(_worked_example, group.examples),
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _worked_example(example: Mapping[str, Any]) -> str:
+    """A request with the calls that answer it, in one line; empty for an example in another form."""
+    calls = example.get("calls")
+    if not isinstance(calls, list | tuple) or not all(isinstance(call, dict) and "tool" in call for call in calls):
+        return ""
+    written = []
+    for call in calls:
+        given = call.get("arguments")
+        arguments = (
+            ", ".join(f"{name}={_value(value)}" for name, value in given.items()) if isinstance(given, dict) else ""
+        )
+        written.append(f"{call['tool']}({arguments})")
+    return _cut(" ".join(clean(f"Example: {example.get('request', '')}: {'; '.join(written)}").split()), 600)
 
 
 def _sentence(text: str) -> str:

@@ -24,13 +24,16 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-_request: Any = import_module("tools._request")
-"""The copy of `codenav.broker.request` beside this file."""
 MOST_ANSWER_BYTES = 64 << 20
 _TEXT = re.compile(r"text/|application/(?:.*\+)?(?:xml|yaml|x-yaml|javascript|x-www-form-urlencoded)$")
 _specs: dict[str, Any] = {}
 _tokens: dict[Any, Any] = {}
 """Tokens of OAuth2 with the time when they end, by token URL, client and scopes."""
+
+
+def _requests() -> Any:
+    """The copy of `codenav.broker.request` beside this file."""
+    return import_module("tools._request")
 
 
 class _Unsent(Exception):
@@ -41,7 +44,7 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
     """Redirects within one server are followed; others are answers."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        if _request.origin(req.full_url) != _request.origin(newurl):
+        if _requests().origin(req.full_url) != _requests().origin(newurl):
             return None
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -49,15 +52,16 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
 def send(tool: str, arguments: dict[str, Any]) -> Any:
     """Make a call and return the answer as the host of codenav would give it."""
     package, _, name = tool.partition("/")
+    requests = _requests()
     try:
         spec = _spec(package)
         operation = spec["operations"][name]
         if not operation["method"]:
             raise _Unsent(package + "." + name + " has no address: only codenav can call it")
         credentials = _credentials(package, spec, operation)
-        request = _request.build(operation, arguments, _server(package, spec, operation), credentials)
+        request = requests.build(operation, arguments, _server(package, spec, operation), credentials)
         return _sent(request)
-    except (_Unsent, _request.Unsendable) as error:
+    except (_Unsent, requests.Unsendable) as error:
         return {"refused": str(error)}
 
 
@@ -122,7 +126,7 @@ def _token(scheme: Any, value: str, operation: Any) -> str:
     basic = base64.b64encode((urllib.parse.quote(user) + ":" + urllib.parse.quote(password)).encode()).decode()
     form = {"grant_type": "client_credentials", **({"scope": scopes} if scopes else {})}
     headers = [("Authorization", "Basic " + basic), ("Content-Type", "application/x-www-form-urlencoded")]
-    answer = _sent(_request.Request("POST", scheme["token_url"], headers, urllib.parse.urlencode(form).encode()))
+    answer = _sent(_requests().Request("POST", scheme["token_url"], headers, urllib.parse.urlencode(form).encode()))
     token = answer.get("value", {}).get("access_token") if isinstance(answer.get("value"), dict) else None
     if not token:
         raise _Unsent("the server of tokens gave none: " + str(answer.get("error", {}).get("message") or answer)[:200])
