@@ -92,10 +92,10 @@ def test_no_network_asks_nobody_and_keeps_what_is_known(service: ToolService, tm
     file.write_text(TROUBLE.read_text().replace("http://127.0.0.1:8000", service.url))
     source = f"openapi:{file}"
     check(source, "--secret", "shop_key=SHOP_KEY", code=1, **SHOP_KEY)
-    seen = len(service.seen)
+    seen = len(service.log)
     rows = check(source, "--no-network", code=0)
     assert {row["name"].partition(" ")[0] for row in rows} == {"document", "description"}
-    assert len(service.seen) == seen
+    assert len(service.log) == seen
     assert "perhaps" in checked(source)["wrong"].trial
     rows = check(source, "--no-network", "--strict", code=1)
     ended = cli("tools", "check", source, "--no-network", "--strict")
@@ -137,7 +137,7 @@ def test_violations_have_their_path_and_a_document_that_is_none_is_not_indexed(t
     ("arguments", "said"),
     [
         (["pkg:networkx"], "pkg:networkx is no source of tools"),
-        (["openapi:/nowhere/at/all.yaml"], "no such file"),
+        (["openapi:/nowhere/at/all.yaml"], "there is no file"),
         (["tools:x.yaml", "--secret", "oops"], "a secret is not NAME=VARIABLE"),
         (["tools:x.yaml", "--server", "shop"], "the server is no address"),
         (["tools:x.yaml", "--model", "planner"], "names a language model"),
