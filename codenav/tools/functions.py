@@ -7,8 +7,7 @@ from inspect import cleandoc
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line, parameters_of, schema_fault
-from codenav.tools.mcp_reading import effect_of
+from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, schema_fault
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, package_name, unique
