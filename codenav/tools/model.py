@@ -95,6 +95,8 @@ class Operation(Stored):
     alternatives mean the same."""
     scopes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Scopes of OAuth2 by scheme."""
+    key_places: Mapping[str, str] = field(default_factory=dict)
+    """Places of keys by scheme, where this operation carries one elsewhere than its scheme says."""
     result: Schema | None = None
     """Schema of a good answer; None if the spec has none."""
     result_types: Sequence[str] = ()

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from codenav.tools.model import ToolSpec
 
 PREFIXES = ("openapi:", "mcp:", "tools:")
+EXTRA = frozenset({"httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec_validator", "yaml"})
+"""Modules of the extra `tools`."""
 
 
 def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[str, str] | None = None) -> ToolSpec:
@@ -38,6 +40,6 @@ def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[
 
         return read_functions(where, allow_private=allow_private)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("httpx2", "jsonschema", "mcp", "openapi_spec_validator", "yaml"):
+        if (error.name or "").partition(".")[0] in EXTRA:
             raise MissingExtra("the reader of tool specifications", "tools") from error
         raise
