@@ -1,4 +1,4 @@
-"""Parameters of operations whose arguments are one JSON Schema: MCP tools and functions."""
+"""Parameters and effects of operations whose arguments are one JSON Schema: MCP tools and functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from inspect import cleandoc
 from typing import Any
 
-from codenav.tools.model import Body, Parameter, Schema
+from codenav.tools.model import Body, Effect, Parameter, Schema
 from codenav.tools.moved_schemas import PREFIX
 from codenav.tools.naming import identifier, unique
 
@@ -58,6 +58,13 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
         )
     made.sort(key=lambda parameter: not parameter.required)
     return tuple(made), Body("application/json", required=any(parameter.required for parameter in made), spread=True)
+
+
+def effect_of(annotations: Mapping[str, Any]) -> Effect:
+    """Return the effect that a tool declares. One that says nothing may destroy, as the protocol has it."""
+    if annotations.get("readOnlyHint") is True:
+        return Effect.READ
+    return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
 
 def schema_fault(schema: Schema, schemas: Mapping[str, Schema]) -> str:

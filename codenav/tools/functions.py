@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line, parameters_of, schema_fault
-from codenav.tools.mcp_reading import effect_of
+from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, schema_fault
+from codenav.tools.documents import parse, read_file
+from codenav.tools.fetching import fetch, is_url, origin, shown
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, package_name, unique
@@ -155,12 +157,7 @@ def _kind(value: Any) -> str:
 
 
 def _load(where: str, allow_private: bool) -> Any:
-    import yaml
-
-    from codenav.errors import NotFound
-
-    try:
-        with open(where, encoding="utf-8") as file:
-            return yaml.load(file, yaml.CSafeLoader)
-    except FileNotFoundError as error:
-        raise NotFound(f"no file {where}") from error
+    if is_url(where):
+        found = fetch(where, trusted=origin(where), allow_private=allow_private)
+        return parse(found.content, shown(where))
+    return read_file(Path(where).expanduser())

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line, parameters_of, schema_fault
+from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, schema_fault
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
@@ -103,13 +103,6 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
         transport=transport,
         notes=tuple(table.notes),
     )
-
-
-def effect_of(annotations: Mapping[str, Any]) -> Effect:
-    """Return the effect that a tool declares. One that says nothing may destroy, as the protocol has it."""
-    if annotations.get("readOnlyHint") is True:
-        return Effect.READ
-    return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
 
 def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Operation:

@@ -163,7 +163,7 @@ def test_pages(connect: Connect) -> None:
     ]
     with pytest.raises(McpUnavailable, match="list of tools does not end"):
         connect("handmade", "endless").tools()
-    with pytest.raises(McpUnavailable, match=r"breaks the protocol at tools\.0\."):
+    with pytest.raises(McpUnavailable, match=r"breaks the protocol: its answer is wrong at tools\.0\."):
         connect("handmade", "broken").tools()
 
 
@@ -178,6 +178,7 @@ def test_a_list_that_changes(connect: Connect) -> None:
 def test_text_between_messages(connect: Connect) -> None:
     noisy = connect("handmade", "garbage")
     assert noisy.call("add", {"a": 2, "b": 3}, timeout=20).value == "5"
+    assert noisy.call("nothing", {}, timeout=20).failure == "Unknown tool: nothing"
     with pytest.raises(McpUnavailable) as caught:
         connect("handmade", "flood").call("add", {}, timeout=0.6)
     assert str(caught.value).endswith("its standard output has text that is no message: 'Server is starting…'")
