@@ -124,6 +124,25 @@ def test_arguments_that_are_no_plain_object() -> None:
     assert not tool.parameters and tool.body is not None and tool.body.spread
 
 
+def test_an_answer_whose_schema_is_none_costs_only_that() -> None:
+    spec = spec_of_functions([{"name": "f", "outputSchema": {"type": "int"}}, {"name": "g", "outputSchema": 5}], "x")
+    assert [one.result for one in spec.operations] == [None, {}]
+    assert spec.notes[0].startswith("f: the schema of its answer is no JSON Schema: type: ")
+
+
+def test_chains_of_definitions_may_be_long_and_nesting_ends_somewhere() -> None:
+    chain = {f"D{number}": {"properties": {"next": {"$ref": f"#/$defs/D{number + 1}"}}} for number in range(300)}
+    chain["D300"] = {"type": "integer"}
+    parameters = {"properties": {"first": {"$ref": "#/$defs/D0"}}, "$defs": chain}
+    spec = spec_of_functions([{"name": "f", "parameters": parameters}], "x")
+    assert len(spec.schemas) == 301 and spec.schemas["D300"] == {"type": "integer"} and not spec.notes
+    deep: dict[str, Any] = {}
+    for _ in range(150):
+        deep = {"items": deep}
+    spec = spec_of_functions([{"name": "f", "parameters": {"properties": {"a": deep}}}], "x")
+    assert spec.notes == ("f: schemas more than 60 levels deep allow everything",)
+
+
 def test_odd_names() -> None:
     names = ["get-user", "getUser", "class", "2fa", "über", "__init__"]
     spec = spec_of_functions([{"name": name} for name in names], "x")
