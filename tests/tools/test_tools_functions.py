@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from codenav.errors import UsageError
+from codenav.errors import NotFound, UsageError
 from codenav.tools.functions import read_functions, spec_of_functions
 from codenav.tools.model import Effect, ToolSpec
 
@@ -181,3 +185,56 @@ def test_bad_lists(document: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         spec_of_functions(document, "x.json")
     assert "\n" not in str(caught.value)
+
+
+KEYS = [
+    "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "default", "enum", "exclusiveMinimum", "function", "id",
+    "inputSchema", "items", "minimum", "name", "nullable", "outputSchema", "parameters", "pattern", "properties",
+    "required", "result", "title", "tools", "type",
+]  # fmt: skip
+TEXTS = ["", "#", "#/$defs/a", "#/properties/name", "a", "array", "class", "function", "object", "string", "(", "é"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(TEXTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*KEYS, "a"]), inner, max_size=5),
+    max_leaves=25,
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(st.fixed_dictionaries({"name": st.sampled_from(TEXTS), "inputSchema": VALUES}), max_size=3) | VALUES)
+def test_any_document_is_read_or_refused_with_a_reason(document: Any) -> None:
+    try:
+        spec = spec_of_functions(document, "x.json")
+    except UsageError as error:
+        assert str(error) and "\n" not in str(error)
+        return
+    assert ToolSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert len({one.name for one in spec.operations}) == len(spec.operations)
+    for one in spec.operations:
+        assert one.name.isidentifier() and all(parameter.name.isidentifier() for parameter in one.parameters)
+
+
+class _Files(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = json.dumps([{"name": "f"}]).encode() if self.path == "/lists/weather.json" else b"nothing"
+        self.send_response(200 if body != b"nothing" else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+
+def test_a_list_at_an_address() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/lists"
+        try:
+            assert read_functions(f"{url}/weather.json").name == "weather"
+            with pytest.raises(NotFound):
+                read_functions(f"{url}/none.json")
+        finally:
+            server.shutdown()
+            thread.join()
