@@ -19,7 +19,8 @@ from codenav.episodes.store import EpisodeStore
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event
 from codenav.indexers.build import Progress
-from codenav.indexing.source_index import Notice, On, as_index, import_paths_of, listed, open_indexes
+from codenav.indexing import importing
+from codenav.indexing.source_index import Notice, On, as_index, listed, open_indexes
 from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
@@ -133,7 +134,7 @@ class Session(Closing):
             )
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             self._closing = opening.pop_all()
-        factory = factory.changed(import_paths=import_paths_of(self.indexes))
+        factory = factory.changed(import_paths=importing.paths_of([index.source for index in self.indexes], python))
         # The replay of a summary gets the answers that the session got.
         self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
 
@@ -240,7 +241,7 @@ class Session(Closing):
             timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
             packages=self._packages(space),
-            imports=self._imports(),
+            imports=importing.told([index.source for index in self.indexes]),
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
         )
         facts = EpisodeFacts(
@@ -288,14 +289,6 @@ class Session(Closing):
         own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
         rest = [(name, version) for name, version in space.distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
-
-    def _imports(self) -> str:
-        """Return a line with the top-level packages and modules. Those below are in the description."""
-        parts = []
-        for index in self.indexes:
-            top = ", ".join([module for module in index.source.modules if "." not in module][:12])
-            parts.append(f"{top} ({index.source.name})" if top else index.source.name)
-        return f"Importable: {'; '.join(parts)}."
 
     def _told(self, sandbox: Sandbox) -> str:
         """Return the library description, followed in later requests by what is left of the earlier ones."""

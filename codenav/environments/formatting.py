@@ -36,7 +36,7 @@ def cut_middle(text: str, tokens: int) -> str:
 
 
 def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[0]) -> str:
-    """Heading, import line and source of a block; signature and docstring instead where they are shorter.
+    """Heading, import line and source of a block; signature and docstring instead where they are shorter, or a tool's.
 
     `tagged` adds the source of the block. `shows` is one of `SHOWS`.
     """
@@ -46,7 +46,8 @@ def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[
     docstring = textwrap.indent(block.docstring, "    ").lstrip()
     described = f'{block.signature}\n    """{docstring}"""' if docstring else ""
     shorter = estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body)
-    if shows == "prototypes":
+    # The body of a tool is a call to the host, which tells nothing.
+    if shows == "prototypes" or (block.kind is BlockKind.TOOL and shows != "code"):
         body = described or block.signature or body
     elif described and shorter and shows != "code":
         body = described

@@ -23,6 +23,7 @@ from codenav.protocols import Index, Store, WritableIndex
 from codenav.retrieval.combined import CombinedIndex
 from codenav.system.closing import Closing
 from codenav.system.interpreter import Interpreter, find_interpreter
+from codenav.tools import layout, places
 
 Notice = Callable[[str], None]
 
@@ -109,11 +110,6 @@ def as_index(indexes: Sequence[SourceIndex]) -> Index:
     return indexes[0] if len(indexes) == 1 else CombinedIndex(indexes)
 
 
-def import_paths_of(indexes: Sequence[SourceIndex]) -> list[Path]:
-    """The paths that must be importable where code runs."""
-    return list(dict.fromkeys(path for index in indexes for path in index.source.import_paths))
-
-
 def open_index(
     spec: str | Path,
     *,
@@ -123,6 +119,7 @@ def open_index(
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
     wait: bool = False,
+    allow_private: bool = False,
 ) -> SourceIndex:
     """Open the index of a source, built on first use and brought up to date if `refresh` is set.
 
@@ -130,7 +127,8 @@ def open_index(
 
     If another process is building the same index, this waits for it if `wait` is set or there is no older state;
     otherwise the older state is used, with a `notice`. It is also used if the index cannot be written and `wait` is
-    not set. A branch of a repository is looked up again if `wait` is set, else at most every `git.LOOK_AGAIN` seconds.
+    not set. A branch of a repository, and a server of tools, is asked again if `wait` is set, else at most every
+    `git.LOOK_AGAIN` seconds. `allow_private`: specifications of tools may refer to private addresses.
 
     Raises:
         NotFound: no such source, or `refresh` is not set and it was never indexed.
@@ -143,7 +141,14 @@ def open_index(
         owned = open_store(load_config().store_options())
         try:
             index = open_index(
-                spec, python=python, store=owned, refresh=refresh, progress=progress, notice=notice, wait=wait
+                spec,
+                python=python,
+                store=owned,
+                refresh=refresh,
+                progress=progress,
+                notice=notice,
+                wait=wait,
+                allow_private=allow_private,
             )
         except BaseException:
             owned.close()
@@ -152,7 +157,8 @@ def open_index(
         return index
     tell = notice or (lambda text: None)
     max_age = 0.0 if wait else LOOK_AGAIN
-    source = resolve(str(spec), python, max_age=max_age if refresh else None, notice=tell)
+    age = max_age if refresh else None
+    source = resolve(str(spec), python, max_age=age, notice=tell, allow_private=allow_private)
     if not refresh:
         opened = store.open(source.key, source=source.name)
         if not opened.exists:
@@ -190,6 +196,7 @@ def open_indexes(
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    allow_private: bool = False,
 ) -> list[SourceIndex]:
     """The indexes of code bases. Those that this opens are closed by `opening`; an index that came in stays open.
 
@@ -199,7 +206,15 @@ def open_indexes(
     indexes = []
     for item in on:
         if not isinstance(item, SourceIndex):
-            item = open_index(item, python=python, store=store, refresh=refresh, progress=progress, notice=notice)
+            item = open_index(
+                item,
+                python=python,
+                store=store,
+                refresh=refresh,
+                progress=progress,
+                notice=notice,
+                allow_private=allow_private,
+            )
             opening.callback(item.close)
         indexes.append(item)
     return indexes
@@ -268,8 +283,8 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
 def remove_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> str:
     """Remove the index of a source, found as by `stored_index`; return the source's name.
 
-    The files that codenav itself keeps for the source are removed too: those of a repository, the list of a named
-    index.
+    The files that codenav itself keeps for the source are removed too: those of a repository, the states of a
+    specification of tools, the list of a named index.
 
     Raises:
         NotFound: there is no such index.
@@ -282,6 +297,9 @@ def remove_index(spec: str | Path, *, python: str | Path | None = None, store: S
         if name.startswith("git:"):
             with suppress(UsageError):
                 forget(repository.parse(name))
+        elif places.is_tools(name):
+            with suppress(UsageError):
+                layout.forget(places.parse(name))
         elif name.startswith(named.PREFIX):
             with suppress(UsageError):
                 named.forget(name)

@@ -20,6 +20,7 @@ from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
 from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.repository import parse
 from codenav.indexers.sources import Source, resolve
+from codenav.indexing import importing
 from codenav.indexing.source_index import On, SourceIndex
 from codenav.options import SandboxOptions
 from codenav.protocols import CallHandler, Sandbox
@@ -69,7 +70,7 @@ class SandboxFactory:
         options = load_config().sandbox_options(options)
         sources = sources_of(on, find_interpreter(options.python))
         factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
-        return factory.changed(import_paths=[path for source in sources for path in source.import_paths])
+        return factory.changed(import_paths=importing.paths_of(sources, factory.template.python))
 
     @classmethod
     def prepared(
@@ -253,6 +254,9 @@ def labels_of(sources: Sequence[Source]) -> list[str]:
             found += labels_of(list(source.parts.values()))
         elif source.name.startswith("git:"):
             found += [f"git:{parse(source.name).shown}@{commit}" for commit in source.versions.values()]
+        elif source.tools:
+            # Their stubs are not part of an image: they are bound into its containers.
+            continue
         elif source.versions:
             found += [f"pkg:{normalise(name)}=={version}" for name, version in source.versions.items()]
         else:

@@ -87,8 +87,8 @@ def _made(handler: CallHandler, name: str, blob: bytes) -> tuple[str | None, byt
         result = frames.to_json(returned).encode("ascii")
     except (TypeError, ValueError, RecursionError) as problem:
         return f"the result of {name} is no JSON: {problem}", b""
-    if len(result) > schema.CALL_BYTES:
-        return f"the result of {name} takes {len(result)} bytes; {schema.CALL_BYTES} are allowed", b""
+    if len(result) > schema.ANSWER_BYTES:
+        return f"the result of {name} takes {len(result)} bytes; {schema.ANSWER_BYTES} are allowed", b""
     return None, result
 
 
