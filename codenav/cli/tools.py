@@ -7,6 +7,7 @@ import click
 from codenav.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, str] = {
+    "call": "tools_call",
     "list": "tools_list",
     "show": "tools_show",
     "stubs": "tools_stubs",
