@@ -7,7 +7,7 @@ from inspect import cleandoc
 from typing import Any
 
 from codenav.tools.model import Body, Effect, Parameter, Schema
-from codenav.tools.moved_schemas import PREFIX
+from codenav.tools.moved_schemas import PREFIX, MovedSchemas
 from codenav.tools.naming import identifier, unique
 
 WHOLE = "body"
@@ -67,17 +67,15 @@ def effect_of(annotations: Mapping[str, Any]) -> Effect:
     return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
 
-def schema_fault(schema: Schema, schemas: Mapping[str, Schema]) -> str:
-    """Return the place and reason why a schema, or one of its table, is no JSON Schema; empty if all are."""
-    from jsonschema import Draft202012Validator, SchemaError
-
-    for name, one in (("", schema), *schemas.items()):
-        try:
-            Draft202012Validator.check_schema(one)
-        except SchemaError as error:
-            place = ".".join(map(str, (*([name] if name else []), *error.path))) or "the whole"
-            return f"{place}: {' '.join(error.message.split())[:300]}"
-    return ""
+def result_of(schema: Any, where: str, table: MovedSchemas) -> Schema | None:
+    """Take over the schema of an answer. One that is none is noted, and costs only itself."""
+    if schema is None:
+        return None
+    _, fault = MovedSchemas().checked(schema, where)
+    if fault:
+        table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
+        return None
+    return table.take(schema, where)
 
 
 def example_of(schema: Schema) -> Any:

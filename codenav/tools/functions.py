@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, schema_fault
+from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, result_of
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import fetch, is_url, origin, shown
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
@@ -125,8 +125,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
         raise UsageError(f"{where} has an empty name")
     if not isinstance(schema, Mapping):
         raise UsageError(f"{where} ({id}): its parameters are {_kind(schema)}, not a JSON Schema")
-    moved = table.take(schema, id)
-    fault = schema_fault(moved, table.schemas)
+    moved, fault = table.checked(schema, id)
     if fault:
         raise UsageError(f"{where} ({id}): no JSON Schema: {fault}")
     annotations = item.get("annotations")
@@ -148,7 +147,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
         idempotent=effect is Effect.READ or hints.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=table.take(output, id) if isinstance(output, Mapping) else None,
+        result=result_of(output, id, table),
     )
 
 
