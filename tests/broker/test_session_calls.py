@@ -204,7 +204,7 @@ def code_step(number: int, calls: tuple[ToolCall, ...] = ()) -> Step:
 
 
 CALL = ToolCall(
-    "shop.create_order", {"customer": 7}, "write", "ok", 201, 0.0123456, 52, {"id": 41}, '{"id": 41}', 2
+    "shop.create_order", {"customer": 7}, "write", "ok", 201, 0.0123, 52, {"id": 41}, '{"id": 41}', 2
 )  # fmt: skip
 
 
