@@ -15,6 +15,7 @@ from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
 from codenav.config import episodes_dir, load_config
 from codenav.environments import EpisodeParts, MakeEnvironments, standard_environments
+from codenav.environments.masked import MaskedEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
@@ -27,12 +28,13 @@ from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.navigation.description_cache import described
 from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
-from codenav.protocols import Agent, Listener, Model, Sandbox
+from codenav.protocols import Agent, Environment, Listener, Model, Sandbox
 from codenav.running.episode import Episode, EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
 from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.running.workspace import Workspace
+from codenav.secrets.masking import masker
 from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
 
@@ -289,8 +291,8 @@ class Session(Closing):
             episode = Episode(
                 request,
                 agent=self._agent or self._planner(),
-                environments=self._make_environments(parts),
-                description=self._told(space.sandbox),
+                environments=self._environments_of(parts),
+                description=str(masker(self._factory.secrets)(self._told(space.sandbox))),
                 limits=self._limits,
                 listeners=[recorder, *self._listeners],
                 verify=replay,
@@ -303,6 +305,13 @@ class Session(Closing):
         if calls is not None:
             calls.hear = episode.called
         return episode
+
+    def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:
+        made = self._make_environments(parts)
+        if not self._factory.secrets:
+            return made
+        mask = masker(self._factory.secrets)
+        return [MaskedEnvironment(environment, mask) for environment in made]
 
     def _planner(self) -> Agent:
         packages = [name for index in self.indexes for name in packages_of(index.source)]

@@ -20,7 +20,7 @@ from tool_service import KEY, TROUBLE, ToolService
 
 import codenav as package
 from codenav import CheckOptions, SandboxOptions, ScriptedModel, Session, schemas
-from codenav.actions import Action, Code, CodeSummary, Done
+from codenav.actions import Action, Code, CodeSummary, Done, Search
 from codenav.options import ToolOptions
 
 Run = Callable[..., Ran]
@@ -433,6 +433,31 @@ def test_a_record_that_cannot_be_written_stops_the_calls(shop: str, service: Too
         result = session.run(REQUEST)
     assert (result.status, result.reason, result.exit_code) == ("error", "no room for the record", 4)
     assert [seen.line for seen in service.log] == ["GET /products"]
+
+
+def test_a_specification_that_quotes_the_key_does_not_tell_it(
+    order: Run, chat_server: ChatServer, service: ToolService, shop: str
+) -> None:
+    path = Path(shop.removeprefix("openapi:"))
+    path.write_text(path.read_text().replace("A small shop", f"Log in with {KEY}. A small shop").replace(
+        "List the orders of a customer.", f"List the orders of a customer. The key is {KEY}."
+    ))  # fmt: skip
+    chat_server.script = [Search("list orders of a customer"), Done("none")]
+    ran = order("--json", "--stream")
+    assert ran.code == 0, ran.err
+    told = json.dumps(chat_server.chats)
+    assert "The key is [secret shop_key]" in told and "Log in with [secret shop_key]" in told
+    assert KEY not in told + ran.out + ran.err
+
+
+def test_the_stream_holds_the_calls(order: Run, chat_server: ChatServer) -> None:
+    chat_server.script = [Code(FIND), Done("1")]
+    ran = order("--json", "--stream")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    for event in events:
+        jsonschema.validate(event, schemas.load("event"))
+    assert [event["event"] for event in events[:4]] == ["run_started", "acted", "called", "observed"]
+    assert (events[2]["tool"], events[2]["by"]) == ("shop.list_products", "step")
 
 
 def test_exports_say_what_they_need(order: Run, chat_server: ChatServer, shop: str, tmp_path: Path) -> None:
