@@ -176,7 +176,8 @@ def without_content(value: Any) -> Any:
     """Return arguments as a record keeps them: files with their length in place of their content."""
     if _is_file(value):
         file = value["$file"]
-        return {"$file": {"name": file.get("name"), "type": file.get("type"), "bytes": len(file["data"]) * 3 // 4}}
+        size = len(file["data"].rstrip("=")) * 3 // 4
+        return {"$file": {"name": file.get("name"), "type": file.get("type"), "bytes": size}}
     if isinstance(value, dict):
         return {name: without_content(item) for name, item in value.items()}
     return [without_content(item) for item in value] if isinstance(value, list) else value
