@@ -24,7 +24,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{part: {"base"} for part in PARTS},
     # `signatures`: what callables take and give; it imports the base alone.
     "planner": {"base", "signatures"},
-    # The normalised form of tool specifications and its readers; it imports the base alone.
+    # `schemas`: that of the tool set file; it imports the base alone.
+    "tools": {"base", "schemas"},
+    # The normalised form of tool specifications and its readers.
     "broker": {"base", "tools", "signatures"},
     "indexers": {"base", "tools"},
     "environments": {"base"},

@@ -1,4 +1,4 @@
-"""Parameters of operations whose arguments are one JSON Schema: MCP tools and functions."""
+"""Parameters and effects of operations whose arguments are one JSON Schema: MCP tools and functions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from inspect import cleandoc
 from typing import Any
 
-from codenav.tools.model import Body, Parameter, Schema
-from codenav.tools.moved_schemas import PREFIX
+from codenav.tools.model import Body, Effect, Parameter, Schema
+from codenav.tools.moved_schemas import PREFIX, MovedSchemas
 from codenav.tools.naming import identifier, unique
 
 WHOLE = "body"
@@ -60,17 +60,22 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
     return tuple(made), Body("application/json", required=any(parameter.required for parameter in made), spread=True)
 
 
-def schema_fault(schema: Schema, schemas: Mapping[str, Schema]) -> str:
-    """Return the place and reason why a schema, or one of its table, is no JSON Schema; empty if all are."""
-    from jsonschema import Draft202012Validator, SchemaError
+def effect_of(annotations: Mapping[str, Any]) -> Effect:
+    """Return the effect that a tool declares. One that says nothing may destroy, as the protocol has it."""
+    if annotations.get("readOnlyHint") is True:
+        return Effect.READ
+    return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
-    for name, one in (("", schema), *schemas.items()):
-        try:
-            Draft202012Validator.check_schema(one)
-        except SchemaError as error:
-            place = ".".join(map(str, (*([name] if name else []), *error.path))) or "the whole"
-            return f"{place}: {' '.join(error.message.split())[:300]}"
-    return ""
+
+def result_of(schema: Any, where: str, table: MovedSchemas) -> Schema | None:
+    """Take over the schema of an answer. One that is none is noted, and costs only itself."""
+    if schema is None:
+        return None
+    _, fault = MovedSchemas().checked(schema, where)
+    if fault:
+        table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
+        return None
+    return table.take(schema, where)
 
 
 def example_of(schema: Schema) -> Any:

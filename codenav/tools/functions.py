@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line, parameters_of, schema_fault
-from codenav.tools.mcp_reading import effect_of
+from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, result_of
+from codenav.tools.documents import parse, read_file
+from codenav.tools.fetching import fetch, is_url, origin, shown
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, package_name, unique
@@ -123,8 +125,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
         raise UsageError(f"{where} has an empty name")
     if not isinstance(schema, Mapping):
         raise UsageError(f"{where} ({id}): its parameters are {_kind(schema)}, not a JSON Schema")
-    moved = table.take(schema, id)
-    fault = schema_fault(moved, table.schemas)
+    moved, fault = table.checked(schema, id)
     if fault:
         raise UsageError(f"{where} ({id}): no JSON Schema: {fault}")
     annotations = item.get("annotations")
@@ -146,7 +147,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
         idempotent=effect is Effect.READ or hints.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=table.take(output, id) if isinstance(output, Mapping) else None,
+        result=result_of(output, id, table),
     )
 
 
@@ -155,12 +156,7 @@ def _kind(value: Any) -> str:
 
 
 def _load(where: str, allow_private: bool) -> Any:
-    import yaml
-
-    from codenav.errors import NotFound
-
-    try:
-        with open(where, encoding="utf-8") as file:
-            return yaml.load(file, yaml.CSafeLoader)
-    except FileNotFoundError as error:
-        raise NotFound(f"no file {where}") from error
+    if is_url(where):
+        found = fetch(where, trusted=origin(where), allow_private=allow_private)
+        return parse(found.content, shown(where))
+    return read_file(Path(where).expanduser())

@@ -6,13 +6,10 @@ import http
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codenav.errors import CodeNavError, NotFound, Unavailable
 from codenav.system.terminal_text import flattened, neutral, shown_url
-
-if TYPE_CHECKING:
-    from codenav.tools.mcp_process import ServerProcess
 
 TOKEN_HINT = "name the variable that holds its token: --secret authorization=VARIABLE"
 
@@ -68,21 +65,6 @@ def where_of(transport: Mapping[str, Any]) -> str:
     return f"`{flattened(neutral(shlex.join(transport['command'])), 120)}`"
 
 
-def process_fault(where: str, process: ServerProcess, when: str) -> McpUnavailable | None:
-    """Return the failure of a server that has ended or prints other things than messages; None if neither is so."""
-    if process.ended.is_set():
-        code = process.exit_code
-        ended = "closed its standard output" if code is None else f"ended with exit code {code}"
-        said = process.last_words or process.garbage
-        return McpUnavailable(f"the MCP server {where} {ended} {when}" + (f": {said}" if said else ""))
-    if process.garbage:
-        return McpUnavailable(
-            f"the MCP server {where} prints text in place of messages on its standard output: {process.garbage!r}",
-            hint="have it print to standard error",
-        )
-    return None
-
-
 def http_fault(url: str, exchange: Exchange, said: str) -> CodeNavError | None:
     """Return the failure that an exchange over HTTP shows; None if it shows none.
 
@@ -106,7 +88,9 @@ def http_fault(url: str, exchange: Exchange, said: str) -> CodeNavError | None:
     if status == 403:
         return McpUnavailable(f"the MCP server {url} refuses access (403){words}", hint=TOKEN_HINT, status=status)
     if status in (404, 405):
-        return NotFound(f"there is no MCP server at {url}: it answered {status}{phrase}", hint="check the address")
+        older = "its older transport (addresses that end in /sse) is not spoken; look for one that ends in /mcp"
+        hint = older if url.endswith("/sse") else "check the address"
+        return NotFound(f"there is no MCP server at {url}: it answered {status}{phrase}", hint=hint)
     return McpUnavailable(
         f"the MCP server {url} answered {status}{phrase}{words}", status=status, retry_after=exchange.retry_after
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 
 from codenav import __version__
 from codenav.errors import Cancelled, CodeNavError
-from codenav.tools.mcp_faults import Exchange, McpUnavailable, http_fault, process_fault, shortened, where_of
+from codenav.tools.mcp_faults import Exchange, McpUnavailable, http_fault, shortened, where_of
 from codenav.tools.mcp_http import current, http_streams
 from codenav.tools.mcp_process import ServerProcess, environment_for
 
@@ -29,6 +30,11 @@ CLOSE_SECONDS = 5.0
 
 _BARE = {"Server returned an error response", "Not Found", "Session terminated", "Connection closed"}
 """Words of the protocol's client, not of the server."""
+_OF_THE_CLIENT = ("Failed to parse", "Redirect to", "SSE stream", "Unexpected content type", "server answered a")
+
+# The protocol's client logs what it makes errors of. Without a handler, Python prints that on standard error.
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Link:
@@ -217,21 +223,23 @@ class Link:
                 return found
             if isinstance(found, OSError) and not self._url:
                 return McpUnavailable(f"the MCP server {self.where} cannot be started: {found}", sent=False)
-        if self._process is not None and (fault := process_fault(self.where, self._process, when)):
-            return fault
         answered = next((found for found in _leaves(error) if isinstance(found, MCPError)), None)
         bare = answered is None or answered.message in _BARE
+        if bare and self._process is not None and (fault := self._process.fault(self.where, when)):
+            return fault
         if answered is not None and answered.message == "Session terminated":
             return McpUnavailable(f"the MCP server {self.where} has ended the session", sent=False, session_lost=True)
-        if bare or exchange.status in (401, 403, 429, 502, 503, 504):
+        if exchange.error is not None or bare or exchange.status in (401, 403, 429, 502, 503, 504):
             said = "" if bare or answered is None else shortened(answered.message)
             refused = http_fault(self.where, exchange, said) if self._url else None
             if refused is not None:
                 return refused
-        if answered is not None and not bare and when.startswith("during"):
-            return answered
         words = shortened(answered.message if answered else _reason(error))
-        return McpUnavailable(f"{self.where} is no MCP server that can be used: {words}")
+        if not when.startswith("during"):
+            return McpUnavailable(f"{self.where} is no MCP server that can be used: {words}")
+        if answered is not None and not bare and not answered.message.startswith(_OF_THE_CLIENT):
+            return answered
+        return McpUnavailable(f"the MCP server {self.where} breaks the protocol: {words}")
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
@@ -245,5 +253,5 @@ def _reason(error: BaseException) -> str:
     if isinstance(first, ValidationError):
         details = first.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, details["loc"]))
-        return f"its answer breaks the protocol at {place}: {details['msg']}"
+        return f"its answer is wrong at {place}: {details['msg']}"
     return str(first) or type(first).__name__

@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import jsonrpc_message_adapter
 
 from codenav.tools import mcp_keeper
-from codenav.tools.mcp_faults import shortened
+from codenav.tools.mcp_faults import McpUnavailable, shortened
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """Variables of this process that a server gets: those that the protocol's own client passes on."""
@@ -70,6 +70,25 @@ class ServerProcess:
         """The last line on standard error that is not empty."""
         lines = self._errors.decode("utf-8", "replace").split("\n")
         return next((shortened(line) for line in reversed(lines) if line.strip()), "")
+
+    def fault(self, where: str, when: str) -> McpUnavailable | None:
+        """Return the failure of a server that has ended or prints other things than messages; None if neither is so.
+
+        Args:
+            where: The server as messages name it.
+            when: Words for the time: `during the call`.
+        """
+        if self.ended.is_set():
+            code = self.exit_code
+            ended = "closed its standard output" if code is None else f"ended with exit code {code}"
+            said = self.last_words or self.garbage
+            return McpUnavailable(f"the MCP server {where} {ended} {when}" + (f": {said}" if said else ""))
+        if self.garbage:
+            return McpUnavailable(
+                f"the MCP server {where} prints text in place of messages on its standard output: {self.garbage!r}",
+                hint="have it print to standard error",
+            )
+        return None
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Streams]:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line, parameters_of, schema_fault
+from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, result_of
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
@@ -80,8 +80,7 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
             table.note(f"the server lists {tool.name!r} twice; the first one counts")
             continue
         names.add(tool.name)
-        own = MovedSchemas()
-        fault = schema_fault(own.take(tool.input, tool.name), own.schemas)
+        _, fault = MovedSchemas().checked(tool.input, tool.name)
         if fault:
             table.note(f"{tool.name} was left out: its input is no JSON Schema: {fault}")
             continue
@@ -105,13 +104,6 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
     )
 
 
-def effect_of(annotations: Mapping[str, Any]) -> Effect:
-    """Return the effect that a tool declares. One that says nothing may destroy, as the protocol has it."""
-    if annotations.get("readOnlyHint") is True:
-        return Effect.READ
-    return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
-
-
 def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Operation:
     schema = table.take(tool.input, tool.name)
     parameters, body = parameters_of(schema, table.schemas)
@@ -126,7 +118,7 @@ def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Ope
         idempotent=effect is Effect.READ or tool.annotations.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=None if tool.output is None else table.take(tool.output, tool.name),
+        result=result_of(tool.output, tool.name, table),
     )
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Annotated
 
-from mcp.server.mcpserver import Image, MCPServer
+from mcp.server.mcpserver import Elicit, Image, MCPServer, Resolve
 from mcp.types import TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -93,6 +93,23 @@ def wait(seconds: float) -> str:
 def long(characters: int) -> str:
     """Answer at length."""
     return "x" * characters
+
+
+class Sure(BaseModel):
+    """The answer of a person."""
+
+    sure: bool
+
+
+def ask_for_certainty() -> Elicit[Sure]:
+    """Ask the person at the client."""
+    return Elicit("Are you sure?", Sure)
+
+
+@server.tool()
+def close_shop(sure: Annotated[Sure, Resolve(ask_for_certainty)]) -> str:
+    """Close the shop, once a person has agreed."""
+    return "closed" if sure.sure else "open"
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ def test_pages(connect: Connect) -> None:
     ]
     with pytest.raises(McpUnavailable, match="list of tools does not end"):
         connect("handmade", "endless").tools()
-    with pytest.raises(McpUnavailable, match=r"breaks the protocol at tools\.0\."):
+    with pytest.raises(McpUnavailable, match=r"breaks the protocol: its answer is wrong at tools\.0\."):
         connect("handmade", "broken").tools()
 
 
@@ -178,6 +178,7 @@ def test_a_list_that_changes(connect: Connect) -> None:
 def test_text_between_messages(connect: Connect) -> None:
     noisy = connect("handmade", "garbage")
     assert noisy.call("add", {"a": 2, "b": 3}, timeout=20).value == "5"
+    assert noisy.call("nothing", {}, timeout=20).failure == "Unknown tool: nothing"
     with pytest.raises(McpUnavailable) as caught:
         connect("handmade", "flood").call("add", {}, timeout=0.6)
     assert str(caught.value).endswith("its standard output has text that is no message: 'Server is starting…'")
@@ -187,6 +188,11 @@ def test_text_between_messages(connect: Connect) -> None:
 def test_requests_to_the_client_are_refused(connect: Connect, kind: str) -> None:
     answer = connect("handmade").call("ask", {"kind": kind}, timeout=20, parse=True).value
     assert answer["code"] < 0 and answer["message"].endswith("not supported")
+
+
+def test_a_server_of_the_newer_era_learns_that_nobody_can_be_asked(connect: Connect) -> None:
+    answer = connect("shop").call("close_shop", {}, timeout=20)
+    assert "did not declare the form elicitation capability" in answer.failure
 
 
 def test_a_ping_of_the_server_is_answered(connect: Connect) -> None:
@@ -284,6 +290,21 @@ def test_what_a_server_started_ends_with_us() -> None:
         assert all(map(gone, pids))
 
 
+def test_what_a_server_started_ends_with_a_program_that_closes_nothing() -> None:
+    code = (
+        "import sys\n"
+        "from codenav.tools.mcp_client import McpConnection\n"
+        "connection = McpConnection({'command': sys.argv[1:]})\n"
+        "print(connection.call('pid', {}, timeout=20).value)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", code, *command("handmade", "child", "stubborn")],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr
+    assert gone(int(done.stdout))
+
+
 def test_a_connection_that_was_closed_opens_again(connect: Connect) -> None:
     old = connect("handmade")
     assert old.call("add", {"a": 1, "b": 1}, timeout=20).value == "2"
@@ -312,7 +333,7 @@ def test_reading_a_server() -> None:
     assert {name: operation.effect for name, operation in by_name.items()} == {
         "list_orders": Effect.READ, "create_order": Effect.WRITE, "delete_orders": Effect.DESTROY,
         "picture": Effect.READ, "echo": Effect.READ, "parts": Effect.READ, "fail": Effect.READ, "wait": Effect.READ,
-        "long": Effect.READ,
+        "long": Effect.READ, "close_shop": Effect.DESTROY,
     }  # fmt: skip
     delete = by_name["delete_orders"]
     assert delete.id == "delete-orders" and delete.idempotent and not delete.parameters and not delete.method
