@@ -6,12 +6,11 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from inspect import cleandoc
 from pathlib import Path, PurePath
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, result_of
+from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
@@ -107,13 +106,14 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
 def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Operation:
     schema = table.take(tool.input, tool.name)
     parameters, body = parameters_of(schema, table.schemas)
+    title, text = titled(tool.title, tool.text)
     effect = effect_of(tool.annotations)
     return Operation(
         name=name,
         id=tool.name,
         group=group,
-        title=tool.title or first_line(tool.text),
-        text=cleandoc(tool.text).strip(),
+        title=title,
+        text=text,
         effect=effect,
         idempotent=effect is Effect.READ or tool.annotations.get("idempotentHint") is True,
         parameters=parameters,
