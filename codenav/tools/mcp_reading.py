@@ -21,15 +21,13 @@ TOKEN = "authorization"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
-def read_mcp(
-    where: str, *, environment: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
-) -> ToolSpec:
+def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> ToolSpec:
     """Ask a server for its tools. The server is started for it where it is a command, and ended again.
 
     Args:
         where: A URL of streamable HTTP, or a command.
-        environment: Variables for the process of the server besides the few that it gets anyway.
-        headers: Headers for each request over HTTP.
+        environment: Variables for the process of the server besides the few that it gets anyway. For a URL, the value
+            of `authorization` is the bearer token.
 
     Raises:
         NotFound: there is no such program, or the server does not know the address.
@@ -38,7 +36,9 @@ def read_mcp(
         MissingExtra: the extra `tools` is not installed.
     """
     transport = transport_of(where)
-    with McpConnection(transport, environment=environment, headers=headers) as connection:
+    given = environment or {}
+    headers = {"Authorization": f"Bearer {given[TOKEN]}"} if "url" in transport and TOKEN in given else {}
+    with McpConnection(transport, environment=given, headers=headers) as connection:
         server = connection.server
         tools = connection.tools()
     return spec_of(server, tools, transport)
