@@ -81,7 +81,8 @@ def _readability(operation: Operation) -> tuple[int, list[str]]:
     text = _text(operation)
     if not text:
         return 1, []
-    first = _SENTENCE.split(text, maxsplit=1)[0]
+    # A title may be short if a description follows it.
+    first = _SENTENCE.split(clean(operation.text).strip() or text, maxsplit=1)[0]
     words = _WORD.findall(first)
     if _PLACEHOLDER.match(text):
         return 1, [f"a placeholder for a description: {text[:40]!r}"]

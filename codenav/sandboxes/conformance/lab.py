@@ -27,9 +27,15 @@ StartChecker = Callable[..., Checker]
 class Tools(Protocol):
     """A broker for the cases of tools, as `codenav.broker.bench.Bench` is one. It is a `StepHandler`, too."""
 
-    stubs: Path
-    called: Sequence[Any]
-    """The records of the calls."""
+    @property
+    def stubs(self) -> Path:
+        """The path to import `tools.bench` from."""
+        ...
+
+    @property
+    def called(self) -> Sequence[Any]:
+        """The records of the calls."""
+        ...
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
         """Answer a call."""

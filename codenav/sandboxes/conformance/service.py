@@ -30,8 +30,7 @@ class Service:
             pass
 
         Handler.service = service
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -44,6 +43,13 @@ class Service:
     def since(self, before: int) -> list[str]:
         """The requests after the first `before`."""
         return self.log[before:]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients that hang up are part of the cases."""
 
 
 class _Handler(BaseHTTPRequestHandler):
