@@ -17,6 +17,8 @@ from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.model import Operation
 
 _TRIES = 3
+_SPARE_SECONDS = 0.1
+"""Time by which a connection gives up earlier than the call: it knows better what was amiss."""
 
 
 def call_mcp(
@@ -37,7 +39,7 @@ def call_mcp(
         try:
             answer = flight.run(
                 lambda: connection.call(
-                    operation.id, sent, timeout=max(flight.left, 0.01), parse=operation.result is None
+                    operation.id, sent, timeout=max(flight.left - _SPARE_SECONDS, 0.01), parse=operation.result is None
                 )
             )
             break

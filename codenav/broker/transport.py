@@ -264,7 +264,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _is_final(error: BaseException) -> bool:
     """True for what no second try changes: certificates, TLS, names that do not exist."""
-    return any(isinstance(item, ssl.SSLError) for item in _chain(error))
+    return any(
+        isinstance(item, ssl.SSLError) or (isinstance(item, socket.gaierror) and item.errno != socket.EAI_AGAIN)
+        for item in _chain(error)
+    )
 
 
 def _reason(error: BaseException) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, result_of
+from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import fetch, is_url, origin, shown
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
@@ -135,13 +134,13 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
     effect = effect_of(hints)
     parameters, body = parameters_of(moved, table.schemas)
     output = item.get("outputSchema", item.get("output_schema"))
-    text = cleandoc(text).strip() if isinstance(text, str) else ""
     title = "" if _is_schema(item) else item.get("title", "")
+    title, text = titled(title if isinstance(title, str) else "", text if isinstance(text, str) else "")
     return Operation(
         name=unique(identifier(id), taken),
         id=id,
         group=group,
-        title=title if isinstance(title, str) and title else first_line(text),
+        title=title,
         text=text,
         effect=effect,
         idempotent=effect is Effect.READ or hints.get("idempotentHint") is True,

@@ -18,7 +18,8 @@ EXTRA = frozenset({"httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec
 def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[str, str] | None = None) -> ToolSpec:
     """Read the specification behind `openapi:FILE|URL`, `mcp:COMMAND|URL` or `tools:FILE|URL`.
 
-    `environment`: variables for the process of an MCP server besides the few that it gets anyway.
+    `environment`: variables for the process of an MCP server besides the few that it gets anyway; for one at a URL, the
+    value of `authorization` is the bearer token.
 
     Raises:
         NotFound: no such file, or the server does not know the address.

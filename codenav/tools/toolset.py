@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line
+from codenav.tools.argument_schemas import titled
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, unique
@@ -216,12 +216,13 @@ class _Reading:
         has_body = bool(bodied) or not url
         secrets = tool.get("secrets", one.get("secrets", ())) if url else ()
         effect = _effect(tool, method)
+        title, text = titled(tool.get("title", ""), tool["text"])
         return Operation(
             name=name,
             id=tool["name"],
             group=group,
-            title=tool.get("title") or first_line(tool["text"]),
-            text=tool["text"].strip(),
+            title=title,
+            text=text,
             effect=effect,
             idempotent=tool.get("idempotent", method in REPEATABLE or effect is Effect.READ),
             deprecated=tool.get("deprecated", False),

@@ -303,3 +303,9 @@ def test_functions_of_this_process(tmp_path: Path, calls: Any) -> None:
     assert "no answer within 1 s" in error_of(call("maths.slow", a=20))[1]
     assert "handlers={'nobody'" in refusal_of(call("maths.nobody", a=1))
     assert "expected a whole number" in refusal_of(call("maths.double", a="x"))
+
+
+def test_tls_that_fails_is_told_and_not_tried_again(service: ToolService, calls: Any) -> None:
+    call = calls(server=service.url.replace("http:", "https:"))
+    status, message = error_of(call("shop.list_products"))
+    assert status is None and "TLS failed" in message and call.last.tries == 1

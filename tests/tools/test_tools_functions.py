@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codenav.errors import NotFound, UsageError
+from codenav.tools.argument_schemas import titled
 from codenav.tools.functions import read_functions, spec_of_functions
 from codenav.tools.model import Effect, ToolSpec
 
@@ -46,7 +47,7 @@ def test_shapes(shape: str, tmp_path: Path) -> None:
     assert (spec.name, spec.format, [group.name for group in spec.groups]) == ("weather", "tools", ["weather"])
     [tool] = spec.operations
     assert (tool.name, tool.id, tool.method, tool.path) == ("get_weather", "getWeather", "", "")
-    assert (tool.title, tool.text) == ("Forecast the weather", "Forecast the weather. It may be wrong.")
+    assert (tool.title, tool.text) == ("Forecast the weather", "It may be wrong.")
     assert tool.effect is Effect.WRITE and not tool.idempotent and tool.body is not None and tool.body.spread
     assert [(one.name, one.required, one.text, one.example) for one in tool.parameters] == [
         ("city", True, "A city", "Oslo"), ("days", False, "", None),
@@ -238,3 +239,19 @@ def test_a_list_at_an_address() -> None:
         finally:
             server.shutdown()
             thread.join()
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "found"),
+    [
+        ("", "", ("", "")),
+        ("Given", "Text. More.", ("Given", "Text. More.")),
+        ("", "Do a thing", ("Do a thing", "")),
+        ("", "Do a thing.\n\n    It takes long.", ("Do a thing", "It takes long.")),
+        ("", "Compute e.g. a sum. It is exact.", ("Compute e.g. a sum", "It is exact.")),
+        ("", "Is it open? Yes or no.", ("Is it open?", "Yes or no.")),
+        ("", "word " * 50, ("", ("word " * 50).strip())),
+    ],
+)  # fmt: skip
+def test_titles(title: str, text: str, found: tuple[str, str]) -> None:
+    assert titled(title, text) == found

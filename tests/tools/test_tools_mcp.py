@@ -338,7 +338,7 @@ def test_reading_a_server() -> None:
     delete = by_name["delete_orders"]
     assert delete.id == "delete-orders" and delete.idempotent and not delete.parameters and not delete.method
     create = by_name["create_order"]
-    assert create.text == "Create an order.\n\nIt is delivered the next day." and create.title == "Create an order"
+    assert (create.title, create.text) == ("Create an order", "It is delivered the next day.")
     assert [(one.name, one.required, one.place) for one in create.parameters] == [
         ("customer", True, "body"), ("lines", True, "body"),
     ]  # fmt: skip
