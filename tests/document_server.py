@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import ssl
 import threading
@@ -54,11 +55,9 @@ class DocumentServer:
                 self.send_header("Connection", "close")
                 self.end_headers()
                 self.close_connection = True
-                try:
+                # A reader that had enough.
+                with contextlib.suppress(OSError):
                     page.dawdle(self.wfile)
-                except OSError:
-                    # The reader had enough.
-                    pass
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""

@@ -13,8 +13,8 @@ from codenav.tools.openapi import read_openapi
 def document(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> dict[str, Any]:
     """A whole document of some paths; operations without responses get one."""
     for item in paths.values():
-        for operation in item.values() if isinstance(item, dict) else ():
-            if isinstance(operation, dict) and "$ref" not in operation:
+        for method, operation in item.items() if isinstance(item, dict) else ():
+            if isinstance(operation, dict) and "$ref" not in operation and method != "additionalOperations":
                 operation.setdefault("responses", {"200": {"description": "Fine."}})
     head = {"swagger": "2.0"} if version == "2.0" else {"openapi": version}
     servers = {"host": "shop.example"} if version == "2.0" else {"servers": [{"url": "https://shop.example"}]}

@@ -69,7 +69,7 @@ def package_name(where: str, *, title: str = "") -> str:
     # "shop.openapi.yaml": the ending, and words before it that name a kind of file.
     pieces = [piece for piece in path.rstrip("/").rpartition("/")[2].split(".") if piece]
     pieces = pieces[:-1] if len(pieces) > 1 and not VERSION.fullmatch(pieces[-1]) else pieces
-    while len(pieces) > 1 and is_generic(pieces[-1]):
+    while len(pieces) > 1 and is_generic(pieces[-1]) and not VERSION.fullmatch(pieces[-1].lower()):
         pieces.pop()
     stem = ".".join(pieces)
     if stem and not is_generic(stem):

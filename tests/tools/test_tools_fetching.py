@@ -84,10 +84,10 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_certificate_that_nobody_signed() -> None:
     with DocumentServer({"/": "a: 1"}, UNSIGNED) as server:
-        with pytest.raises(Unavailable, match="the certificate of https://localhost:.* is not accepted") as caught:
+        with pytest.raises(Unavailable, match=r"the certificate of https://localhost:.* is not accepted") as caught:
             typed(server.url("/", "localhost"))
         assert "SSL_CERT_FILE" in caught.value.hint
-        with pytest.raises(Unavailable, match="did not answer properly|cannot be reached"):
+        with pytest.raises(Unavailable, match=r"did not answer properly|cannot be reached"):
             typed(f"http://localhost:{server.port}/")
     with DocumentServer({"/": "a: 1"}) as plain, pytest.raises(Unavailable, match="no TLS with https://localhost"):
         typed(f"https://localhost:{plain.port}/")
@@ -110,7 +110,7 @@ def test_a_name_is_verified_though_its_checked_address_is_connected_to(
     with DocumentServer({"/": "a: 1"}, both) as server:
         assert fetch(server.url("/", "localhost")).content == b"a: 1"
         assert server.seen == [("/", f"localhost:{server.port}")]
-        with pytest.raises(Unavailable, match="the certificate of https://other.example.* is not accepted"):
+        with pytest.raises(Unavailable, match=r"the certificate of https://other.example.* is not accepted"):
             fetch(server.url("/", "other.example"))
 
 
@@ -129,7 +129,7 @@ def test_redirects_do_not_lead_into_the_private_network() -> None:
         elsewhere = Page(status=307, headers={"Location": inside.url("/")})
         own = Page(status=301, headers={"Location": "/found"})
         with DocumentServer({"/": elsewhere, "/own": own, "/found": "a: 1"}) as server:
-            with pytest.raises(UsageError, match="leads to .* is in a private network: refused"):
+            with pytest.raises(UsageError, match=r"leads to .* is in a private network: refused"):
                 typed(server.url("/"))
             assert inside.seen == []
             found = typed(server.url("/own"))
@@ -158,7 +158,7 @@ def test_public(address: str) -> None:
      "http://localhost./", "http://user:pw@127.0.0.1/"],
 )  # fmt: skip
 def test_other_ways_to_write_a_private_address(url: str) -> None:
-    with pytest.raises((UsageError, Unavailable), match="private network: refused|is not known") as caught:
+    with pytest.raises((UsageError, Unavailable), match=r"private network: refused|is not known") as caught:
         fetch(url)
     assert "pw" not in str(caught.value)
 
