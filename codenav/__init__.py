@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from codenav.navigation.outline import Outline
     from codenav.navigation.verbs import callees, callers, outline, show
     from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions
-    from codenav.running.episode import Episode, EpisodeFacts
+    from codenav.running.episode import Episode
+    from codenav.running.episode_facts import EpisodeFacts
     from codenav.session import Session
     from codenav.usage import Usage
 
@@ -101,7 +102,8 @@ _HOME = {
     "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
     "codenav.navigation.description_cache": ("describe",),
     "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
-    "codenav.running.episode": ("Episode", "EpisodeFacts"),
+    "codenav.running.episode": ("Episode",),
+    "codenav.running.episode_facts": ("EpisodeFacts",),
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.errors": ("Cancelled", "CodeNavError"),
     "codenav.events": (

@@ -29,7 +29,8 @@ from codenav.models import open_model
 from codenav.navigation.description_cache import described
 from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
 from codenav.protocols import Agent, Environment, Listener, Model, Sandbox
-from codenav.running.episode import Episode, EpisodeFacts, checked_request
+from codenav.running.episode import Episode
+from codenav.running.episode_facts import EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
 from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codenav import __version__
 from codenav.actions import (
@@ -34,36 +34,11 @@ from codenav.execution import ToolCall
 from codenav.limits import Limits
 from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
+from codenav.running.episode_facts import EpisodeFacts, checked_request
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
     import pandas
-
-
-@dataclass(frozen=True)
-class EpisodeFacts:
-    """The facts in a record that only the caller of an episode knows."""
-
-    id: str = ""
-    sources: Sequence[Mapping[str, Any]] = ()
-    """Facts of each source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
-    sandbox: Mapping[str, Any] = field(default_factory=dict)
-    """The result of `SandboxInfo.to_dict()`."""
-    work_dir: str = ""
-    """Path of the work folder on the host."""
-    folder: Path | None = None
-    """Folder of the record, not part of the record itself. None if nothing is recorded."""
-
-
-def checked_request(request: str) -> str:
-    """Return a request after checking that it is not empty.
-
-    Raises:
-        UsageError: it is empty.
-    """
-    if not request.strip():
-        raise UsageError("the request is empty", hint="say what you want in one sentence")
-    return request
 
 
 class Episode:
