@@ -1,7 +1,11 @@
-"""An MCP server of both eras: over stdio, or with a port over streamable HTTP."""
+"""An MCP server of both eras: over stdio, or with a port over streamable HTTP.
+
+The variable SHOP_LOG names a file that gets a line for each order.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Annotated
@@ -48,6 +52,9 @@ def create_order(customer: int, lines: list[Line]) -> Order:
     """
     order = Order(number=len(orders) + 1, customer=customer, lines=lines)
     orders.append(order.model_dump())
+    if log := os.environ.get("SHOP_LOG"):
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(order.model_dump_json() + "\n")
     return order
 
 
