@@ -34,6 +34,7 @@ from codenav.options import (
 )
 from codenav.protocols import Agent, Listener, Model, Sandbox
 from codenav.system.interpreter import find_interpreter
+from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
     from codenav.session import Session
@@ -227,7 +228,9 @@ def sandbox(
     tools = load_config().tool_options(**given_of(ToolOptions, given))
     options = replace(options, **given)
     named = listed(on) if on else []
-    factory, calls = SandboxFactory.of(options, on=named, allow_private=tools.allow_private).with_tools(tools)
+    with asking_with(tools.values()):
+        factory = SandboxFactory.of(options, on=named, allow_private=tools.allow_private)
+    factory, calls = factory.with_tools(tools)
     work_dir = checked_work_dir(options.work_dir)
     if calls is None:
         return factory.start(work_dir, warm=warm)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -198,6 +199,11 @@ class ToolOptions:
                 raise UsageError(f"the secret {name!r} is named twice", hint="name each secret once")
             found[name] = variable
         return found
+
+    def values(self) -> dict[str, str]:
+        """Return the values of the secrets whose variables are set; what is missing is told where it is needed."""
+        values = {name: os.environ.get(variable, "").strip() for name, variable in self.variables().items()}
+        return {name: value for name, value in values.items() if value}
 
 
 class StoreKeywords(TypedDict, total=False):

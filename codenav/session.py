@@ -38,6 +38,7 @@ from codenav.running.workspace import Workspace
 from codenav.secrets.masking import masker
 from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
+from codenav.tools.reading import asking_with
 
 PACKAGES_TOLD = 40
 """Most installed distributions named in the prompt. Those of the sources come first."""
@@ -131,7 +132,7 @@ class Session(Closing):
         self._workspace: Workspace | None = None
         self._calls: ToolCalls | None = None
         self._closing = ExitStack()
-        with ExitStack() as opening:
+        with ExitStack() as opening, asking_with(wanted.values()):
             opened = open_store(kept)
             opening.callback(opened.close)
             self._agent, notes = self._agent_of(agent, model, opening)

@@ -67,16 +67,18 @@ def command(**options: Any) -> None:
     from codenav.options import SandboxOptions, ToolOptions, given_of
     from codenav.running.sandbox_factory import SandboxFactory, checked_work_dir
     from codenav.sandboxes.daemon import launch, places
+    from codenav.tools.reading import asking_with
 
     options["resources"] = resources_of(options)
     tools = load_config().tool_options(**given_of(ToolOptions, options))
     contained = SandboxOptions(**given_of(SandboxOptions, options))
-    factory = SandboxFactory.of(
-        contained,
-        on=listed(options["sources"]) if options["sources"] else [],
-        confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
-        allow_private=tools.allow_private,
-    )
+    with asking_with(tools.values()):
+        factory = SandboxFactory.of(
+            contained,
+            on=listed(options["sources"]) if options["sources"] else [],
+            confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
+            allow_private=tools.allow_private,
+        )
     spec = factory.spec(checked_work_dir(contained.work_dir))
     name, idle = options["name"], options["idle"]
     if factory.folders:

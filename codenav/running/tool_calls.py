@@ -10,11 +10,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from codenav.errors import MissingExtra
 from codenav.execution import ToolCall
 from codenav.options import ToolOptions
 from codenav.protocols import CallHandler, Model, StepHandler
 from codenav.secrets.masking import masker
 from codenav.tools.model import Effect
+from codenav.tools.reading import EXTRA
 from codenav.tools.state_files import read_spec_of, read_summary
 
 TOOLS = "tools/"
@@ -113,8 +115,13 @@ class ToolCalls:
         Raises:
             UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
         """
-        from codenav.broker.broker import Broker
-        from codenav.broker.security import Secrets
+        try:
+            from codenav.broker.broker import Broker
+            from codenav.broker.security import Secrets
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in EXTRA:
+                raise MissingExtra("the broker of tools", "tools") from error
+            raise
         from codenav.models import open_model as usual
         from codenav.running.shown_answers import Shortener
 

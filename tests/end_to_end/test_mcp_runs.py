@@ -13,10 +13,11 @@ import pytest
 import codenav as package
 from codenav import ScriptedModel
 from codenav.actions import Action, Code, CodeSummary, Done
+from codenav.errors import Unavailable
 
 SERVERS = Path(__file__).parent.parent / "mcp_servers"
 sys.path.insert(0, str(SERVERS))
-from over_http import OverHttp  # noqa: E402
+from over_http import Answer, OverHttp  # noqa: E402
 
 SHOP = f"mcp:{sys.executable} {SERVERS / 'shop.py'}"
 HANDMADE = f"mcp:{sys.executable} {SERVERS / 'handmade.py'}"
@@ -128,3 +129,24 @@ def test_a_list_that_changes(tmp_path: Path) -> None:
         actions: list[Action] = [Code(f"from tools.functions import {name}\nprint({name}())"), Done("1")]
         result = run([f"tools:{path}"], actions, handlers={name: lambda: "called"}, allow="write")
         assert printed(result, 0) == "called\n", observed(result, 0).text
+
+
+def test_a_server_that_wants_a_token_is_read_and_called_with_the_secret(
+    monkeypatch: pytest.MonkeyPatch, codenav_home: Path
+) -> None:
+    monkeypatch.setenv("HI_TOKEN", "token-58e1c09d")
+
+    def play(method: str, number: int) -> Answer | None:
+        return None if server.seen[-1][1].get("authorization") == "Bearer token-58e1c09d" else Answer(401)
+
+    hi: list[Action] = [Code("from tools.over_http import hi\nhi()"), Done("hi")]
+    with OverHttp(play) as server:
+        with pytest.raises(Unavailable, match="wants a token"):
+            run([f"mcp:{server.url}"], hi)
+        secrets = {"authorization": "HI_TOKEN"}
+        result = run([f"mcp:{server.url}"], hi, secrets=secrets, allow="all")
+        assert printed(result, 0) == "'hi'\n", observed(result, 0).text
+        with package.sandbox("bubblewrap", on=f"mcp:{server.url}", secrets=secrets, allow="all") as box:
+            assert box.run("from tools.over_http import hi\nhi()").stdout == "'hi'\n"
+    files = [path for path in codenav_home.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"token-58e1c09d" in path.read_bytes() and "/code/" not in str(path)]
