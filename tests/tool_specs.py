@@ -35,6 +35,9 @@ SCHEMES = (
 )
 
 
+OK = {"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}}
+
+
 def operation(name: str, method: str, path: str, *parameters: Parameter, **more: Any) -> Operation:
     """An operation of the service."""
     return Operation(
@@ -138,7 +141,7 @@ def trouble(url: str) -> ToolSpec:
             get("flaky", *flaky),
             get("flaky_put", *flaky, method="PUT", route="flaky"),
             get("flaky_post", *flaky, method="POST", route="flaky"),
-            get("html"), get("empty"), get("broken"), get("wrong"),
+            get("html"), get("empty"), get("broken"), get("wrong", result=OK),
             get("large", size, squeezed),
             get("endless", Parameter("slowly", "slowly", "query", {"type": "boolean"})),
             get("moved"), get("elsewhere"), get("circle"),

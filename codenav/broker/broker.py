@@ -28,6 +28,7 @@ from codenav.broker.flights import Flight, OutOfTime
 from codenav.broker.gates import Gate
 from codenav.broker.local import call_function, call_mcp
 from codenav.broker.masks import Mask
+from codenav.broker.promises import Promises
 from codenav.broker.request import Unsendable, build
 from codenav.broker.security import Secrets
 from codenav.broker.transport import CALL_SECONDS, Http
@@ -56,7 +57,7 @@ class _Service:
         summary = read_summary(folder)
         self.folder, self.paths = folder, summary.operations
         self.spec: ToolSpec = read_spec_of(folder, names=())
-        self.checker = ArgumentChecker(self.spec.schemas)
+        self.checker, self.promises = ArgumentChecker(self.spec.schemas), Promises(self.spec.schemas)
         self._operations: dict[str, Operation] = {}
         self.connection: McpConnection | None = None
 
@@ -158,6 +159,14 @@ class Broker(Closing):
             result = answers.error_result(told, status=failure.status)
             result.outcome = "failed"
             call = replace(call, status=failure.status, tries=failure.tries)
+        except RecursionError:
+            told = f"{call.tool}: the arguments or the answer are nested too deeply"
+            result = answers.error_result(told)
+        except Exception as error:
+            # A fault of ours, or of the files of the source: the code is told, and the run goes on.
+            told = mask(f"{call.tool}: the broker failed: {type(error).__name__}: {error}")
+            result = answers.error_result(told)
+            result.outcome = "failed"
         call = replace(
             call, outcome=result.outcome, seconds=time.monotonic() - began, answer=result.kept,
             shown=result.message or call.shown,
@@ -211,7 +220,7 @@ class Broker(Closing):
             with self._lock:
                 self._flights.discard(flight)
         if result.outcome == "ok":
-            call = replace(call, shown=self._shown(spec, operation, result.kept))
+            call = replace(call, shown=self._shown(service, operation, result))
         return result, call
 
     def _sent(
@@ -269,15 +278,19 @@ class Broker(Closing):
                 )
             return service.connection
 
-    def _shown(self, spec: ToolSpec, operation: Operation, value: Any) -> str:
-        """Return an answer as an observation shows it."""
+    def _shown(self, service: _Service, operation: Operation, result: answers.Result) -> str:
+        """Return an answer as an observation shows it; before it, where it is not what the specification promises."""
         with self._lock:
             request = self._request
+        limit, schemas = self._options.answer_characters, service.spec.schemas
+        shown = ""
         if self._compress is not None:
             # A model that compresses may be away: the answer is there all the same.
             with contextlib.suppress(Exception):
-                return self._compress(operation, request, value)
-        return compressed(operation, spec.schemas, request, value, self._options.answer_characters)
+                shown = self._compress(operation, request, result.kept)
+        shown = shown or compressed(operation, schemas, request, result.kept, limit)
+        odd = service.promises.broken(operation, result.given["value"]) if "value" in result.given else ""
+        return f"{odd}; {shown}"[:limit] if odd else shown
 
 
 def effects(folders: Iterable[Path]) -> dict[str, Effect]:

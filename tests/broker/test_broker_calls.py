@@ -99,6 +99,8 @@ def test_answers_that_are_not_what_was_promised(calls: Any) -> None:
     assert call("trouble.empty") == {"value": None}
     assert "JSON that cannot be read" in error_of(call("trouble.broken"))[1]
     assert call("trouble.wrong")["value"] == {"ok": "perhaps", "list": 3}
+    assert call.last.shown.startswith("""not what the specification promises: ['ok']: "perhaps" is not of type""")
+    assert call.last.shown.endswith('{"ok": "perhaps", "list": 3}') and call.last.outcome == "ok"
 
 
 def test_large_answers_are_cut_and_told(calls: Any) -> None:
@@ -276,6 +278,15 @@ def test_proxies_of_the_environment_are_not_for_loopback(
         other = calls(server="http://api.example.invalid")
         other("shop.list_products")
         assert [seen.path for seen in proxy.log][:1] == ["http://api.example.invalid/products"]
+
+
+def test_nesting_of_any_depth_is_told(calls: Any) -> None:
+    nested: Any = "x"
+    for _ in range(800):
+        nested = [nested]
+    call = calls()
+    assert "\n" not in str(call("shop.create_order", customer=7, lines=nested))
+    assert call.last.outcome in ("refused", "error")
 
 
 def test_functions_of_this_process(tmp_path: Path, calls: Any) -> None:
