@@ -322,6 +322,25 @@ def test_cancelling_a_step_ends_its_call(trouble: str, service: ToolService) -> 
     assert f"trouble.slow: failed, {call.seconds:.2f} s" in result.steps[0].observation.text
 
 
+def test_ctrl_c_ends_a_call_and_the_record_has_it(chat_server: ChatServer, trouble: str, service: ToolService) -> None:
+    chat_server.script = [Code("from tools.trouble import slow_write\nslow_write(seconds=30)")]
+    arguments = ("--allow", "write", "--no-types", "--no-lint", "--model", "m", "--base-url", chat_server.url)
+    with start("run", "Wait.", "--on", trouble, *arguments) as process:
+        until = time.monotonic() + 60
+        while not service.writes:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        began = time.monotonic()
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+        assert (process.returncode, time.monotonic() - began < 5) == (130, True)
+    record = last()
+    assert record["status"] == "interrupted" and record["under_way"]["number"] == 1
+    (call,) = record["calls"]
+    assert (call["tool"], call["by"], call["outcome"], call["tries"]) == ("trouble.slow_write", "step", "failed", 1)
+    assert len(service.writes) == 1
+
+
 def test_a_step_that_takes_too_long_ends_its_call(trouble: str) -> None:
     actions: list[Action] = [Code("from tools.trouble import slow\nslow(seconds=30)"), Done("none")]
     result = package.run(
