@@ -79,7 +79,8 @@ class Session(Closing):
         """Open the model and the indexes. The sandbox starts with the first request.
 
         Args:
-            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, or open indexes.
+            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, `openapi:FILE`, `mcp:COMMAND`, `tools:FILE`,
+                or open indexes.
             agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
                 that asks `model`.
             model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one, else the planner.
