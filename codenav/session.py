@@ -135,7 +135,9 @@ class Session(Closing):
             )
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             self._closing = opening.pop_all()
-        factory = factory.changed(import_paths=importing.paths_of([index.source for index in self.indexes], python))
+        factory = factory.changed(
+            import_paths=importing.paths_of([index.source for index in self.indexes], python, self._given)
+        )
         # The replay of a summary gets the answers that the session got.
         self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
 

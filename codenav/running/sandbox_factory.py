@@ -70,7 +70,7 @@ class SandboxFactory:
         options = load_config().sandbox_options(options)
         sources = sources_of(on, find_interpreter(options.python))
         factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
-        return factory.changed(import_paths=importing.paths_of(sources, factory.template.python))
+        return factory.changed(import_paths=importing.paths_of(sources, factory.template.python, options.work_dir))
 
     @classmethod
     def prepared(

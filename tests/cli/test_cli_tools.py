@@ -166,8 +166,8 @@ def test_written_stubs_call_the_service_on_their_own(shop: Path, service: ToolSe
     done = python(USE, out, **secrets)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[:5] == ["Mug", "Scarf", "1001", "answer.png", "True"]
-    assert (out / "answer.png").read_bytes() == PNG
+    assert lines[:5] == ["Mug", "Scarf", "1001", "product-1.png", "True"]
+    assert (out / "product-1.png").read_bytes() == PNG
     assert len(lines) == 11 and lines[-1].startswith("404 {")
     assert [seen.line for seen in service.writes] == ["POST /orders", "POST /products/2/image"]
     name, kind, content = service.writes[1].parts()["image"]
