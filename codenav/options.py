@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
@@ -128,13 +130,15 @@ class CheckOptions:
 
 
 GATES = ("read", "write", "all", "ask")
+LEAST_ANSWER, MOST_ANSWER = 80, 100_000
+"""Fewest and most characters of an answer in an observation: a line, and more than an observation has."""
 
 
 @dataclass(frozen=True)
 class ToolOptions:
     """The calls that code may make to tools of `openapi:`, `mcp:` and `tools:` sources, and with which secrets.
 
-    A field that is empty or None has the configured value, else the default.
+    A session takes such an object as it is. As plain keywords, missing ones have the configured values.
     """
 
     allow: str = "read"
@@ -155,6 +159,51 @@ class ToolOptions:
     """Most characters of an answer in an observation."""
     strict: bool = False
     """Tools that a check found wanting are left out."""
+
+    def checked(self) -> ToolOptions:
+        """Return the options after checking them.
+
+        Raises:
+            UsageError: a value is not one of those that are possible.
+        """
+        if self.allow not in GATES:
+            raise UsageError(f"no such gate: {self.allow!r}", hint=f"one of {', '.join(GATES)}")
+        if self.server and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", self.server):
+            raise UsageError(f"the server is no address: {self.server!r}", hint="such as http://localhost:8000/v1")
+        if not LEAST_ANSWER <= self.answer_characters <= MOST_ANSWER:
+            raise UsageError(
+                f"answers of {self.answer_characters} characters",
+                hint=f"{LEAST_ANSWER} to {MOST_ANSWER}; the default is {ToolOptions.answer_characters}",
+            )
+        self.variables()
+        return self
+
+    def variables(self) -> dict[str, str]:
+        """Return the name of the variable that holds each secret, by the name of the secret.
+
+        Raises:
+            UsageError: a secret is not of the form `NAME=VARIABLE`, or named twice.
+        """
+        if isinstance(self.secrets, Mapping):
+            return dict(self.secrets)
+        found: dict[str, str] = {}
+        for item in [self.secrets] if isinstance(self.secrets, str) else self.secrets:
+            name, equals, variable = item.partition("=")
+            if not (name and equals and re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII)):
+                # What follows may be the secret itself: it is not repeated.
+                raise UsageError(
+                    f"the secret {name!r} names no variable" if name and equals else "a secret is not NAME=VARIABLE",
+                    hint="--secret NAME=VARIABLE, with the name of an environment variable that holds the value",
+                )
+            if name in found:
+                raise UsageError(f"the secret {name!r} is named twice", hint="name each secret once")
+            found[name] = variable
+        return found
+
+    def values(self) -> dict[str, str]:
+        """Return the values of the secrets whose variables are set; what is missing is told where it is needed."""
+        values = {name: os.environ.get(variable, "").strip() for name, variable in self.variables().items()}
+        return {name: value for name, value in values.items() if value}
 
 
 class StoreKeywords(TypedDict, total=False):
@@ -197,7 +246,25 @@ class CheckKeywords(TypedDict, total=False):
     types: bool | None
 
 
-Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions)
+class PlainToolKeywords(TypedDict, total=False):
+    """The fields of `ToolOptions` that can be written down, as keywords. None or missing is the configured value."""
+
+    allow: str | None
+    secrets: Sequence[str] | Mapping[str, str] | None
+    server: str | None
+    allow_private: bool | None
+    compress: str | Model | None
+    answer_characters: int | None
+    strict: bool | None
+
+
+class ToolKeywords(PlainToolKeywords, total=False):
+    """`ToolOptions` as keywords."""
+
+    handlers: Mapping[str, Callable[..., Any]] | None
+
+
+Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions, ToolOptions)
 
 
 def given_of(kind: type[Options], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # `schemas`: that of the tool set file; it imports the base alone.
     "tools": {"base", "schemas"},
     # The normalised form of tool specifications and its readers.
-    "broker": {"base", "tools"},
+    "broker": {"base", "tools", "signatures"},
     "indexers": {"base", "tools"},
     "environments": {"base"},
     "agents": {"base"},

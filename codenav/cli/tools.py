@@ -7,6 +7,8 @@ import click
 from codenav.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, str] = {
+    "call": "tools_call",
+    "check": "tools_check",
     "list": "tools_list",
     "show": "tools_show",
     "stubs": "tools_stubs",

@@ -19,6 +19,7 @@ from codenav.indexers.build import BuildReport, Progress, build
 from codenav.indexers.git import LOOK_AGAIN, forget
 from codenav.indexers.sources import Source, key_of, lasting, resolve, together
 from codenav.indexing.stores import open_store
+from codenav.indexing.tool_weights import ToolWeights
 from codenav.protocols import Index, Store, WritableIndex
 from codenav.retrieval.combined import CombinedIndex
 from codenav.system.closing import Closing
@@ -35,11 +36,16 @@ class SourceIndex(Closing):
         self.source = source
         self.report = report
         """The report of the build that opened the index; None if it was opened without a build."""
+        self.strict = False
+        """Tools that a check found wanting are left out."""
         self._opened = opened
+        self._weights = ToolWeights.of(source)
         self._owned: Store | None = None
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. See `protocols.Index.search`."""
+        if self._weights:
+            return self._weights.search(self._opened, query, kinds, limit, strict=self.strict)
         return self._opened.search(query, kinds=kinds, limit=limit)
 
     def get(self, id: str) -> CodeBlock | None:
@@ -48,7 +54,8 @@ class SourceIndex(Closing):
 
     def blocks(self) -> Iterator[CodeBlock]:
         """Every block, by path and first line."""
-        return self._opened.blocks()
+        blocks = self._opened.blocks()
+        return self._weights.blocks(blocks, strict=self.strict) if self._weights else blocks
 
     def stats(self) -> IndexStats:
         """The statistics of the index, and of the build that opened it."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from inspect import cleandoc
 from typing import Any
 
 from codenav.tools.model import Body, Effect, Parameter, Schema
-from codenav.tools.moved_schemas import PREFIX
+from codenav.tools.moved_schemas import PREFIX, MovedSchemas
 from codenav.tools.naming import identifier, unique
 
 WHOLE = "body"
 """Name of the parameter that is all arguments, where their schema is no object with known properties."""
+TITLE_CHARACTERS = 120
+_SENTENCE = re.compile(r".{10,}?[.!?](?=\s+[^\sa-z])")
 _OBJECT = {
     "$comment", "$schema", "additionalProperties", "default", "description", "example", "examples", "properties",
     "required", "title", "type", "unevaluatedProperties",
@@ -67,17 +70,15 @@ def effect_of(annotations: Mapping[str, Any]) -> Effect:
     return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
 
-def schema_fault(schema: Schema, schemas: Mapping[str, Schema]) -> str:
-    """Return the place and reason why a schema, or one of its table, is no JSON Schema; empty if all are."""
-    from jsonschema import Draft202012Validator, SchemaError
-
-    for name, one in (("", schema), *schemas.items()):
-        try:
-            Draft202012Validator.check_schema(one)
-        except SchemaError as error:
-            place = ".".join(map(str, (*([name] if name else []), *error.path))) or "the whole"
-            return f"{place}: {' '.join(error.message.split())[:300]}"
-    return ""
+def result_of(schema: Any, where: str, table: MovedSchemas) -> Schema | None:
+    """Take over the schema of an answer. One that is none is noted, and costs only itself."""
+    if schema is None:
+        return None
+    _, fault = MovedSchemas().checked(schema, where)
+    if fault:
+        table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
+        return None
+    return table.take(schema, where)
 
 
 def example_of(schema: Schema) -> Any:
@@ -88,13 +89,17 @@ def example_of(schema: Schema) -> Any:
     return schema.get("example")
 
 
-def first_line(text: str) -> str:
-    """The first sentence or line of a text, at most 120 characters."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    sentence = line.partition(". ")[0]
-    found = sentence if sentence != line and len(sentence) > 10 else line
-    found = found.removesuffix(".")
-    return found if len(found) <= 120 else found[:119] + "…"
+def titled(title: str, text: str) -> tuple[str, str]:
+    """Return a title and the text below it. Without a title, the first sentence of the text is it, if it is short."""
+    text = cleandoc(text).strip()
+    if title.strip() or not text:
+        return title.strip(), text
+    line, _, rest = text.partition("\n")
+    sentence = _SENTENCE.match(line)
+    first = sentence[0] if sentence else line
+    if len(first) > TITLE_CHARACTERS:
+        return "", text
+    return first.strip().removesuffix("."), (line[len(first) :].strip() + "\n" + rest).strip()
 
 
 def _resolved(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:

@@ -115,12 +115,17 @@ def _public(url: str, first: str) -> str | None:
             raise UsageError(f"{named} is in a private network: refused", hint=PRIVATE_HINT)
         return None
     try:
-        found = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        found = addresses(host, port)
     except (OSError, UnicodeError) as error:
         raise Unavailable(f"the host of {shown(url)} is not known", hint="check the address and the network") from error
     if not found or any(is_private(address) for address in found):
         raise UsageError(f"{named} is in a private network: refused", hint=PRIVATE_HINT)
     return found[0]
+
+
+def addresses(host: str, port: int) -> list[str]:
+    """The IP addresses of a host."""
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def _once(url: str, address: str | None, until: float) -> Fetched | str:
@@ -134,8 +139,10 @@ def _once(url: str, address: str | None, until: float) -> Fetched | str:
         extensions["sni_hostname"] = parts.hostname or ""
         target = _at(parts, address)
     try:
+        # A proxy of the environment would connect to the name once more; authorities of the environment count anyway.
+        verify = httpx2.create_ssl_context()
         with (
-            httpx2.Client(timeout=10.0, trust_env=address is None) as client,
+            httpx2.Client(timeout=10.0, trust_env=address is None, verify=verify) as client,
             client.stream("GET", target, headers=headers, extensions=extensions, follow_redirects=False) as answer,
         ):
             if 300 <= answer.status_code < 400 and "location" in answer.headers:

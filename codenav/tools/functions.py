@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, schema_fault
+from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import fetch, is_url, origin, shown
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
@@ -125,8 +124,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
         raise UsageError(f"{where} has an empty name")
     if not isinstance(schema, Mapping):
         raise UsageError(f"{where} ({id}): its parameters are {_kind(schema)}, not a JSON Schema")
-    moved = table.take(schema, id)
-    fault = schema_fault(moved, table.schemas)
+    moved, fault = table.checked(schema, id)
     if fault:
         raise UsageError(f"{where} ({id}): no JSON Schema: {fault}")
     annotations = item.get("annotations")
@@ -136,19 +134,19 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
     effect = effect_of(hints)
     parameters, body = parameters_of(moved, table.schemas)
     output = item.get("outputSchema", item.get("output_schema"))
-    text = cleandoc(text).strip() if isinstance(text, str) else ""
     title = "" if _is_schema(item) else item.get("title", "")
+    title, text = titled(title if isinstance(title, str) else "", text if isinstance(text, str) else "")
     return Operation(
         name=unique(identifier(id), taken),
         id=id,
         group=group,
-        title=title if isinstance(title, str) and title else first_line(text),
+        title=title,
         text=text,
         effect=effect,
         idempotent=effect is Effect.READ or hints.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=table.take(output, id) if isinstance(output, Mapping) else None,
+        result=result_of(output, id, table),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ START_SECONDS = 30.0
 LIMIT_BYTES = 8 * 1024 * 1024
 PAGES = 1000
 """Most pages of a list of tools."""
+TOOLS = 10_000
+"""Most tools of a server."""
 ROUNDS = 10
 """Most times that a server may say that it is not ready with a call."""
 
@@ -98,11 +101,13 @@ class McpConnection(Closing):
         """
         from mcp import MCPError
 
+        until = time.monotonic() + timeout
         for again in (True, False):
             link = self._opened(min(timeout, self._start_seconds))
+            left = max(until - time.monotonic(), 0.1)
             try:
                 answer = link.do(
-                    lambda client: _call(client, name, dict(arguments), parse), timeout=timeout, when="during the call"
+                    lambda client: _call(client, name, dict(arguments), parse), timeout=left, when="during the call"
                 )
             except MCPError as error:
                 answer = McpAnswer(value=error.data, failure=failed(error.message) or f"error {error.code}")
@@ -192,6 +197,8 @@ async def _list(client: Client) -> list[McpTool]:
         page = await client.list_tools(cursor=cursor, cache_mode="bypass")
         found += map(tool_of, page.tools)
         cursor = page.next_cursor
+        if len(found) > TOOLS:
+            raise McpUnavailable(f"the server lists more than {TOOLS:,} tools")
         if cursor is None:
             return found
         if cursor in seen:

@@ -88,7 +88,9 @@ def http_fault(url: str, exchange: Exchange, said: str) -> CodeNavError | None:
     if status == 403:
         return McpUnavailable(f"the MCP server {url} refuses access (403){words}", hint=TOKEN_HINT, status=status)
     if status in (404, 405):
-        return NotFound(f"there is no MCP server at {url}: it answered {status}{phrase}", hint="check the address")
+        older = "its older transport (addresses that end in /sse) is not spoken; look for one that ends in /mcp"
+        hint = older if url.endswith("/sse") else "check the address"
+        return NotFound(f"there is no MCP server at {url}: it answered {status}{phrase}", hint=hint)
     return McpUnavailable(
         f"the MCP server {url} answered {status}{phrase}{words}", status=status, retry_after=exchange.retry_after
     )

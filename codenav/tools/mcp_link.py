@@ -194,7 +194,7 @@ class Link:
         raise self._late(timeout)
 
     def _late(self, timeout: float) -> McpUnavailable:
-        words = f"the MCP server {self.where} did not answer within {timeout:g} s"
+        words = f"the MCP server {self.where} did not answer within {max(round(timeout, 1), 0.1):g} s"
         if self._process is not None and self._process.garbage:
             words += f"; its standard output has text that is no message: {self._process.garbage!r}"
         return McpUnavailable(words, timed_out=True)

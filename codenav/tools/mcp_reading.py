@@ -6,12 +6,11 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from inspect import cleandoc
 from pathlib import Path, PurePath
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import effect_of, first_line, parameters_of, schema_fault
+from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
@@ -22,15 +21,13 @@ TOKEN = "authorization"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
-def read_mcp(
-    where: str, *, environment: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
-) -> ToolSpec:
+def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> ToolSpec:
     """Ask a server for its tools. The server is started for it where it is a command, and ended again.
 
     Args:
         where: A URL of streamable HTTP, or a command.
-        environment: Variables for the process of the server besides the few that it gets anyway.
-        headers: Headers for each request over HTTP.
+        environment: Variables for the process of the server besides the few that it gets anyway. For a URL, the value
+            of `authorization` is the bearer token.
 
     Raises:
         NotFound: there is no such program, or the server does not know the address.
@@ -39,7 +36,9 @@ def read_mcp(
         MissingExtra: the extra `tools` is not installed.
     """
     transport = transport_of(where)
-    with McpConnection(transport, environment=environment, headers=headers) as connection:
+    given = environment or {}
+    headers = {"Authorization": f"Bearer {given[TOKEN]}"} if "url" in transport and TOKEN in given else {}
+    with McpConnection(transport, environment=given, headers=headers) as connection:
         server = connection.server
         tools = connection.tools()
     return spec_of(server, tools, transport)
@@ -80,8 +79,7 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
             table.note(f"the server lists {tool.name!r} twice; the first one counts")
             continue
         names.add(tool.name)
-        own = MovedSchemas()
-        fault = schema_fault(own.take(tool.input, tool.name), own.schemas)
+        _, fault = MovedSchemas().checked(tool.input, tool.name)
         if fault:
             table.note(f"{tool.name} was left out: its input is no JSON Schema: {fault}")
             continue
@@ -108,18 +106,19 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
 def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Operation:
     schema = table.take(tool.input, tool.name)
     parameters, body = parameters_of(schema, table.schemas)
+    title, text = titled(tool.title, tool.text)
     effect = effect_of(tool.annotations)
     return Operation(
         name=name,
         id=tool.name,
         group=group,
-        title=tool.title or first_line(tool.text),
-        text=cleandoc(tool.text).strip(),
+        title=title,
+        text=text,
         effect=effect,
         idempotent=effect is Effect.READ or tool.annotations.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=None if tool.output is None else table.take(tool.output, tool.name),
+        result=result_of(tool.output, tool.name, table),
     )
 
 

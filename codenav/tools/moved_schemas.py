@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -33,6 +34,7 @@ class MovedSchemas:
         """Names by the words of the definitions that they stand for."""
         self.notes: list[str] = []
         """Sentences on what could not be taken over."""
+        self._last: _Document | None = None
 
     def take(self, schema: Any, where: str, *, document: Any = None) -> Schema:
         """Return a schema with its references moved.
@@ -42,7 +44,17 @@ class MovedSchemas:
             where: Name of the schema for notes.
             document: The document that its references begin at, if that is not the schema itself.
         """
-        return _Document(schema if document is None else document, self, where).moved(schema, 0)
+        root = schema if document is None else document
+        if self._last is None or self._last.root is not root:
+            self._last = _Document(root, self)
+        return self._last.take(schema, where)
+
+    def checked(self, schema: Any, where: str) -> tuple[Schema, str]:
+        """Take a schema. Return it with its fault or that of a definition that came with it; else empty."""
+        before = len(self.schemas)
+        found = self.take(schema, where)
+        new = list(self.schemas.items())[before:] if len(self.schemas) > before else []
+        return found, next(filter(None, (_fault(one, name) for name, one in [("", found), *new])), "")
 
     def note(self, sentence: str) -> None:
         """Add a sentence, once."""
@@ -53,10 +65,21 @@ class MovedSchemas:
 class _Document:
     """One document with schemas; references in it begin at its root."""
 
-    def __init__(self, root: Any, table: MovedSchemas, where: str) -> None:
-        self._root, self._table, self._where = root, table, where
+    def __init__(self, root: Any, table: MovedSchemas) -> None:
+        self.root, self._table, self._where = root, table, ""
         self._names: dict[str, str] = {}
         """Names in the table by reference."""
+        self._waiting: list[tuple[str, Any]] = []
+        """Definitions that are in the table by name only. One after another, chains of them may be long."""
+        self._words: dict[str, tuple[str, list[str]]] = {}
+
+    def take(self, schema: Any, where: str) -> Schema:
+        self._where = where
+        found = self.moved(schema, 0)
+        while self._waiting:
+            name, target = self._waiting.pop()
+            self._table.schemas[name] = self.moved(target, 0)
+        return found
 
     def moved(self, schema: Any, depth: int) -> Schema:
         if schema is False:
@@ -69,7 +92,7 @@ class _Document:
         found: dict[str, Any] = {}
         for key, value in schema.items():
             if key == "$ref" and isinstance(value, str):
-                found |= self._reference(value, depth)
+                found |= self._reference(value)
             elif key in _SCHEMAS and isinstance(value, Mapping | bool):
                 found[key] = value if isinstance(value, bool) else self.moved(value, depth + 1)
             elif key in _LISTS and isinstance(value, list):
@@ -87,7 +110,7 @@ class _Document:
                 found[key] = value
         return _of_2020(found)
 
-    def _reference(self, reference: str, depth: int) -> Schema:
+    def _reference(self, reference: str) -> Schema:
         if reference in self._names:
             return {"$ref": PREFIX + self._names[reference]}
         target = self._at(reference)
@@ -100,28 +123,36 @@ class _Document:
         if name is None:
             stem = re.sub(r"[^\w.-]+", "_", unquote(reference.rpartition("/")[2]).strip("#") or self._where)
             name = self._table.known[words] = unique(stem, self._table.schemas)
-            self._names[reference] = name
             self._table.schemas[name] = {}
-            self._table.schemas[name] = self.moved(target, depth + 1)
+            self._waiting.append((name, target))
         self._names[reference] = name
         return {"$ref": PREFIX + name}
 
     def _closure(self, reference: str) -> str:
         """Return what a reference means, in words that do not depend on the rest of the document."""
-        reached: dict[str, Any] = {}
+        reached: set[str] = set()
         wanted = [reference]
         while wanted:
             name = wanted.pop()
             if name not in reached:
-                reached[name] = self._at(name)
-                wanted += _references(reached[name])
-        return json.dumps([reference.rpartition("/")[2], reached], sort_keys=True, default=str)
+                reached.add(name)
+                wanted += self._told(name)[1]
+        words = [reference.rpartition("/")[2], *sorted(name + self._told(name)[0] for name in reached)]
+        return hashlib.sha256("\n".join(words).encode(errors="replace")).hexdigest()
+
+    def _told(self, reference: str) -> tuple[str, list[str]]:
+        """Return the words of a definition, shortened, and the references in it."""
+        if reference not in self._words:
+            target = self._at(reference)
+            words = json.dumps(target, sort_keys=True, default=str).encode()
+            self._words[reference] = hashlib.sha256(words).hexdigest(), _references(target)
+        return self._words[reference]
 
     def _at(self, reference: str) -> Any:
         """Return the part of the document that a reference names; None if there is no such part."""
         if not reference.startswith("#"):
             return None
-        found = self._root
+        found = self.root
         for part in reference[1:].split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(found, Mapping) and key in found:
@@ -130,7 +161,7 @@ class _Document:
                 found = found[int(key)]
             else:
                 return None
-        return None if reference != "#" and found is self._root else found
+        return None if reference != "#" and found is self.root else found
 
 
 def _references(node: Any) -> list[str]:
@@ -145,6 +176,17 @@ def _references(node: Any) -> list[str]:
         elif isinstance(part, list):
             waiting += part
     return found
+
+
+def _fault(schema: Schema, name: str) -> str:
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.meta.validate(dict(schema))
+    except jsonschema_rs.ValidationError as error:
+        place = ".".join(map(str, (*([name] if name else []), *error.instance_path))) or "the whole"
+        return f"{place}: {' '.join(error.message.split())[:300]}"
+    return ""
 
 
 def _is_expression(pattern: Any) -> bool:

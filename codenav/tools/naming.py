@@ -31,12 +31,18 @@ def identifier(text: str, *, otherwise: str = "unnamed") -> str:
     >>> identifier("listPetsByID"), identifier("filter[from]"), identifier("class"), identifier("2fa")
     ('list_pets_by_id', 'filter_from', 'class_', '_2fa')
     """
-    plain = "".join(
-        letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter)
-    ).replace("OAuth", "Oauth")
-    # Python compares identifiers in this form; two passes, because lower case can come apart again ("İ").
-    plain = unicodedata.normalize("NFKC", WORDS.sub("_", plain).lower())
-    plain = unicodedata.normalize("NFKC", "".join(letter if f"a{letter}".isidentifier() else "_" for letter in plain))
+    plain = text
+    if not text.isascii():
+        decomposed = unicodedata.normalize("NFKD", text)
+        plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    plain = WORDS.sub("_", plain.replace("OAuth", "Oauth")).lower()
+    if plain.isascii():
+        plain = re.sub(r"[^a-z0-9]", "_", plain)
+    else:
+        # Python compares identifiers in this form; two passes, because lower case can come apart again ("İ").
+        plain = unicodedata.normalize("NFKC", plain)
+        plain = "".join(letter if f"a{letter}".isidentifier() else "_" for letter in plain)
+        plain = unicodedata.normalize("NFKC", plain)
     name = re.sub(r"_+", "_", plain).encode(errors="ignore")[:LONGEST].decode(errors="ignore").strip("_")
     name = name or otherwise
     if not name.isidentifier():
@@ -63,7 +69,7 @@ def package_name(where: str, *, title: str = "") -> str:
     # "shop.openapi.yaml": the ending, and words before it that name a kind of file.
     pieces = [piece for piece in path.rstrip("/").rpartition("/")[2].split(".") if piece]
     pieces = pieces[:-1] if len(pieces) > 1 and not VERSION.fullmatch(pieces[-1]) else pieces
-    while len(pieces) > 1 and is_generic(pieces[-1]):
+    while len(pieces) > 1 and is_generic(pieces[-1]) and not VERSION.fullmatch(pieces[-1].lower()):
         pieces.pop()
     stem = ".".join(pieces)
     if stem and not is_generic(stem):

@@ -2,6 +2,7 @@
 
 source.json                          `Summary`
 spec.json                            the specification without its operations
+checks.json                          findings about its operations, see `weights`
 operations/SPEC/GROUP/NAME.tool      one operation with its stub: one block of the index
 stubs/tools/SPEC/…                   the package of stubs; `stubs` is the path to import from
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codenav.system.stored import Makers, Stored
+from codenav.tools import weights
 from codenav.tools.describing import clean, group_text
 from codenav.tools.model import Operation, ToolSpec
 from codenav.tools.stubs import Stub, file_name, group_modules, package, stubs_of
@@ -63,6 +65,7 @@ def write_state(spec: ToolSpec, folder: Path, *, checks: Checks | None = None) -
         check = dict((checks or {}).get(operation.name, {}))
         _write_dated(folder / OPERATIONS / paths[operation.name], tool_document(operation, stub, check))
     _write(folder / "spec.json", dumped(replace(spec, operations=()).to_dict()))
+    weights.save(folder, weights.by_rules(spec, paths))
     _write(folder / "source.json", dumped(_summary(spec, paths).to_dict()))
 
 

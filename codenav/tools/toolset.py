@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.argument_schemas import first_line
+from codenav.tools.argument_schemas import titled
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, unique
@@ -55,9 +55,13 @@ def read_toolset(document: Mapping[str, Any], where: str, schema: Mapping[str, A
 
 def violations(document: Any, schema: Mapping[str, Any]) -> list[str]:
     """The violations of a tool set file, each one line that begins with its path."""
+    import jsonschema_rs
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
+    # It is ten times as fast, and says less about what is wrong.
+    if jsonschema_rs.validator_for(dict(schema)).is_valid(document):
+        return list(_inconsistent(document))
     errors = sorted(Draft202012Validator(schema).iter_errors(document), key=lambda error: list(map(str, error.path)))
     found = []
     for error in errors:
@@ -65,7 +69,7 @@ def violations(document: Any, schema: Mapping[str, Any]) -> list[str]:
         closest = best_match([error]) or error
         words = _words(closest.message, closest)
         found.append(f"{_path(closest.absolute_path)}: {words}")
-    return found or list(_inconsistent(document))
+    return found
 
 
 def _words(message: str, error: Any) -> str:
@@ -136,17 +140,17 @@ def _inconsistent_tool(tool: Mapping[str, Any], path: str, document: Mapping[str
 
 def _no_schema(schema: Any, path: str) -> Iterator[str]:
     """The violation of JSON Schema itself, if there is one."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
+    import jsonschema_rs
 
     if isinstance(schema, Mapping) and "schema" in schema:
         yield from _no_schema(schema["schema"], f"{path}.schema")
     keywords = {key: value for key, value in schema.items() if key not in _OWN} if isinstance(schema, Mapping) else {}
-    meta = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-    error = best_match(meta.iter_errors(keywords))
-    if error is not None:
-        yield f"{path}.{_path(error.absolute_path)}: {_words(error.message, error)}"
-    elif isinstance(keywords.get("pattern"), str):
+    try:
+        jsonschema_rs.meta.validate(keywords)
+    except jsonschema_rs.ValidationError as error:
+        yield f"{path}.{_path(error.instance_path)}: {' '.join(error.message.split())[:300]}"
+        return
+    if isinstance(keywords.get("pattern"), str):
         try:
             re.compile(keywords["pattern"])
         except re.error as wrong:
@@ -212,12 +216,13 @@ class _Reading:
         has_body = bool(bodied) or not url
         secrets = tool.get("secrets", one.get("secrets", ())) if url else ()
         effect = _effect(tool, method)
+        title, text = titled(tool.get("title", ""), tool["text"])
         return Operation(
             name=name,
             id=tool["name"],
             group=group,
-            title=tool.get("title") or first_line(tool["text"]),
-            text=tool["text"].strip(),
+            title=title,
+            text=text,
             effect=effect,
             idempotent=tool.get("idempotent", method in REPEATABLE or effect is Effect.READ),
             deprecated=tool.get("deprecated", False),

@@ -82,10 +82,7 @@ def _validator(version: str) -> Any:
     meta = orjson.loads((folder / "schema.json").read_bytes())
     if version in ("3.1", "3.2"):
         # The specification's own way: what a schema is, is left open there for the dialect.
-        dialect = {
-            "$id": "urn:codenav:schema", "$dynamicAnchor": "meta",
-            "$ref": "https://json-schema.org/draft/2020-12/schema",
-        }  # fmt: skip
+        dialect = {"$dynamicAnchor": "meta", "$ref": "https://json-schema.org/draft/2020-12/schema"}
         meta = {
             "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:codenav:document",
             "$ref": meta["$id"], "$defs": {"document": meta, "schema": dialect},
@@ -125,48 +122,60 @@ def _deepest(error: Any) -> tuple[list[str | int], str]:
     context = getattr(error.kind, "context", None)
     if not context:
         return path, error.message
-    best: tuple[tuple[int, int], list[str | int], str] | None = None
+    best: tuple[tuple[bool, int, int], list[str | int], str] | None = None
     for branch in context:
         deep = [_deepest(inner) for inner in branch]
         # A reference is asked for where the author wrote the thing itself.
-        deep = [(where, text) for where, text in deep if '"$ref" is a required property' not in text]
-        if not deep or len(deep) != len(branch):
+        if not deep or any('"$ref" is a required property' in text for _, text in deep):
             continue
+        # The kinds of parameters are such branches: one of another place is not meant.
+        other = any(where[-1:] == ["in"] for where, _ in deep)
         where, text = max(deep, key=lambda pair: len(pair[0]))
-        rank = (len(where), -len(deep))
+        rank = (not other, len(where), -len(deep))
         if best is None or rank > best[0]:
             best = rank, where, text
-    return (best[1], best[2]) if best else (path, error.message)
+    if best is None:
+        return path, error.message
+    if not best[0][0]:
+        value = error.instance.get("in") if isinstance(error.instance, dict) else None
+        return [*path, "in"], f"there are no parameters in {value!r}"
+    return best[1], best[2]
 
 
 def _bearable(path: Sequence[str | int], message: str) -> bool:
     """True for violations that the reader repairs or leaves out by themselves."""
-    if "not allowed" in message or "nevaluated propert" in message or "does not match any of the regexes" in message:
-        return True
-    last = path[-1] if path else ""
-    if re.match(r'^"(true|false)" is not of type "?boolean', message, re.IGNORECASE):
-        return True
-    # Schemas are read keyword by keyword; texts and examples for people decide nothing.
     words = [word for word in path if isinstance(word, str)]
-    if "schema" in words or "schemas" in words[:2] or words[:1] == ["definitions"]:
+    if not words or words == ["paths"]:
+        return bool(UNKNOWN_KEY.search(message) or re.match(r'^"(info|\$ref)" is a required property', message))
+    if words[0] != "paths":
+        # Only operations can be called. What they refer to is read when they are, and what cannot be is noted then.
         return True
-    if words[:1] in (["info"], ["tags"], ["externalDocs"], ["webhooks"], ["servers"], ["jsonSchemaDialect"]):
+    if UNKNOWN_KEY.search(message) or re.match(r'^"(true|false)" is not of type "?boolean', message, re.IGNORECASE):
         return True
-    if words[:1] in (["components"], ["responses"], ["parameters"], ["securityDefinitions"], ["security"]):
+    # Schemas are read keyword by keyword; answers and texts for people decide nothing about a request.
+    if "schema" in words or words[-1] in TEXTS or set(words[3:]) & {"responses", "callbacks", "examples", "servers"}:
         return True
-    if last in ("operationId", "description", "summary", "tags", "externalDocs", "example", "examples", "deprecated"):
-        return True
-    if "responses" in words or "callbacks" in words or "examples" in words:
-        return True
-    return bool(re.match(r'^"(responses|description|title|version|info|\$ref)" is a required property', message))
+    # Path parameters are required, whether they say so or not.
+    return bool(NEEDLESS.match(message)) or words[-1] in REPAIRED
+
+
+UNKNOWN_KEY = re.compile("were unexpected|was unexpected|nevaluated propert|does not match any of the regexes")
+NEEDLESS = re.compile(r'^"(responses|description|required|schema)" is a required property')
+REPAIRED = frozenset({"allowReserved", "explode", "required", "security", "style"})
+TEXTS = frozenset({
+    "deprecated", "description", "example", "examples", "externalDocs", "operationId", "summary", "tags",
+})  # fmt: skip
 
 
 def _operation(path: Sequence[str | int]) -> tuple[str, str] | None:
-    if len(path) >= 3 and path[0] == "paths" and path[2] in METHODS:
+    """Path and method of an operation; the method is empty for what all operations of a path share."""
+    if len(path) < 2 or path[0] != "paths":
+        return None
+    if len(path) >= 3 and path[2] in METHODS:
         return str(path[1]), str(path[2])
-    if len(path) >= 4 and path[0] == "paths" and path[2] == "additionalOperations":
+    if len(path) >= 4 and path[2] == "additionalOperations":
         return str(path[1]), str(path[3])
-    return None
+    return str(path[1]), ""
 
 
 def pointer(path: Sequence[object]) -> str:

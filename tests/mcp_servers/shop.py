@@ -1,12 +1,16 @@
-"""An MCP server of both eras: over stdio, or with a port over streamable HTTP."""
+"""An MCP server of both eras: over stdio, or with a port over streamable HTTP.
+
+The variable SHOP_LOG names a file that gets a line for each order.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Annotated
 
-from mcp.server.mcpserver import Image, MCPServer
+from mcp.server.mcpserver import Elicit, Image, MCPServer, Resolve
 from mcp.types import TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -48,6 +52,9 @@ def create_order(customer: int, lines: list[Line]) -> Order:
     """
     order = Order(number=len(orders) + 1, customer=customer, lines=lines)
     orders.append(order.model_dump())
+    if log := os.environ.get("SHOP_LOG"):
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(order.model_dump_json() + "\n")
     return order
 
 
@@ -93,6 +100,23 @@ def wait(seconds: float) -> str:
 def long(characters: int) -> str:
     """Answer at length."""
     return "x" * characters
+
+
+class Sure(BaseModel):
+    """The answer of a person."""
+
+    sure: bool
+
+
+def ask_for_certainty() -> Elicit[Sure]:
+    """Ask the person at the client."""
+    return Elicit("Are you sure?", Sure)
+
+
+@server.tool()
+def close_shop(sure: Annotated[Sure, Resolve(ask_for_certainty)]) -> str:
+    """Close the shop, once a person has agreed."""
+    return "closed" if sure.sure else "open"
 
 
 if __name__ == "__main__":

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from codenav.errors import UsageError
+from codenav.errors import NotFound, UsageError
+from codenav.tools.argument_schemas import titled
 from codenav.tools.functions import read_functions, spec_of_functions
 from codenav.tools.model import Effect, ToolSpec
 
@@ -42,7 +47,7 @@ def test_shapes(shape: str, tmp_path: Path) -> None:
     assert (spec.name, spec.format, [group.name for group in spec.groups]) == ("weather", "tools", ["weather"])
     [tool] = spec.operations
     assert (tool.name, tool.id, tool.method, tool.path) == ("get_weather", "getWeather", "", "")
-    assert (tool.title, tool.text) == ("Forecast the weather", "Forecast the weather. It may be wrong.")
+    assert (tool.title, tool.text) == ("Forecast the weather", "It may be wrong.")
     assert tool.effect is Effect.WRITE and not tool.idempotent and tool.body is not None and tool.body.spread
     assert [(one.name, one.required, one.text, one.example) for one in tool.parameters] == [
         ("city", True, "A city", "Oslo"), ("days", False, "", None),
@@ -124,6 +129,25 @@ def test_arguments_that_are_no_plain_object() -> None:
     assert not tool.parameters and tool.body is not None and tool.body.spread
 
 
+def test_an_answer_whose_schema_is_none_costs_only_that() -> None:
+    spec = spec_of_functions([{"name": "f", "outputSchema": {"type": "int"}}, {"name": "g", "outputSchema": 5}], "x")
+    assert [one.result for one in spec.operations] == [None, {}]
+    assert spec.notes[0].startswith("f: the schema of its answer is no JSON Schema: type: ")
+
+
+def test_chains_of_definitions_may_be_long_and_nesting_ends_somewhere() -> None:
+    chain = {f"D{number}": {"properties": {"next": {"$ref": f"#/$defs/D{number + 1}"}}} for number in range(300)}
+    chain["D300"] = {"type": "integer"}
+    parameters = {"properties": {"first": {"$ref": "#/$defs/D0"}}, "$defs": chain}
+    spec = spec_of_functions([{"name": "f", "parameters": parameters}], "x")
+    assert len(spec.schemas) == 301 and spec.schemas["D300"] == {"type": "integer"} and not spec.notes
+    deep: dict[str, Any] = {}
+    for _ in range(150):
+        deep = {"items": deep}
+    spec = spec_of_functions([{"name": "f", "parameters": {"properties": {"a": deep}}}], "x")
+    assert spec.notes == ("f: schemas more than 60 levels deep allow everything",)
+
+
 def test_odd_names() -> None:
     names = ["get-user", "getUser", "class", "2fa", "über", "__init__"]
     spec = spec_of_functions([{"name": name} for name in names], "x")
@@ -162,3 +186,72 @@ def test_bad_lists(document: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         spec_of_functions(document, "x.json")
     assert "\n" not in str(caught.value)
+
+
+KEYS = [
+    "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "default", "enum", "exclusiveMinimum", "function", "id",
+    "inputSchema", "items", "minimum", "name", "nullable", "outputSchema", "parameters", "pattern", "properties",
+    "required", "result", "title", "tools", "type",
+]  # fmt: skip
+TEXTS = ["", "#", "#/$defs/a", "#/properties/name", "a", "array", "class", "function", "object", "string", "(", "é"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(TEXTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*KEYS, "a"]), inner, max_size=5),
+    max_leaves=25,
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(st.fixed_dictionaries({"name": st.sampled_from(TEXTS), "inputSchema": VALUES}), max_size=3) | VALUES)
+def test_any_document_is_read_or_refused_with_a_reason(document: Any) -> None:
+    try:
+        spec = spec_of_functions(document, "x.json")
+    except UsageError as error:
+        assert str(error) and "\n" not in str(error)
+        return
+    assert ToolSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert len({one.name for one in spec.operations}) == len(spec.operations)
+    for one in spec.operations:
+        assert one.name.isidentifier() and all(parameter.name.isidentifier() for parameter in one.parameters)
+
+
+class _Files(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = json.dumps([{"name": "f"}]).encode() if self.path == "/lists/weather.json" else b"nothing"
+        self.send_response(200 if body != b"nothing" else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+
+def test_a_list_at_an_address() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/lists"
+        try:
+            assert read_functions(f"{url}/weather.json").name == "weather"
+            with pytest.raises(NotFound):
+                read_functions(f"{url}/none.json")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "found"),
+    [
+        ("", "", ("", "")),
+        ("Given", "Text. More.", ("Given", "Text. More.")),
+        ("", "Do a thing", ("Do a thing", "")),
+        ("", "Do a thing.\n\n    It takes long.", ("Do a thing", "It takes long.")),
+        ("", "Compute e.g. a sum. It is exact.", ("Compute e.g. a sum", "It is exact.")),
+        ("", "Is it open? Yes or no.", ("Is it open?", "Yes or no.")),
+        ("", "word " * 50, ("", ("word " * 50).strip())),
+    ],
+)  # fmt: skip
+def test_titles(title: str, text: str, found: tuple[str, str]) -> None:
+    assert titled(title, text) == found

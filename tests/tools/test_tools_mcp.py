@@ -190,6 +190,11 @@ def test_requests_to_the_client_are_refused(connect: Connect, kind: str) -> None
     assert answer["code"] < 0 and answer["message"].endswith("not supported")
 
 
+def test_a_server_of_the_newer_era_learns_that_nobody_can_be_asked(connect: Connect) -> None:
+    answer = connect("shop").call("close_shop", {}, timeout=20)
+    assert "did not declare the form elicitation capability" in answer.failure
+
+
 def test_a_ping_of_the_server_is_answered(connect: Connect) -> None:
     assert connect("handmade").call("ask", {"kind": "ping"}, timeout=20, parse=True).value == {}
 
@@ -285,6 +290,21 @@ def test_what_a_server_started_ends_with_us() -> None:
         assert all(map(gone, pids))
 
 
+def test_what_a_server_started_ends_with_a_program_that_closes_nothing() -> None:
+    code = (
+        "import sys\n"
+        "from codenav.tools.mcp_client import McpConnection\n"
+        "connection = McpConnection({'command': sys.argv[1:]})\n"
+        "print(connection.call('pid', {}, timeout=20).value)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", code, *command("handmade", "child", "stubborn")],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr
+    assert gone(int(done.stdout))
+
+
 def test_a_connection_that_was_closed_opens_again(connect: Connect) -> None:
     old = connect("handmade")
     assert old.call("add", {"a": 1, "b": 1}, timeout=20).value == "2"
@@ -313,12 +333,12 @@ def test_reading_a_server() -> None:
     assert {name: operation.effect for name, operation in by_name.items()} == {
         "list_orders": Effect.READ, "create_order": Effect.WRITE, "delete_orders": Effect.DESTROY,
         "picture": Effect.READ, "echo": Effect.READ, "parts": Effect.READ, "fail": Effect.READ, "wait": Effect.READ,
-        "long": Effect.READ,
+        "long": Effect.READ, "close_shop": Effect.DESTROY,
     }  # fmt: skip
     delete = by_name["delete_orders"]
     assert delete.id == "delete-orders" and delete.idempotent and not delete.parameters and not delete.method
     create = by_name["create_order"]
-    assert create.text == "Create an order.\n\nIt is delivered the next day." and create.title == "Create an order"
+    assert (create.title, create.text) == ("Create an order", "It is delivered the next day.")
     assert [(one.name, one.required, one.place) for one in create.parameters] == [
         ("customer", True, "body"), ("lines", True, "body"),
     ]  # fmt: skip

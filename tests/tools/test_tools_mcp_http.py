@@ -90,6 +90,17 @@ def test_a_server_of_the_older_era_and_headers() -> None:
         assert {headers.get("authorization") for _, headers in server.seen} == {"Bearer t"}
 
 
+def test_reading_with_a_token() -> None:
+    def play(method: str, number: int) -> Answer | None:
+        return None if server.seen[-1][1].get("authorization") == "Bearer t" else Answer(401)
+
+    with OverHttp(play) as server:
+        with pytest.raises(McpUnavailable, match="wants a token"):
+            read_mcp(server.url)
+        spec = read_mcp(server.url, environment={"authorization": "t"})
+        assert spec.name == "over_http" and "t" not in spec.transport.values()
+
+
 def test_a_session_that_the_server_forgot_is_made_anew() -> None:
     with OverHttp() as server, McpConnection({"url": server.url}) as connection:
         assert connection.call("hi", {}, timeout=20).value == "hi"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from codenav.tools.model import Body, Parameter, Schema
 from codenav.tools.openapi.context import Context, example_of, examples_of, flag, mapping_of, text_of
 from codenav.tools.openapi.directions import Directions
-from codenav.tools.openapi.parameters import old_schema, old_style, schema_example
+from codenav.tools.openapi.parameters import fitting, old_schema, old_style, schema_example
 from codenav.tools.references import Place
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
@@ -88,8 +89,6 @@ def _sent(content_type: str, schema: Schema) -> str:
 
 def spread(context: Context, directions: Directions, body: Body, whole: Parameter) -> tuple[Body, list[Parameter]]:
     """The body with its properties as parameters, if it is an object that is made of nothing else."""
-    from dataclasses import replace
-
     kind = media_kind(body.content_type)
     schema = directions.of_request(whole.schema)
     flat = flattened(context, schema) if kind in ("json", "form", "multipart") else None
@@ -111,7 +110,7 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
         Parameter(
             name=name, wire=name, place="body", schema=item, required=needed and name in required,
             text=text_of(context.schemas.resolved(item).get("description")),
-            example=example.get(name, schema_example(context, item)),
+            example=fitting(context, item, example[name]) if name in example else schema_example(context, item),
         )
         for name, item in properties.items()
     ]  # fmt: skip

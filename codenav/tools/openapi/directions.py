@@ -5,7 +5,7 @@ Also here: references that lead back to themselves without going down into a val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from codenav.tools.model import Schema
@@ -17,18 +17,29 @@ DOWN = (
     "additionalProperties", "contains", "contentSchema", "items", "propertyNames", "unevaluatedItems",
     "unevaluatedProperties",
 )  # fmt: skip
+MAPS = ("dependentSchemas", "patternProperties", "properties")
+SAME_VALUE = {**dict.fromkeys(IN_PLACE_LISTS, "list"), **dict.fromkeys(IN_PLACE, "one"), "dependentSchemas": "map"}
+"""Keywords with schemas of the same value, and how they hold them."""
+ALL = {
+    **SAME_VALUE, **dict.fromkeys(DOWN, "one"), **dict.fromkeys(MAPS, "map"), "prefixItems": "list",
+}  # fmt: skip
+"""Keywords with schemas, and how they hold them."""
 PREFIX = "#/schemas/"
 
 
-def parts(schema: Schema, *, in_place: bool = False) -> Iterator[dict[str, Any]]:
+def parts(schema: Schema, *, in_place: bool = False) -> list[Any]:
     """The schemas directly in a schema; `in_place`: only those that look at the same value."""
-    for key in IN_PLACE_LISTS if in_place else (*IN_PLACE_LISTS, "prefixItems"):
-        yield from schema.get(key, ())
-    for key in IN_PLACE if in_place else (*IN_PLACE, *DOWN):
-        if isinstance(schema.get(key), dict):
-            yield schema[key]
-    for key in ("dependentSchemas",) if in_place else ("dependentSchemas", "patternProperties", "properties"):
-        yield from schema.get(key, {}).values()
+    found: list[Any] = []
+    kinds = SAME_VALUE if in_place else ALL
+    for key, item in schema.items():
+        kind = kinds.get(key)
+        if kind == "map":
+            found += item.values()
+        elif kind == "list":
+            found += item
+        elif kind and isinstance(item, dict):
+            found.append(item)
+    return found
 
 
 def references(schema: Schema, *, in_place: bool = False) -> Iterator[dict[str, Any]]:
@@ -70,10 +81,11 @@ def cut_circles(schemas: Mapping[str, Schema], note: Callable[[str], None]) -> N
 class Directions:
     """Variants of schemas for requests and answers; a schema that is the same in both has none."""
 
-    def __init__(self, schemas: dict[str, Schema]) -> None:
+    def __init__(self, schemas: dict[str, Schema], flags: Container[str]) -> None:
+        """flags: those of `readOnly` and `writeOnly` that any schema holds."""
         self.schemas = schemas
         names = list(schemas)
-        self.concerned = {flag: self._reach(names, flag) for flag in ("readOnly", "writeOnly")}
+        self.concerned = {flag: self._reach(names, flag) for flag in ("readOnly", "writeOnly") if flag in flags}
         self.variants: dict[tuple[str, str], str] = {}
         self.waiting: list[tuple[str, str]] = []
 
@@ -103,7 +115,9 @@ class Directions:
         return found
 
     def _directed(self, schema: Schema, flag: str) -> Schema:
-        concerned = self.concerned[flag]
+        concerned = self.concerned.get(flag)
+        if concerned is None:
+            return schema
         if not _flagged(schema, flag) and not any(
             holder["$ref"].removeprefix(PREFIX) in concerned for holder in references(schema)
         ):
@@ -124,7 +138,7 @@ class Directions:
             made["required"] = [name for name in made["required"] if name not in hidden]
             if not made["required"]:
                 del made["required"]
-        for key in ("dependentSchemas", "patternProperties", "properties"):
+        for key in MAPS:
             if key in made:
                 made[key] = {
                     name: self._changed(item, flag)

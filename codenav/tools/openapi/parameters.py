@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from codenav.tools.model import Parameter
@@ -55,7 +56,7 @@ def parameter_of(context: Context, place: Place, where: str) -> Parameter:
     value = place.value
     required = flag(value.get("required"))
     if isinstance(value.get("required"), str):
-        context.note(f"{place.pointer}/required: the text {value['required']!r} was read as {required}".lower())
+        context.note(f"{place.pointer}/required: the text {value['required']!r} was read as {str(required).lower()}")
     style, explode, content_type = "", False, ""
     media = mapping_of(value.get("content"))
     example = example_of(context, place)
@@ -68,6 +69,9 @@ def parameter_of(context: Context, place: Place, where: str) -> Parameter:
         found = context.resolve(place.at("content", content_type))
         schema = context.schemas.convert(found.at("schema"))
         example = example if example is not None else example_of(context, found)
+    elif "schema" not in value and "type" in value:
+        context.note(f"{place.pointer}: has its type beside `name`, as in version 2.0: read as its schema")
+        schema = old_schema(context, place)
     else:
         schema = context.schemas.convert(place.at("schema"))
     if where == "querystring":
@@ -76,8 +80,7 @@ def parameter_of(context: Context, place: Place, where: str) -> Parameter:
         where, style, explode, content_type = "query", "form", True, ""
     elif not context.old and not content_type:
         style, explode = style_of(context, place, where)
-    if example is None:
-        example = schema_example(context, schema)
+    example = schema_example(context, schema) if example is None else fitting(context, schema, example)
     return Parameter(
         name=value["name"], wire=value["name"], place=where, schema=schema, required=required or where == "path",
         text=text_of(value.get("description")) or text_of(context.schemas.resolved(schema).get("description")),
@@ -122,7 +125,26 @@ def old_schema(context: Context, place: Place) -> dict[str, Any]:
 def schema_example(context: Context, schema: Mapping[str, Any]) -> Any:
     """The first example of a schema, else None."""
     found = context.schemas.resolved(schema).get("examples")
-    return found[0] if isinstance(found, list) and found else None
+    return fitting(context, schema, found[0]) if isinstance(found, list) and found else None
+
+
+def fitting(context: Context, schema: Mapping[str, Any], example: Any) -> Any:
+    """An example as a value of its schema: documents often have numbers and lists as text; None if it is not one."""
+    kind = context.schemas.resolved(schema).get("type")
+    if isinstance(example, str) and isinstance(kind, str):
+        if kind == "integer":
+            return int(example) if re.fullmatch(r"-?\d{1,18}", example) else None
+        if kind == "number":
+            return float(example) if re.fullmatch(r"-?\d{1,18}(\.\d+)?", example) else None
+        if kind == "boolean":
+            return {"true": True, "false": False}.get(example.lower())
+        if kind == "array":
+            items = context.schemas.resolved(schema).get("items", {})
+            return [fitting(context, items, item.strip()) for item in example.split(",")]
+        return example if kind == "string" else None
+    if kind == "string" and isinstance(example, int | float) and not isinstance(example, bool):
+        return str(example)
+    return example
 
 
 def complete_path(context: Context, path: str, place: Place, found: list[Parameter]) -> list[Parameter]:
@@ -149,8 +171,6 @@ def name_all(parameters: list[Parameter]) -> list[Parameter]:
     Names go to path, query, header, cookie and body in the order of the document; of two that would be the same the
     later one gets its place as a suffix, then a number.
     """
-    from dataclasses import replace
-
     taken: set[str] = set()
     named = []
     for parameter in sorted(parameters, key=lambda parameter: parameter.place in ("body", "content")):

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codenav.errors import UsageError
+from codenav.tools.documents import uncollected
 from codenav.tools.fetching import shown
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.naming import identifier, package_name, unique
 from codenav.tools.openapi.bodies import body_of, old_body, spread
 from codenav.tools.openapi.context import Context, LeftOut, first_line, mapping_of, text_of
-from codenav.tools.openapi.directions import Directions, cut_circles
+from codenav.tools.openapi.directions import PREFIX, Directions, cut_circles, references
 from codenav.tools.openapi.parameters import (
     IGNORED_HEADERS,
     complete_path,
@@ -56,6 +57,11 @@ def read_openapi(where: str, *, allow_private: bool = False) -> ToolSpec:
         UsageError: it is no OpenAPI document, an invalid one, or refers to something that it may not.
         Unavailable: its server does not answer or refuses.
     """
+    with uncollected():
+        return _read(where, allow_private)
+
+
+def _read(where: str, allow_private: bool) -> ToolSpec:
     library = Library(where, allow_private=allow_private)
     version = version_of(library.root.value, shown(where))
     context = Context(library, version)
@@ -64,17 +70,19 @@ def read_openapi(where: str, *, allow_private: bool = False) -> ToolSpec:
     if found_refused:
         raise invalid(shown(where), found_refused)
     wrong = {violation.operation: violation for violation in reversed(faults) if violation.operation and violation.hard}
-    for violation in faults:
-        if not violation.hard:
-            context.note(f"{violation.path}: {violation.message}")
     read_schemes(context)
     servers = root_servers(context)
     found = list(operations_of(context, servers, wrong))
     if not found:
         if faults:
-            raise invalid(shown(where), faults)
+            raise invalid(shown(where), [violation for violation in faults if violation.hard] or faults)
         raise UsageError(f"{shown(where)} has no operations")
     operations = finished(context, found)
+    said = "\n".join(context.notes)
+    for violation in faults:
+        # What was repaired has been noted there already.
+        if f"{violation.path}: " not in said:
+            context.note(f"{violation.path}: {violation.message}")
     info = mapping_of(library.root.value.get("info"))
     groups, operations = grouped(context, operations)
     return ToolSpec(
@@ -112,6 +120,9 @@ def operations_of(
     for path in mapping_of(paths.value):
         if path.startswith("x-"):
             continue
+        if not path.startswith("/"):
+            context.note(f"{paths.at(path).pointer}: does not begin with a slash: left out")
+            continue
         try:
             item = path_item(context, paths.at(path))
         except LeftOut as error:
@@ -120,8 +131,8 @@ def operations_of(
         for method, operation in methods_of(item):
             called = f"{method.upper()} {path}"
             try:
-                if (path, method) in wrong:
-                    violation = wrong[path, method]
+                violation = wrong.get((path, method)) or wrong.get((path, ""))
+                if violation is not None:
                     raise LeftOut(f"{violation.path}: {violation.message}")
                 if not isinstance(operation.value, Mapping):
                     raise LeftOut(f"{operation.pointer}: is no object")
@@ -230,7 +241,7 @@ def segment(path: str) -> str:
 def finished(context: Context, found: Sequence[Found]) -> list[Operation]:
     """The operations with schemas of their direction, bodies spread, and tokens taken out."""
     cut_circles(context.schemas.found, context.note)
-    directions = Directions(context.schemas.found)
+    directions = Directions(context.schemas.found, context.schemas.flags)
     made = []
     bodies = []
     for item in found:
@@ -321,8 +332,6 @@ def grouped(context: Context, operations: Sequence[Operation]) -> tuple[list[Gro
 
 def used(schemas: Mapping[str, Any], operations: Sequence[Operation]) -> dict[str, Any]:
     """The schemas that operations refer to, directly or through others."""
-    from codenav.tools.openapi.directions import PREFIX, references
-
     waiting = [
         schema
         for operation in operations

@@ -41,6 +41,8 @@ class Schemas:
         self.found: dict[str, Schema] = {}
         """The converted schemas by name."""
         self.names: dict[tuple[str, str], str] = {}
+        self.flags: set[str] = set()
+        """Those of `FLAGS` that are true in any schema."""
         self.waiting: list[tuple[str, Place]] = []
 
     def convert(self, place: Place) -> dict[str, Any]:
@@ -78,6 +80,9 @@ class Schemas:
     def _keyword(self, place: Place, made: dict[str, Any], key: str, item: Any) -> None:
         """Convert one keyword; one of the wrong type is left out and noted."""
         fine = True
+        if isinstance(item, str) and key in (*NUMBERS, *COUNTS) and re.fullmatch(r"-?\d{1,18}(\.\d+)?", item):
+            self.note(f"{place.pointer}/{key}: the text {item!r} was read as a number")
+            item = float(item) if "." in item else int(item)
         if key in ONE:
             if key == "items" and isinstance(item, list):
                 # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
@@ -113,6 +118,8 @@ class Schemas:
         elif key in FLAGS:
             fine = isinstance(item, bool) or item in ("true", "false")
             made[key] = item is True or item == "true"
+            if made[key]:
+                self.flags.add(key)
         elif key in TEXTS:
             if fine := isinstance(item, str):
                 made[key] = item

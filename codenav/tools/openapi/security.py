@@ -115,7 +115,7 @@ def _known(context: Context, name: str, place: Place) -> str | None:
 def is_token(parameter: Parameter, names: frozenset[str] = TOKENS) -> bool:
     """True for a parameter that carries a secret, by its name."""
     return (
-        parameter.place in ("query", "header", "body")
+        parameter.place in ("path", "query", "header", "body")
         and parameter.wire.lower().replace("-", "_") in names
         and parameter.schema.get("type", "string") in ("string", ["string", "null"])
     )
