@@ -49,20 +49,22 @@ def index(
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    allow_private: bool = False,
     **store: Unpack[StoreKeywords],
 ) -> SourceIndex:
     """Build or refresh the index of a source, and open it.
 
-    `source` is a directory, a file, `git:URL@REV`, or `pkg:NAME` for a distribution installed in `python` (an
-    interpreter or a virtual environment; default: the active one, else codenav's own). Several sources make one index
-    under a `name`, and `name:NAME` is a source from then on.
+    `source` is a directory, a file, `git:URL@REV`, `openapi:FILE`, `mcp:COMMAND` or `tools:FILE` for tools (each also
+    with a URL), or `pkg:NAME` for a distribution installed in `python` (an interpreter or a virtual environment;
+    default: the active one, else codenav's own). Several sources make one index under a `name`, and `name:NAME` is a
+    source from then on. `allow_private` lets specifications of tools refer to private addresses, from then on.
 
     `store` and the other keywords are those of `StoreOptions`. Default: the configured ones.
 
     Raises:
         NotFound: there is no such source (the hint names similar ones), or it was never indexed and `refresh` is off.
         UsageError: the source contains nothing that can be indexed, or several sources have no name.
-        Unavailable: a repository cannot be fetched, or the store cannot be reached.
+        Unavailable: a repository or specification cannot be fetched, or the store cannot be reached.
         StorageFull: the index cannot be written. An older state stays.
     """
     config = load_config()
@@ -73,9 +75,20 @@ def index(
     with ExitStack() as opening:
         opened = open_store(config.store_options(**store))
         opening.callback(opened.close)
-        spec = specs[0] if name is None else define(name, specs, python=interpreter, notice=notice)
+        spec = (
+            specs[0]
+            if name is None
+            else define(name, specs, python=interpreter, notice=notice, allow_private=allow_private)
+        )
         found = open_index(
-            spec, python=interpreter, store=opened, refresh=refresh, progress=progress, notice=notice, wait=refresh
+            spec,
+            python=interpreter,
+            store=opened,
+            refresh=refresh,
+            progress=progress,
+            notice=notice,
+            wait=refresh,
+            allow_private=allow_private,
         )
         found.own(opened)
         opening.pop_all()

@@ -88,7 +88,8 @@ class Session(Closing):
         """Open the model and the indexes. The sandbox starts with the first request.
 
         Args:
-            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, or open indexes.
+            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, `openapi:FILE`, `mcp:COMMAND`, `tools:FILE`,
+                or open indexes.
             agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
                 that asks `model`.
             model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one, else the planner.
@@ -154,7 +155,7 @@ class Session(Closing):
                 index.strict = True
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             sources = [index.source for index in self.indexes]
-            factory = factory.changed(import_paths=importing.paths_of(sources, python))
+            factory = factory.changed(import_paths=importing.paths_of(sources, python, self._given))
             factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
                 wanted, confirm=confirm, open_model=partial(self._model, base_url=self._base_url(model))
             )

@@ -10,7 +10,7 @@ from codenav.cli.tool_sources import find_operation, no_refresh_option, operatio
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.tools)
 @click.option(
     "--on",
     "sources",

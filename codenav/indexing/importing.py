@@ -15,19 +15,22 @@ NAMES = 12
 """Modules of one source that the sentence names."""
 
 
-def paths_of(sources: Sequence[Source], python: Interpreter | None = None) -> list[Path]:
+def paths_of(
+    sources: Sequence[Source], python: Interpreter | None = None, work_dir: str | Path | None = None
+) -> list[Path]:
     """The paths that must be importable where code runs.
 
     Raises:
-        UsageError: two sources have tools of one name, or a package `tools` of another source or of the interpreter
-            hides those of ours.
+        UsageError: two sources have tools of one name, or a package `tools` of another source, of the interpreter or
+            of the work folder hides those of ours.
     """
     flat = list(_flat(sources))
     tools = [source for source in flat if source.tools]
     if tools:
         _check_names(tools)
         places = [path for source in flat if not source.tools for path in source.import_paths]
-        _check_hidden(tools[0], [*places, *(python.paths if python else ())])
+        worked = [Path(work_dir).expanduser()] if work_dir else []
+        _check_hidden(tools[0], [*worked, *places, *(python.paths if python else ())])
     return list(dict.fromkeys(path for source in sources for path in source.import_paths))
 
 
@@ -77,5 +80,5 @@ def _check_hidden(source: Source, paths: Sequence[Path]) -> None:
             if os.path.isfile(hiding):
                 raise UsageError(
                     f"{hiding} hides {source.modules[0]} of {source.name}: both are imported as tools",
-                    hint="leave one of the two out of the run, or rename that package",
+                    hint="rename that file or folder, or leave one of the two out of the run",
                 )

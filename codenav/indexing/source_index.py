@@ -239,7 +239,14 @@ def _built(source: Source, store: Store, progress: Callable[[Progress], None] | 
         raise
 
 
-def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notice: Notice | None = None) -> str:
+def define(
+    name: str,
+    specs: Sequence[str | Path],
+    *,
+    python: Interpreter,
+    notice: Notice | None = None,
+    allow_private: bool = False,
+) -> str:
     """Save several sources under a name, for one index of all of them; return the source `name:NAME`.
 
     Raises:
@@ -248,7 +255,7 @@ def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notic
         StorageFull: the list cannot be written.
     """
     spec = named.checked(f"{named.PREFIX}{name}")
-    sources = [resolve(str(one), python, max_age=0.0, notice=notice) for one in specs]
+    sources = [resolve(str(one), python, max_age=0.0, notice=notice, allow_private=allow_private) for one in specs]
     together(spec, sources)
     named.define(spec, [lasting(source) for source in sources])
     return spec

@@ -84,7 +84,7 @@ class SandboxFactory:
         options = load_config().sandbox_options(options)
         sources = sources_of(on, find_interpreter(options.python), allow_private=allow_private)
         factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
-        factory = factory.changed(import_paths=importing.paths_of(sources, factory.template.python))
+        factory = factory.changed(import_paths=importing.paths_of(sources, factory.template.python, options.work_dir))
         return replace(factory, folders=folders_of(sources))
 
     @classmethod

@@ -9,6 +9,7 @@ CACHE/tools/KEY/.reading-*/   a state that is being written
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import json
 import os
@@ -28,7 +29,7 @@ from codenav.errors import NotFound, StorageFull, Unavailable
 from codenav.system.atomic_files import write_whole
 from codenav.system.locks import held
 from codenav.tools.model import ToolSpec
-from codenav.tools.places import Place
+from codenav.tools.places import FORMS, Place
 from codenav.tools.reading import read_spec
 from codenav.tools.state_files import STUBS, Checks, Summary, digest_of, read_summary, write_state
 
@@ -179,6 +180,7 @@ class _Cache:
         """Read the specification, and write its state if it is not there; return it with the notes of a new one."""
         for left in self.folder.glob(".reading-*"):
             shutil.rmtree(left, ignore_errors=True)
+        _check_file(self.place)
         print_of_files = fingerprint(self.place)
         spec = read_spec(self.place.name, allow_private=private)
         checks = check(spec) if check else None
@@ -243,6 +245,18 @@ def fingerprint(place: Place) -> str:
     for path, content in sorted(seen.items()):
         digest.update(os.fsencode(path) + b"\0" + content)
     return digest.hexdigest()
+
+
+def _check_file(place: Place) -> None:
+    """Raise NotFound for a file that does not exist, with a name like it."""
+    path = place.file
+    if path is None or path.exists():
+        return
+    with suppress(OSError):
+        near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1, cutoff=0.6)
+        if near:
+            raise NotFound(f"there is no file {path}", hint=f"did you mean {place.kind}:{path.with_name(near[0])}?")
+    raise NotFound(f"there is no file {path}", hint=FORMS[place.kind])
 
 
 @contextlib.contextmanager

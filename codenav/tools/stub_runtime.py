@@ -14,6 +14,7 @@ from typing import Any
 
 MOST_FILE_BYTES = 8 << 20
 """Most bytes of files that one call sends to the host of codenav."""
+_UNBOUNDED = 1 << 60
 _DEPTH = 100
 
 _OUTSIDE = (
@@ -62,7 +63,7 @@ def call(tool: str, given: Mapping[str, Any], optional: Mapping[str, Any], files
     which may be empty.
     """
     arguments: dict[str, Any] = {}
-    left = [MOST_FILE_BYTES if "codenav_host" in sys.modules else sys.maxsize]
+    left = [MOST_FILE_BYTES if "codenav_host" in sys.modules else _UNBOUNDED]
     for name, value in {**given, **{name: value for name, value in optional.items() if value is not None}}.items():
         if value is not OMIT:
             arguments[name] = _sent_file(name, value, files[name], left) if name in files else _plain(name, value)
@@ -138,10 +139,11 @@ def _sent_file(name: str, value: Any, kind: str, left: list[int]) -> Any:
         path = os.fspath(value)
         shown = os.path.basename(path)
         try:
-            if os.path.getsize(path) > left[0]:
+            size = os.path.getsize(path)
+            if size > left[0]:
                 raise ToolError(f"{name}: {path} is larger than {MOST_FILE_BYTES >> 20} MiB")
             with open(path, "rb") as file:
-                content = file.read(left[0] + 1)
+                content = file.read(size + 1)
         except OSError as error:
             raise ToolError(
                 f"{name}: cannot read the file {path!r:.200}: {error.strerror}; pass the path of a file, or bytes"

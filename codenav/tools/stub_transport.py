@@ -106,7 +106,12 @@ def _credentials(package: str, spec: Any, operation: Any) -> Sequence[Mapping[st
             scheme = schemes.get(name)
             if value and scheme:
                 found.append(
-                    {**scheme, "value": _token(scheme, value, operation) if scheme["type"] == "oauth2" else value}
+                    {
+                        **scheme,
+                        "value": _token(scheme, value, operation, _server(package, spec, operation))
+                        if scheme["type"] == "oauth2"
+                        else value,
+                    }
                 )
         if alternative and len(found) == len(alternative):
             return found
@@ -116,17 +121,18 @@ def _credentials(package: str, spec: Any, operation: Any) -> Sequence[Mapping[st
     return ()
 
 
-def _token(scheme: Any, value: str, operation: Any) -> str:
+def _token(scheme: Any, value: str, operation: Any, server: str) -> str:
     """A token for client credentials (RFC 6749, 4.4), kept until shortly before it ends."""
     scopes = " ".join(operation["scopes"].get(scheme["name"]) or ())
-    key = (scheme["token_url"], value, scopes)
+    url = urllib.parse.urljoin(server.rstrip("/") + "/", scheme["token_url"])
+    key = (url, value, scopes)
     if key in _tokens and _tokens[key][1] > time.time():
         return str(_tokens[key][0])
     user, _, password = value.partition(":")
     basic = base64.b64encode((urllib.parse.quote(user) + ":" + urllib.parse.quote(password)).encode()).decode()
     form = {"grant_type": "client_credentials", **({"scope": scopes} if scopes else {})}
     headers = [("Authorization", "Basic " + basic), ("Content-Type", "application/x-www-form-urlencoded")]
-    answer = _sent(_requests().Request("POST", scheme["token_url"], headers, urllib.parse.urlencode(form).encode()))
+    answer = _sent(_requests().Request("POST", url, headers, urllib.parse.urlencode(form).encode()))
     token = answer.get("value", {}).get("access_token") if isinstance(answer.get("value"), dict) else None
     if not token:
         raise _Unsent("the server of tokens gave none: " + str(answer.get("error", {}).get("message") or answer)[:200])
@@ -136,8 +142,11 @@ def _token(scheme: Any, value: str, operation: Any) -> str:
 
 
 def _sent(request: Any) -> dict[str, Any]:
-    seconds = float(os.environ.get("TOOLS_SECONDS") or 30)
-    outgoing = urllib.request.Request(request.url, request.body, dict(request.headers), method=request.method)
+    try:
+        seconds = float(os.environ.get("TOOLS_SECONDS") or 30)
+        outgoing = urllib.request.Request(request.url, request.body, dict(request.headers), method=request.method)
+    except ValueError as error:
+        raise _Unsent("no request can be made: " + str(error)) from None
     host = urllib.parse.urlsplit(request.url).netloc.rpartition("@")[2]
     try:
         with urllib.request.build_opener(_SameOrigin).open(outgoing, timeout=seconds) as answer:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from elasticsearch_server import Server
 
 import codenav
 from codenav.actions import Search
@@ -18,6 +19,7 @@ from codenav.indexers.sources import Source, key_of, lasting, resolve
 from codenav.indexers.tool_blocks import tool_blocks
 from codenav.indexing.importing import paths_of, told
 from codenav.indexing.source_index import remove_index
+from codenav.indexing.watching import watch
 from codenav.navigation.description_cache import describe
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.system.interpreter import Interpreter
@@ -179,6 +181,30 @@ def test_a_package_tools_of_another_source_is_refused(
     )
     with pytest.raises(UsageError, match="hides"):
         codenav.sandbox("bubblewrap", on=[f"tools:{bakery}", root])
+    with pytest.raises(UsageError, match="hides"):
+        codenav.sandbox("bubblewrap", on=f"tools:{bakery}", work_dir=root)
+
+
+def test_a_watched_specification_is_followed(bakery: Path) -> None:
+    watching = watch([f"tools:{bakery}"])
+    try:
+        assert next(watching).stats.blocks == 2
+        text = bakery.read_text()
+        bakery.write_text(text[: text.index("  - name: order_goods")])
+        update = next(watching)
+        assert update.removed == ("bakery/goods/order_goods.tool",) and update.stats.blocks == 1
+    finally:
+        watching.close()
+
+
+def test_elasticsearch_holds_tools_too(bakery: Path, elasticsearch: Server) -> None:
+    with codenav.index(f"tools:{bakery}") as embedded:
+        blocks, hits = list(embedded.blocks()), [hit.id for hit in embedded.search("order goods")]
+    store = {"store": "elasticsearch", "elasticsearch_url": elasticsearch.url}
+    with codenav.index(f"tools:{bakery}", **store) as index:
+        assert list(index.blocks()) == blocks
+        assert [hit.id for hit in index.search("order goods")] == hits
+        assert [hit.kind for hit in index.search("(type: TOOL) AND bread")] == [BlockKind.TOOL]
 
 
 def test_removal_forgets_the_states(bakery: Path, codenav_home: Path) -> None:
