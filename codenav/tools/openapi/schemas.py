@@ -11,6 +11,7 @@ from codenav.tools.naming import unique
 from codenav.tools.references import Library, Place, Unresolved
 
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+KINDS = TYPES | {"file"}
 ONE = frozenset({
     "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
     "unevaluatedItems", "unevaluatedProperties",
@@ -103,7 +104,7 @@ class Schemas:
                 made[key] = {name: self._convert(place.at(key, name)) for name in item}
         elif key == "type":
             kinds = [item] if isinstance(item, str) else item if isinstance(item, list) else []
-            known = list(dict.fromkeys(kind for kind in kinds if kind in TYPES or kind == "file"))
+            known = list(dict.fromkeys(kind for kind in kinds if isinstance(kind, str) and kind in KINDS))
             fine = bool(known) and len(known) == len(kinds)
             if known:
                 made[key] = known[0] if isinstance(item, str) or len(known) == 1 else known
