@@ -88,7 +88,8 @@ class Schemas:
             if key == "items" and isinstance(item, list):
                 # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
                 self.note(f"{place.pointer}/items: a list of schemas was read as any of them")
-                made["items"] = {"anyOf": [self._convert(place.at(key, number)) for number in range(len(item))]}
+                if item:
+                    made["items"] = {"anyOf": [self._convert(place.at(key, number)) for number in range(len(item))]}
             elif item in ("true", "false"):
                 self.note(f"{place.pointer}/{key}: the text {item!r} was read as {item}")
                 made[key] = item == "true"
