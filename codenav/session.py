@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from codenav import planner
@@ -156,15 +155,11 @@ class Session(Closing):
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
             sources = [index.source for index in self.indexes]
             factory = factory.changed(import_paths=importing.paths_of(sources, python, self._given))
-            factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
-                wanted, confirm=confirm, open_model=partial(self._model, base_url=self._base_url(model))
-            )
+            self._factory = self._calling(replace(factory, folders=folders_of(sources)), wanted, confirm, model)
             if self._calls is not None:
                 opening.callback(self._calls.close)
             elif tools is not None and tools.secrets:
                 self._tell(NO_TOOLS)
-            # The replay of a summary gets the answers that the session got.
-            self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
             self._closing = opening.pop_all()
 
     def run(self, request: str) -> EpisodeResult:
@@ -238,11 +233,22 @@ class Session(Closing):
             opening.callback(named.close)
         return CodeNavAgent(named, prompts=prompts, notice=self._noticed), []
 
-    def _base_url(self, model: str | Model | ModelOptions | None) -> str:
-        return load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions()).base_url
+    def _calling(
+        self,
+        factory: SandboxFactory,
+        tools: ToolOptions,
+        confirm: Confirm | None,
+        model: str | Model | ModelOptions | None,
+    ) -> SandboxFactory:
+        """Return the factory with what answers the calls of the code, and open the broker if there are tools."""
+        own = load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions())
 
-    def _model(self, name: str, *, base_url: str) -> Model:
-        return open_model(name, base_url=base_url, notice=self._noticed)
+        def opened(name: str) -> Model:
+            return open_model(name, base_url=own.base_url, notice=self._noticed)
+
+        factory, self._calls = factory.with_tools(tools, confirm=confirm, open_model=opened)
+        # The replay of a summary gets the answers that the session got.
+        return replace(factory, calls=factory.calls and recorded(factory.calls))
 
     def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
         return {

@@ -89,7 +89,7 @@ def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_privat
     until = time.monotonic() + SECONDS
     first = url
     for _ in range(MOST_REDIRECTS + 1):
-        free = allow_private or origin(url) == trusted
+        free = allow_private or is_same(origin(url), trusted)
         found = _once(url, None if free else _public(url, first), until)
         if isinstance(found, Fetched):
             return found
@@ -97,6 +97,17 @@ def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_privat
         if origin(first)[0] == "https" and origin(url)[0] != "https":
             raise Unavailable(f"{shown(first)} leads to {shown(url)}, which is not encrypted", hint=FILE_HINT)
     raise Unavailable(f"{shown(first)} leads through more than {MOST_REDIRECTS} redirects", hint=FILE_HINT)
+
+
+def is_same(found: tuple[str, str, int], trusted: tuple[str, str, int] | None) -> bool:
+    """True for the trusted origin, also for the encrypted one of a host whose plain one is trusted."""
+    return trusted is not None and (found == trusted or (trusted[2], found) == (80, ("https", trusted[1], 443)))
+
+
+def bare(url: str) -> str:
+    """An address without the name and password in it."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _public(url: str, first: str) -> str | None:

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from codenav.errors import UsageError
 from codenav.tools.documents import parse, read_file
-from codenav.tools.fetching import fetch, is_url, origin, shown
+from codenav.tools.fetching import bare, fetch, is_url, origin, shown
 
 MOST_DOCUMENTS = 1_000
 """Documents that one may refer to."""
@@ -83,8 +83,8 @@ class Library:
 
     @property
     def address(self) -> str:
-        """The URL of the named document; empty if it is a file."""
-        return "" if self.folder else self.main
+        """The URL of the named document, without a password in it; empty if it is a file."""
+        return "" if self.folder else bare(self.main)
 
     def resolve(self, place: Place) -> Place:
         """The value at a place, references followed; `summary` and `description` beside them win.

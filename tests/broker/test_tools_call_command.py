@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from command_line import codenav
 from tool_service import KEY, PNG, TROUBLE, ToolService
+
+from codenav import schemas
 
 LINES = 'lines=[{"product": 1, "quantity": 2}]'
 
@@ -36,6 +39,12 @@ def test_values_are_printed(service: ToolService, call: Any) -> None:
     assert call("echo", "body=hello\nworld", "--allow", "write").out == "hello\nworld\n"
     whole = json.loads(call("get_product", "product_id=1", "--json").out)
     assert whole["value"]["id"] == 1 and whole["call"]["status"] == 200
+    others = (("get_product", "product_id=99"), ("get_product",), ("get_product_image", "product_id=1"))
+    for kind, arguments in zip(("error", "refused", "file"), others, strict=True):
+        document = json.loads(call(*arguments, "--json").out)
+        jsonschema.validate(document, schemas.load("tools-call"))
+        assert set(document) == {kind, "call"}
+    jsonschema.validate(whole, schemas.load("tools-call"))
 
 
 def test_writes_and_files(service: ToolService, call: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from document_server import DocumentServer, Page, endless, trickle
 
 from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
 from codenav.tools import fetching
-from codenav.tools.fetching import fetch, is_private, origin, shown
+from codenav.tools.fetching import fetch, is_private, is_same, origin, shown
 
 UNSIGNED = Path(__file__).parents[1] / "models" / "unsigned.pem"
 
@@ -168,6 +168,13 @@ def test_no_addresses(url: str) -> None:
     with pytest.raises(UsageError, match="is no address") as caught:
         fetch(url)
     assert "\n" not in str(caught.value)
+
+
+def test_what_is_the_same_origin() -> None:
+    plain, encrypted = origin("http://shop.example"), origin("https://shop.example")
+    assert is_same(plain, plain) and is_same(encrypted, plain) and is_same(origin("HTTP://SHOP.example:80/a"), plain)
+    assert not is_same(plain, encrypted) and not is_same(origin("https://other.example"), plain)
+    assert not is_same(origin("http://shop.example:81"), plain) and not is_same(plain, None)
 
 
 def test_no_password_is_shown() -> None:

@@ -445,6 +445,25 @@ def test_no_servers(tmp_path: Path) -> None:
         assert list(read_openapi(server.url("/old.json")).servers) == [server.url("/v1")]
 
 
+def test_a_password_of_the_address_is_no_part_of_servers() -> None:
+    made = document({"/a": {"get": {}}})
+    made["servers"] = [{"url": "/v1"}]
+    with DocumentServer({"/a.json": made, "/b.json": {**made, "servers": []}}) as server:
+        for page, path in (("/a.json", "/v1"), ("/b.json", "")):
+            spec = read_openapi(server.url(page).replace("http://", "http://me:secret@"))
+            assert list(spec.servers) == [server.url(path)]
+            assert "secret" not in json.dumps(spec.to_dict())
+
+
+@pytest.mark.parametrize(
+    "version", ["openapi: 3.1", "openapi: 3.0", "swagger: 2.0", "openapi: '3.1.1'", "openapi: 3.2.0"]
+)
+def test_versions_as_people_write_them(tmp_path: Path, version: str) -> None:
+    paths = "paths: {/a: {get: {responses: {200: {description: x}}}}}"
+    text = f"{version}\ninfo: {{title: a, version: 1.10}}\n{paths}"
+    assert len(read(tmp_path, text, "shop.yaml").operations) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "found"),
     [

@@ -59,6 +59,7 @@ def accepts(spec: ToolSpec, schema: Any, value: Any) -> bool:
         ("3.1.0", {"prefixItems": [TEXT], "items": False}, {"prefixItems": [TEXT], "items": False}),
         ("2.0", {"type": "array", "items": [TEXT, {"type": "integer"}]},
          {"type": "array", "items": {"anyOf": [TEXT, {"type": "integer"}]}}),
+        ("2.0", {"type": "array", "items": []}, {"type": "array"}),
         ("3.0.3", {"type": "string", "pattern": "^a+$", "xml": {"name": "a"}, "externalDocs": {"url": "x"}, "x-a": 1},
          {"type": "string", "pattern": "^a+$"}),
         ("3.0.3", {"type": "string", "pattern": "(?<bad>["}, {"type": "string"}),

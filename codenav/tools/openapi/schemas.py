@@ -11,6 +11,7 @@ from codenav.tools.naming import unique
 from codenav.tools.references import Library, Place, Unresolved
 
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+KINDS = TYPES | {"file"}
 ONE = frozenset({
     "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
     "unevaluatedItems", "unevaluatedProperties",
@@ -87,7 +88,8 @@ class Schemas:
             if key == "items" and isinstance(item, list):
                 # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
                 self.note(f"{place.pointer}/items: a list of schemas was read as any of them")
-                made["items"] = {"anyOf": [self._convert(place.at(key, number)) for number in range(len(item))]}
+                if item:
+                    made["items"] = {"anyOf": [self._convert(place.at(key, number)) for number in range(len(item))]}
             elif item in ("true", "false"):
                 self.note(f"{place.pointer}/{key}: the text {item!r} was read as {item}")
                 made[key] = item == "true"
@@ -103,7 +105,7 @@ class Schemas:
                 made[key] = {name: self._convert(place.at(key, name)) for name in item}
         elif key == "type":
             kinds = [item] if isinstance(item, str) else item if isinstance(item, list) else []
-            known = list(dict.fromkeys(kind for kind in kinds if kind in TYPES or kind == "file"))
+            known = list(dict.fromkeys(kind for kind in kinds if isinstance(kind, str) and kind in KINDS))
             fine = bool(known) and len(known) == len(kinds)
             if known:
                 made[key] = known[0] if isinstance(item, str) or len(known) == 1 else known

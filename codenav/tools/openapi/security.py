@@ -93,7 +93,7 @@ def need_of(context: Context, operation: Place) -> Need:
             continue
         found.append(tuple(filter(None, names)))
         for name, needed in zip(names, item.values(), strict=True):
-            texts = tuple(scope for scope in needed if isinstance(scope, str)) if isinstance(needed, list) else ()
+            texts = [scope for scope in needed if isinstance(scope, str)] if isinstance(needed, list) else []
             if texts and name:
                 scopes.setdefault(name, texts)
     return Need(tuple(dict.fromkeys(found)), scopes)

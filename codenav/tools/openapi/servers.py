@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from codenav.errors import UsageError
-from codenav.tools.fetching import is_url, origin
+from codenav.tools.fetching import bare, is_url, origin
 from codenav.tools.openapi.context import Context, mapping_of
 from codenav.tools.references import Place
 
@@ -45,7 +45,7 @@ def servers_at(context: Context, place: Place) -> list[str]:
         if url is None:
             continue
         # Servers of a document that was referred to are relative to it, too.
-        base = item.document if is_url(item.document) else context.library.address
+        base = bare(item.document) if is_url(item.document) else context.library.address
         if not re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", url):
             url = urljoin(base, url) if base else url
         if _usable(url):
