@@ -64,6 +64,10 @@ class SourceIndex(Closing):
             return stats
         return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
 
+    def remark(self) -> str:
+        """A sentence on its tools that checks found wanting; empty if there are none."""
+        return self._weights.remark() if self._weights else ""
+
     def facts(self) -> dict[str, Any]:
         """The facts for the record of a run: `source`, `files`, `blocks`, `versions`, `import_paths`."""
         stats = self.stats()
@@ -233,7 +237,11 @@ def _built(source: Source, store: Store, progress: Callable[[Progress], None] | 
     try:
         if opened.notice:
             tell(opened.notice)
-        return SourceIndex(source, opened, report=build(source, opened, progress=progress))
+        report = build(source, opened, progress=progress)
+        index = SourceIndex(source, opened, report=report)
+        if report.reused_files < report.files and (remark := index.remark()):
+            tell(remark)
+        return index
     except BaseException:
         opened.close()
         raise

@@ -64,6 +64,12 @@ class ToolWeights:
             self._times = times
         return self._checks
 
+    def remark(self) -> str:
+        """A sentence on tools that checks found wanting; empty if there are none."""
+        found = sum(checked.weight < 1 for checked in self.checks().values())
+        tools = f"{found} tool{'s' * (found > 1)}"
+        return f"checks found {tools} wanting: codenav tools check SOURCE names them" if found else ""
+
     def search(
         self, index: Index, query: str, kinds: Collection[BlockKind] | None, limit: int, *, strict: bool
     ) -> SearchResult:

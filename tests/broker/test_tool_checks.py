@@ -48,6 +48,9 @@ def checked(source: str) -> dict[str, weights.Checked]:
 def test_a_service_that_does_as_its_document_says(service: ToolService) -> None:
     source = f"openapi:{service.url}/openapi.json"
     secrets = ["--secret", "shop_key=SHOP_KEY"]
+    told = cli("index", source).err
+    assert "checks found 4 tools wanting: codenav tools check SOURCE names them" in told
+    assert "wanting" not in cli("index", source).err
     rows = {row["name"]: row for row in check(source, *secrets, code=1, **SHOP_KEY)}
     assert all(set(row) == {"name", "ok", "detail", "hint"} for row in rows.values())
     assert rows["document"]["ok"]
