@@ -28,6 +28,7 @@ from codenav.config import home
 from codenav.errors import NotFound, StorageFull, Unavailable
 from codenav.system.atomic_files import write_whole
 from codenav.system.locks import held
+from codenav.tools import weights
 from codenav.tools.model import ToolSpec
 from codenav.tools.places import FORMS, Place
 from codenav.tools.reading import read_spec
@@ -199,7 +200,15 @@ class _Cache:
             day = before.fetched if before and before.hash == digest else time.strftime("%Y-%m-%d")
             known = _Known(digest, time.time(), day, print_of_files, private)
             self.note(known)
-        return known, tuple(spec.notes) if new else ()
+        return known, (*spec.notes, *self.described_badly(target, len(spec.operations))) if new else ()
+
+    def described_badly(self, state: Path, operations: int) -> list[str]:
+        """A sentence on tools whose descriptions the rules find wanting, if there are any."""
+        found = sum(one.weight < 1 for one in weights.read(state).values())
+        if not found:
+            return []
+        check = f"codenav tools check {shlex.quote(self.place.name)}"
+        return [f"{found} of {operations} tools are described incompletely or unclearly: {check} names them"]
 
     def note(self, known: _Known) -> None:
         """Save the current state, and remove states that nothing has used for a day."""

@@ -96,8 +96,10 @@ def violations_of(library: Library) -> list[Violation]:
     version = version_of(root, library.main)
     found: dict[tuple[str, str], Violation] = {}
     for error in _validator(version).iter_errors(root):
-        violation = _violation(error, version)
-        found.setdefault((violation.path, violation.message), violation)
+        for path, message in _meant(error):
+            soft = _bearable(path, message)
+            violation = Violation(pointer(path), _short(message), not soft, _operation(path))
+            found.setdefault((violation.path, violation.message), violation)
         if len(found) >= MOST:
             break
     for violation in _rules(library):
@@ -110,36 +112,33 @@ def refused(faults: Sequence[Violation]) -> list[Violation]:
     return [violation for violation in faults if violation.hard and violation.operation is None]
 
 
-def _violation(error: Any, version: str) -> Violation:
-    path, message = _deepest(error)
-    hard = not _bearable(path, message)
-    return Violation(pointer(path), _short(message), hard=hard, operation=_operation(path))
+Fault = tuple[list[str | int], str]
+"""Path and message."""
 
 
-def _deepest(error: Any) -> tuple[list[str | int], str]:
-    """The violation that is meant where none of several alternatives holds: that of the branch that came furthest."""
+def _meant(error: Any) -> list[Fault]:
+    """The violations of the branch that is meant where none of several alternatives holds: that which came furthest."""
     path = list(error.instance_path)
     context = getattr(error.kind, "context", None)
     if not context:
-        return path, error.message
-    best: tuple[tuple[bool, int, int], list[str | int], str] | None = None
+        return [(path, error.message)]
+    best: tuple[tuple[bool, int, int], list[Fault]] | None = None
     for branch in context:
-        deep = [_deepest(inner) for inner in branch]
+        faults = [fault for inner in branch for fault in _meant(inner)]
         # A reference is asked for where the author wrote the thing itself.
-        if not deep or any('"$ref" is a required property' in text for _, text in deep):
+        if not faults or any('"$ref" is a required property' in text for _, text in faults):
             continue
         # The kinds of parameters are such branches: one of another place is not meant.
-        other = any(where[-1:] == ["in"] for where, _ in deep)
-        where, text = max(deep, key=lambda pair: len(pair[0]))
-        rank = (not other, len(where), -len(deep))
+        other = any(where[-1:] == ["in"] for where, _ in faults)
+        rank = (not other, max(len(where) for where, _ in faults), -len(faults))
         if best is None or rank > best[0]:
-            best = rank, where, text
+            best = rank, faults
     if best is None:
-        return path, error.message
+        return [(path, error.message)]
     if not best[0][0]:
         value = error.instance.get("in") if isinstance(error.instance, dict) else None
-        return [*path, "in"], f"there are no parameters in {value!r}"
-    return best[1], best[2]
+        return [([*path, "in"], f"there are no parameters in {value!r}")]
+    return best[1]
 
 
 def _bearable(path: Sequence[str | int], message: str) -> bool:
@@ -218,7 +217,7 @@ def _rules(library: Library) -> Iterator[Violation]:
             for name in sorted({name for name, where in own if where == "path"} - named):
                 text = f"the parameter {name!r} is not in the path"
                 yield Violation(place.pointer, text, False, (path, method))
-    yield from _loose_references(library)
+    yield from _anywhere(library)
 
 
 def _items(paths: Place) -> Iterator[tuple[str, Place]]:
@@ -236,7 +235,7 @@ def _parameters(library: Library, holder: Place) -> tuple[set[tuple[str, str]], 
         try:
             value = library.resolve(items.at(number)).value
         except Unresolved:
-            # `_loose_references` names it.
+            # `_anywhere` names it.
             continue
         if not isinstance(value, Mapping):
             continue
@@ -248,19 +247,27 @@ def _parameters(library: Library, holder: Place) -> tuple[set[tuple[str, str]], 
     return found, faults
 
 
-def _loose_references(library: Library) -> Iterator[Violation]:
-    """References of the named document that lead nowhere; those into other documents are followed when read."""
+def _anywhere(library: Library) -> Iterator[Violation]:
+    """Violations that can be anywhere in the named document: references that lead nowhere, and two faults of schemas.
+
+    References into other documents are followed when operations are read.
+    """
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), library.root.value)]
     checked: dict[str, str] = {}
+    old = "swagger" in library.root.value
     while waiting:
         path, value = waiting.pop()
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in items:
+        # Names of properties are no keywords.
+        named = path[-1:] == ("properties",)
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             if isinstance(item, dict | list):
                 # In examples, a reference is a text like any other.
-                if key not in ("example", "examples", "default", "enum", "const") or path[-1:] == ("properties",):
+                if named or key not in ("example", "examples", "default", "enum", "const"):
                     waiting.append(((*path, key), item))
-            elif key == "$ref" and isinstance(item, str) and item.startswith("#") and path[-1:] != ("properties",):
+                if old and key == "items" and isinstance(item, list) and not named:
+                    text = "a list is no schema: all items of an array have one"
+                    yield Violation(pointer((*path, key)), text, hard=False, operation=_operation(path))
+            elif key == "$ref" and isinstance(item, str) and item.startswith("#") and not named:
                 if item not in checked:
                     try:
                         library.target(item, library.main)
@@ -269,3 +276,21 @@ def _loose_references(library: Library) -> Iterator[Violation]:
                         checked[item] = str(error)
                 if checked[item]:
                     yield Violation(pointer(path), checked[item], hard=False, operation=_operation(path))
+            elif key == "default" and isinstance(value, dict) and not named and not _fits(item, value):
+                text = _short(f"{item!r} is no default of the type {value['type']}")
+                yield Violation(pointer((*path, key)), text, hard=False, operation=_operation(path))
+
+
+def _fits(default: Any, schema: Mapping[str, Any]) -> bool:
+    """False if a plain value is not of the type of its schema."""
+    kinds = schema.get("type")
+    kinds = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
+    if default is None:
+        return not kinds or "null" in kinds or schema.get("nullable") is True or schema.get("x-nullable") is True
+    if isinstance(default, bool):
+        own = {"boolean"}
+    elif isinstance(default, str):
+        own = {"string", "file"}
+    else:
+        own = {"number", "integer"} if float(default).is_integer() else {"number"}
+    return not kinds or bool(own & {kind for kind in kinds if isinstance(kind, str)})

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from command_line import codenav as cli
 from tool_service import KEY, TROUBLE, ToolService
 
 import codenav
+from codenav import schemas
 from codenav.broker.trials import unlike
 from codenav.models.scripted import FunctionModel, ScriptedModel
 from codenav.tools import layout, places, weights
@@ -32,6 +34,7 @@ def check(*arguments: str, code: int, **environment: str) -> list[dict[str, Any]
     """The rows of a check, by its JSON."""
     ended = cli("tools", "check", *arguments, "--json", env=environment)
     assert ended.code == code, ended.err
+    jsonschema.validate(ended.document, schemas.load("rows"))
     return list(ended.document)
 
 
@@ -157,6 +160,21 @@ def test_a_model_rates_descriptions() -> None:
     assert rated_by(FunctionModel(lambda _: "none\nRATING: 3 3"), "f()", "Doc.", Rating(1, 1)) == Rating()
     for unusable in ("", "It is fine.", "RATING: 7 9", "rating 3"):
         assert rated_by(ScriptedModel([unusable]), "f()", "Doc.", Rating(2, 2, ("x",))) == Rating(2, 2, ("x",))
+
+
+def test_a_model_of_the_command_line(tmp_path: Path, service: ToolService) -> None:
+    script = tmp_path / "ratings.txt"
+    answers = ["<action>\nnone\nRATING: 3 3\n</action>"] * 18 + ["<action>\nIt is vague.\nRATING: 2 1\n</action>"]
+    script.write_text("\n".join(answers))
+    source = f"openapi:{service.url}/openapi.json"
+    rows = check(source, "--model", f"scripted:{script}", "--server", service.url, code=4)
+    rated = [row for row in rows if row["name"].startswith("description")]
+    assert [row["ok"] for row in rated] == [True] * 18 + [False]
+    assert rated[-1]["detail"] == "completeness 2, readability 1: It is vague"
+    script.write_text(answers[0])
+    ended = cli("tools", "check", source, "--no-network", "--model", f"scripted:{script}")
+    assert ended.code == 1
+    assert "the script has no answer 2" in ended.err
 
 
 def test_the_schema_of_an_answer() -> None:

@@ -76,6 +76,42 @@ def test_schemas_are_looked_into(tmp_path: Path, version: str) -> None:
     assert '"text" is not one of' in listed["/components/schemas/A/properties/b/type"]
 
 
+def test_all_violations_of_what_is_meant(tmp_path: Path) -> None:
+    wrong = {"name": "q", "in": "query", "required": "true", "schema": {"type": "string", "maxLength": "9"}}
+    listed = dict(found(tmp_path, document({"/a": {"get": {"parameters": [wrong]}}}, "3.0.3")))
+    assert listed == {
+        "/paths/~1a/get/parameters/0/required": '"true" is not of type "boolean"',
+        "/paths/~1a/get/parameters/0/schema/maxLength": '"9" is not of type "integer"',
+    }
+    wrong = {"name": "q", "in": "body", "schema": TEXT}
+    listed = dict(found(tmp_path, document({"/a": {"get": {"parameters": [wrong]}}}, "3.0.3")))
+    assert listed == {"/paths/~1a/get/parameters/0/in": "there are no parameters in 'body'"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_defaults_are_of_their_type(tmp_path: Path, version: str) -> None:
+    def default(value: Any, kind: Any) -> list[str]:
+        schema = {"type": kind, "default": value, "properties": {"default": {"type": "string"}}}
+        if version == "2.0":
+            made = document({"/a": {"get": {}}}, version, definitions={"A": schema})
+        else:
+            made = document({"/a": {"get": {}}}, version, components={"schemas": {"A": schema}})
+        return [text for path, text in found(tmp_path, made) if path.endswith("/A/default")]
+
+    assert default("0", "integer") == ["'0' is no default of the type integer"]
+    assert default(1.5, "integer") == ["1.5 is no default of the type integer"]
+    assert default(True, "number") == ["True is no default of the type number"]
+    for value, kind in (("x", "string"), (1, "number"), (2.0, "integer"), (False, "boolean")):
+        assert default(value, kind) == []
+
+
+def test_lists_in_items_of_2_0(tmp_path: Path) -> None:
+    schema = {"type": "array", "items": [TEXT], "properties": {"items": TEXT}}
+    assert found(tmp_path, document({"/a": {"get": {}}}, "2.0", definitions={"A": schema})) == [
+        ("/definitions/A/items", "a list is no schema: all items of an array have one")
+    ]
+
+
 def test_no_document(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a list, no OpenAPI document"):
         found(tmp_path, [])  # type: ignore[arg-type]

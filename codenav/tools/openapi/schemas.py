@@ -70,6 +70,8 @@ class Schemas:
             self._keyword(place, made, key, item)
         if not self.dialect:
             self._old(value, made)
+        if isinstance(made.get("default"), str) and made.get("type") in ("boolean", "integer", "number"):
+            self._default(place, made)
         if made.get("type") == "file":
             made["type"], made["format"] = "string", "binary"
         if "contentMediaType" in made and "contentEncoding" not in made and "format" not in made:
@@ -156,6 +158,18 @@ class Schemas:
             self.note(f"{place.pointer}: a schema has no key {key!r}: left out")
         if not fine:
             self.note(f"{place.pointer}/{key}: is not what a schema may have there: left out")
+
+    def _default(self, place: Place, made: dict[str, Any]) -> None:
+        """Read a default that is a text as the value that its schema asks for, or leave it out."""
+        text = made.pop("default")
+        if made["type"] == "boolean" and text.lower() in ("true", "false"):
+            made["default"] = text.lower() == "true"
+        elif made["type"] == "integer" and re.fullmatch(r"-?\d{1,18}", text):
+            made["default"] = int(text)
+        elif made["type"] == "number" and re.fullmatch(r"-?\d{1,18}(\.\d+)?", text):
+            made["default"] = float(text)
+        read = f"read as {made['default']!r}" if "default" in made else "left out"
+        self.note(f"{place.pointer}/default: the text {text!r} is no default of the type {made['type']}: {read}")
 
     def _old(self, value: Mapping[str, Any], made: dict[str, Any]) -> None:
         """What 2.0 and 3.0 say in their own way."""
