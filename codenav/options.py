@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
-from codenav.errors import UsageError
+from codenav.errors import Unavailable, UsageError
 from codenav.execution import Mount, Resources, SandboxSettings, SettingKeywords
 
 if TYPE_CHECKING:
@@ -201,9 +201,20 @@ class ToolOptions:
         return found
 
     def values(self) -> dict[str, str]:
-        """Return the values of the secrets whose variables are set; what is missing is told where it is needed."""
-        values = {name: os.environ.get(variable, "").strip() for name, variable in self.variables().items()}
-        return {name: value for name, value in values.items() if value}
+        """Return the values of the secrets, from the environment of this process.
+
+        Raises:
+            UsageError: raised by `variables`.
+            Unavailable: a variable is not set.
+        """
+        values = {}
+        for name, variable in self.variables().items():
+            values[name] = os.environ.get(variable, "").strip()
+            if not values[name]:
+                raise Unavailable(
+                    f"the secret {name} has no value: the variable {variable} is not set", hint=f"export {variable}=…"
+                )
+        return values
 
 
 class StoreKeywords(TypedDict, total=False):

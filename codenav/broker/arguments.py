@@ -12,6 +12,7 @@ from typing import Any
 
 from codenav.broker.faults import Refused
 from codenav.broker.formats import FORMATS
+from codenav.broker.patterns import matches
 from codenav.system.terminal_text import flattened, neutral
 from codenav.tools.examples import example_arguments, example_of
 from codenav.tools.model import Operation, Parameter, Schema
@@ -85,7 +86,7 @@ class ArgumentChecker:
                 validator = self._validators[operation.name] = _validator(operation, self._schemas)
         try:
             return best_match(validator.iter_errors(dict(shown)))
-        except (Unresolvable, RecursionError):
+        except (Unresolvable, RecursionError, re.error):
             return None
 
     def _refuse(self, tool: str, operation: Operation, name: str, kind: str, told: str) -> None:
@@ -220,7 +221,7 @@ def _validator(operation: Operation, schemas: Mapping[str, Schema]) -> Any:
     import jsonschema
 
     standard = jsonschema.Draft202012Validator
-    by_type, by_pattern, by_format = (standard.VALIDATORS[name] for name in ("type", "pattern", "format"))
+    by_type, by_format = standard.VALIDATORS["type"], standard.VALIDATORS["format"]
 
     def typed(validator: Any, types: Any, instance: Any, schema: Any) -> Iterator[Any]:
         takes_file = schema.get("format") in ("binary", "byte", "base64") or "contentEncoding" in schema
@@ -230,11 +231,8 @@ def _validator(operation: Operation, schemas: Mapping[str, Schema]) -> Any:
             yield from by_type(validator, types, instance, schema)
 
     def matched(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        try:
-            yield from by_pattern(validator, pattern, instance, schema)
-        except re.error:
-            # JavaScript's regular expressions have more than Python's.
-            return
+        if isinstance(instance, str) and not isinstance(instance, Sent) and not matches(str(pattern), instance):
+            yield jsonschema.ValidationError("the pattern does not match")
 
     def formatted(validator: Any, name: Any, instance: Any, schema: Any) -> Iterator[Any]:
         if not isinstance(instance, Sent):

@@ -15,7 +15,7 @@ import difflib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from codenav.options import GATES, ToolOptions
 from codenav.system.closing import Closing
 from codenav.system.terminal_text import flattened, neutral
 from codenav.tools.mcp_client import McpConnection
-from codenav.tools.model import Effect, Operation, ToolSpec
+from codenav.tools.model import Operation, ToolSpec
 from codenav.tools.state_files import OPERATIONS, read_operation, read_spec_of, read_summary
 
 PREFIX = "tools/"
@@ -291,15 +291,6 @@ class Broker(Closing):
         shown = shown or compressed(operation, schemas, request, result.kept, limit)
         odd = service.promises.broken(operation, result.given["value"]) if "value" in result.given else ""
         return f"{odd}; {shown}"[:limit] if odd else shown
-
-
-def effects(folders: Iterable[Path]) -> dict[str, Effect]:
-    """Return what each tool may do, by its name in calls (`tools/SPEC/NAME`)."""
-    found = {}
-    for folder in folders:
-        spec = read_spec_of(folder)
-        found.update({f"{PREFIX}{spec.name}/{item.name}": item.effect for item in spec.operations})
-    return found
 
 
 def _plain(given: Any) -> Any:

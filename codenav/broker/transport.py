@@ -73,14 +73,13 @@ class Http:
                 answer = self._once(request, flight, sent, reuse=idempotent)
             except _Lost as lost:
                 pause = _pause(tries, None)
-                if tries >= MOST_TRIES or (sent.is_set() and not idempotent) or pause >= flight.left or not lost.again:
-                    told = " after its request was sent: it may have been carried out" * (
-                        sent.is_set() and not idempotent
-                    )
-                    raise Failed(f"{lost}{told}", status=lost.status, tries=tries) from None
+                repeated = lost.again and (idempotent or not sent.is_set())
+                if not repeated or tries >= MOST_TRIES or pause >= flight.left:
+                    raise Failed(f"{lost}{_doubt(sent, idempotent)}", tries=tries) from None
             except OutOfTime:
                 where = shown_url(_without_query(request.url))
-                raise Failed(f"no whole answer from {where} within the time of the call", tries=tries) from None
+                told = f"no whole answer from {where} within the time of the call{_doubt(sent, idempotent)}"
+                raise Failed(told, tries=tries) from None
             else:
                 target = _redirect(request, answer)
                 if target is not None:
@@ -190,7 +189,12 @@ class _Lost(Exception):
 
     def __init__(self, message: str, *, again: bool = True) -> None:
         super().__init__(flattened(neutral(message), 300))
-        self.again, self.status = again, None
+        self.again = again
+
+
+def _doubt(sent: threading.Event, idempotent: bool) -> str:
+    """Return what is to be said of a request that was sent, may have had an effect, and got no answer."""
+    return "" if idempotent or not sent.is_set() else "; the request was sent, and may have been carried out"
 
 
 def _pause(tries: int, asked: str | None) -> float:

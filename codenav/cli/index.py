@@ -11,7 +11,10 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
+from codenav.cli.tool_options import secret_option
 from codenav.cli.tool_sources import private_option
+from codenav.options import ToolOptions
+from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
     from codenav.blocks import IndexStats
@@ -25,6 +28,7 @@ NAMED = 3
 @click.command("index")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
 @click.option("--name", metavar="NAME", help="Build one index of all SOURCEs, called name:NAME from then on.")
+@secret_option
 @private_option
 @click.option("--watch", is_flag=True, help="Keep running and index each change, until Ctrl-C.")
 @store_options
@@ -33,6 +37,7 @@ NAMED = 3
 def command(
     sources: tuple[str, ...],
     name: str | None,
+    secrets: tuple[str, ...],
     allow_private: bool,
     watch: bool,
     python: str | None,
@@ -55,15 +60,17 @@ def command(
       codenav index . --watch
     """
     store = store_of(options)
-    if watch:
-        _watch(sources, name, python, as_json, store, allow_private)
-        return
-    if name or len(sources) == 1:
-        documents = [_index(sources, name, python, as_json, store, allow_private)]
-    else:
-        documents = [
-            _index([source], None, python, as_json, store, allow_private, title=f"{source}: ") for source in sources
-        ]
+    # A server of tools may want a token to tell what it has.
+    with asking_with(ToolOptions(secrets=secrets).values()):
+        if watch:
+            _watch(sources, name, python, as_json, store, allow_private)
+            return
+        if name or len(sources) == 1:
+            documents = [_index(sources, name, python, as_json, store, allow_private)]
+        else:
+            documents = [
+                _index([source], None, python, as_json, store, allow_private, title=f"{source}: ") for source in sources
+            ]
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
 

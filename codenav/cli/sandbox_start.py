@@ -58,7 +58,7 @@ def command(**options: Any) -> None:
       codenav sandbox start --name lab --on ./my-repo
       codenav sandbox start --backend docker --image python:3.12-slim --network bridge
       codenav sandbox start --name lab --env STRIPE_KEY --mount ./data --idle 8h
-      codenav sandbox start --name shop --on openapi:shop.yaml --secret shop_key=SHOP_KEY --allow write
+      codenav sandbox start --on openapi:shop.yaml --secret shop_key=SHOP_KEY --allow write
     """
     from codenav.cli.asking import confirm
     from codenav.cli.sandbox_ps import row_of

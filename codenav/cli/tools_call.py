@@ -72,15 +72,18 @@ def command(
     from codenav.cli import asking
     from codenav.options import ToolOptions
     from codenav.tools.describing import is_file
+    from codenav.tools.reading import asking_with
     from codenav.tools.state_files import read_spec_of
 
-    state, found = find_operation(states_of(sources, no_refresh=no_refresh, allow_private=allow_private), name)
+    options = ToolOptions(secrets=secrets, allow=allow or ToolOptions.allow, server=server or "").checked()
+    with asking_with(options.values()):
+        states = states_of(sources, no_refresh=no_refresh, allow_private=allow_private)
+    state, found = find_operation(states, name)
     operation, _ = operation_of(state, found)
     spec = read_spec_of(state.path, names=())
     given = _given(operation, spec.schemas, arguments)
     if is_file(operation, spec.schemas) and out is None and not as_json:
         raise UsageError(f"the answer of {found} is a file", hint="--out FILE names the file to write it to")
-    options = ToolOptions(secrets=secrets, allow=allow or ToolOptions.allow, server=server or "").checked()
     made: list[Any] = []
     confirm = asking.confirm if sys.stdin.isatty() and sys.stderr.isatty() else None
     with Broker([state.path], options, confirm=confirm, called=made.append) as broker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,28 @@ def test_each_way_to_log_in(service: ToolService, calls: Any, way: str) -> None:
     assert call(f"shop.whoami_{way}") == {"value": {"user": "ada"}}
     refused = calls()(f"shop.whoami_{way}")["refused"]
     assert f"--secret shop_{way}=VARIABLE" in refused
+
+
+def test_an_operation_may_carry_a_key_elsewhere(service: ToolService, calls: Any, tmp_path: Path) -> None:
+    from tool_specs import SCHEMES, operation
+
+    from codenav.tools.model import ToolSpec
+
+    elsewhere = {"in_query": "query", "in_cookie": "cookie", "in_body": "body"}
+    spec = ToolSpec(
+        "moved", "openapi", servers=(service.url,), schemes=SCHEMES,
+        operations=tuple(
+            operation(name, "POST", "/reflect", security=(("shop_key",),), key_places={"shop_key": place})
+            for name, place in elsewhere.items()
+        ),
+    )  # fmt: skip
+    call = calls("shop_key", specs=[spec])
+    for name in elsewhere:
+        assert "value" in call(f"moved.{name}")
+    assert service.log[0].asked == {"X-Api-Key": [KEY]}
+    assert service.log[1].cookies == {"X-Api-Key": KEY}
+    assert service.log[2].form() == {"X-Api-Key": [KEY]}
+    assert not any("x-api-key" in seen.headers for seen in service.log)
 
 
 def test_the_first_alternative_that_is_complete_is_taken(service: ToolService, calls: Any) -> None:

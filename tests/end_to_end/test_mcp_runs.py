@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import codenav
 
 import codenav as package
 from codenav import ScriptedModel
@@ -148,5 +149,13 @@ def test_a_server_that_wants_a_token_is_read_and_called_with_the_secret(
         assert printed(result, 0) == "'hi'\n", observed(result, 0).text
         with package.sandbox("bubblewrap", on=f"mcp:{server.url}", secrets=secrets, allow="all") as box:
             assert box.run("from tools.over_http import hi\nhi()").stdout == "'hi'\n"
+        codenav_home.joinpath("tools").rename(codenav_home / "tools-before")
+        bare, key = ("tools", "call", "hi", "--on", f"mcp:{server.url}"), ("--secret", "authorization=HI_TOKEN")
+        assert (codenav(*bare).code, codenav(*bare, "--allow", "all", *key).out) == (4, "hi\n")
+        codenav_home.joinpath("tools").rename(codenav_home / "tools-of-the-call")
+        assert codenav("index", f"mcp:{server.url}").code == 4
+        assert codenav("index", f"mcp:{server.url}", *key).code == 0
+        ran = codenav("index", f"mcp:{server.url}", "--secret", "authorization=NOT_SET")
+        assert (ran.code, ran.out) == (4, "") and "the variable NOT_SET is not set" in ran.err
     files = [path for path in codenav_home.rglob("*") if path.is_file()]
     assert not [path for path in files if b"token-58e1c09d" in path.read_bytes() and "/code/" not in str(path)]
