@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -86,14 +85,18 @@ def _parameter(item: Parameter, schemas: Schemas) -> str:
     said = " ".join(clean(item.text or str(schema.get("description") or "")).split())
     facts = list(_facts(item, schema, schemas))
     text = " ".join(filter(None, [_sentence(_cut(said, PARAMETER_CHARACTERS)), *map(_sentence, facts)]))
-    return textwrap.fill(
-        f"{item.name}: {text or 'no description.'}",
-        WIDTH,
-        initial_indent="    ",
-        subsequent_indent="        ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return _wrapped(f"{item.name}: {text or 'no description.'}")
+
+
+def _wrapped(text: str) -> str:
+    """A text in lines of at most `WIDTH` where its words allow, the first indented by 4, the others by 8."""
+    lines, line = [], "   "
+    for word in text.split():
+        if len(line) + len(word) + 1 > WIDTH and line.strip():
+            lines.append(line)
+            line = "       "
+        line += f" {word}"
+    return "\n".join([*lines, line])
 
 
 def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iterator[str]:

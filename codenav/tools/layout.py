@@ -36,6 +36,9 @@ from codenav.tools.state_files import STUBS, Checks, Summary, digest_of, read_su
 LAYOUT = "1"
 """Version of what is written from a specification: a state of another one is written anew."""
 
+NOTES = 3
+"""Notes on what was left out or repaired that are told; the others are counted."""
+
 _UNUSED_SECONDS = 86_400.0
 """Seconds for which a state that is no longer current is kept: a sandbox may still run on it."""
 
@@ -126,8 +129,10 @@ def laid_out(
         except BaseException:
             cache.tidy()
             raise
-        for note in notes:
+        for note in notes[:NOTES]:
             tell(note)
+        if len(notes) > NOTES:
+            tell(f"and {len(notes) - NOTES} more like these: codenav tools list {shlex.quote(place.name)}")
         return cache.use(known)
 
 

@@ -32,6 +32,16 @@ _BUILTIN = ("bool", "bytes", "dict", "float", "int", "list", "str")
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """A parameter with its annotation."""
+
+    item: Parameter
+    annotation: str
+    nullable: bool
+    """True for an optional parameter that may also be null."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stub:
     """One operation as Python."""
 
@@ -46,6 +56,9 @@ class Stub:
     text: str
     """The source of the function."""
     import_line: str
+    typed: Sequence[Typed]
+    result: str
+    """The annotation of the result."""
 
 
 def stubs_of(spec: ToolSpec) -> list[Stub]:
@@ -98,17 +111,32 @@ def file_name(name: str) -> str:
 
 def _stub(operation: Operation, spec: ToolSpec, group: str) -> Stub:
     doc = docstring(operation, spec)
-    head = _signature(operation, spec, _renamed(_own_names(operation)))
-    flat = _signature(operation, spec, {}).one_line()
+    typed, result = _typed(operation, spec), result_type(operation, spec.schemas)
+    names = _renamed(_own_names(operation))
+    head = _signature(operation, typed, result, names)
     return Stub(
         operation.name,
         file_name(operation.name),
         group,
-        flat,
+        _signature(operation, typed, result, {}).one_line(),
         doc,
-        f"{head.lines()}:\n{_documented(doc)}\n{_body(operation, spec)}\n",
+        f"{head.lines()}:\n{_documented(doc)}\n{_body(operation, spec, typed, _with(result, names))}\n",
         f"from tools.{spec.name} import {operation.name}",
+        typed,
+        result,
     )
+
+
+def _typed(operation: Operation, spec: ToolSpec) -> list[Typed]:
+    types = Types(spec.schemas)
+    found = []
+    for item in operation.parameters:
+        kind = types.of(item.schema)
+        nullable = not item.required and allows_null(item.schema, spec.schemas)
+        if not (item.required or nullable or kind == "Any"):
+            kind = f"{kind} | None"
+        found.append(Typed(item, kind, nullable))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +161,20 @@ class _Signature:
 
 
 def _signature(
-    operation: Operation, spec: ToolSpec, names: Mapping[str, str], *, stub_file: bool = False
+    operation: Operation, typed: Sequence[Typed], result: str, names: Mapping[str, str], *, stub_file: bool = False
 ) -> _Signature:
     """`names` are other names for types, where an operation has the name of one."""
-    types = Types(spec.schemas)
     required, optional = [], []
-    for item in operation.parameters:
-        kind = types.of(item.schema)
-        if item.required:
-            required.append(f"{item.name}: {_with(kind, names)}")
-            continue
-        nullable = allows_null(item.schema, spec.schemas)
-        if kind != "Any" and not nullable:
-            kind = f"{kind} | None"
-        default = "OMIT" if nullable else "None"
-        optional.append(f"{item.name}: {_with(kind, names)} = {'...' if stub_file and nullable else default}")
-    return _Signature(operation.name, required, optional, _with(result_type(operation, spec.schemas), names))
+    for one in typed:
+        written = f"{one.item.name}: {_with(one.annotation, names)}"
+        if one.item.required:
+            required.append(written)
+        elif one.nullable:
+            # `None` would be sent: a file of types does not say what a default is.
+            optional.append(f"{written} = {'...' if stub_file else 'OMIT'}")
+        else:
+            optional.append(f"{written} = None")
+    return _Signature(operation.name, required, optional, _with(result, names))
 
 
 def _with(annotation: str, names: Mapping[str, str]) -> str:
@@ -182,21 +208,13 @@ def _imports(text: str, names: Mapping[str, str]) -> list[str]:
     return [*lines, *([f"from typing import {', '.join(typing)}"] if typing else [])]
 
 
-def _body(operation: Operation, spec: ToolSpec) -> str:
-    required = [item for item in operation.parameters if item.required]
+def _body(operation: Operation, spec: ToolSpec, typed: Sequence[Typed], result: str) -> str:
     # OMIT leaves out what may be null; None leaves out the rest.
-    nullable = [item for item in operation.parameters if not item.required and allows_null(item.schema, spec.schemas)]
-    optional = [item for item in operation.parameters if not item.required and item not in nullable]
+    always = [one.item for one in typed if one.item.required or one.nullable]
+    optional = [one.item for one in typed if not one.item.required and not one.nullable]
     files = {item.name: _media_type(item, operation, spec) for item in operation.parameters if _takes_file(item, spec)}
-    call = _free("call", operation)
-    arguments = [
-        quoted(f"{spec.name}/{operation.name}"),
-        _dict([*required, *nullable]),
-        _dict(optional),
-        quoted(files),
-    ]
-    result = _with(result_type(operation, spec.schemas), _renamed(_own_names(operation)))
-    answer = _free("answer", operation)
+    call, answer = _free("call", operation), _free("answer", operation)
+    arguments = [quoted(f"{spec.name}/{operation.name}"), _dict(always), _dict(optional), quoted(files)]
     lines = [f"    {answer}: {result} = {call}(", *(f"        {one}," for one in arguments), "    )"]
     flat = f"    {answer}: {result} = {call}({', '.join(arguments)})"
     return "\n".join([*([flat] if len(flat) <= WIDTH else lines), f"    return {answer}"])
@@ -286,7 +304,7 @@ def _package_types(spec: ToolSpec, stubs: Sequence[Stub]) -> str:
     written = []
     for stub in stubs:
         operation = operations[stub.name]
-        head = _signature(operation, spec, names, stub_file=True)
+        head = _signature(operation, stub.typed, stub.result, names, stub_file=True)
         written.append(f"{head.lines()}:\n{_documented(title_of(operation))}\n    ...\n")
     text = "\n".join(written)
     lines = ["from __future__ import annotations", "", *_imports(text, names), ""]

@@ -20,6 +20,7 @@ SHAPE_CHARACTERS = 900
 
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _JSON_TYPE = {str: "str", bool: "bool", int: "int", float: "float", type(None): "None"}
+_SAYS_MORE = frozenset({"const", "enum", "anyOf", "oneOf", "allOf"})
 _KEYWORDS = {
     "object": ("properties", "additionalProperties", "patternProperties", "required"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
@@ -93,6 +94,11 @@ class Types:
         if depth > DEPTH:
             return "Any"
         schema = resolved(schema, self._schemas)
+        if _SAYS_MORE.isdisjoint(schema):
+            # Most schemas are these: a thousand operations have tens of thousands.
+            plain = _PLAIN.get(schema["type"]) if isinstance(schema.get("type"), str) else None
+            if plain and schema.get("format") != "binary":
+                return plain
         if "const" in schema:
             return literal([schema["const"]])
         if listed(schema, "enum"):
@@ -142,6 +148,9 @@ def _is_of(literals: str, name: str) -> bool:
 
 def _alternatives(one: str) -> Iterator[str]:
     """The parts of `a | b` that stand outside of brackets and quotes."""
+    if "|" not in one:
+        yield one
+        return
     start = level = 0
     for match in re.finditer(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[\[\]|]", one):
         level += {"[": 1, "]": -1}.get(match[0], 0)

@@ -11,6 +11,7 @@ from elasticsearch_server import Server
 import codenav
 from codenav.actions import Search
 from codenav.blocks import BlockKind
+from codenav.cli.sandbox_build import contents
 from codenav.environments import SearchEnvironment
 from codenav.errors import NotFound, UsageError
 from codenav.indexers.build import build
@@ -22,6 +23,7 @@ from codenav.indexing.source_index import remove_index
 from codenav.indexing.watching import watch
 from codenav.navigation.description_cache import describe
 from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.running.sandbox_factory import labels_of
 from codenav.system.interpreter import Interpreter
 
 TOOLSET = """
@@ -241,3 +243,12 @@ def test_a_specification_without_an_operation_is_told(bakery: Path, interpreter:
         path.unlink()
     with pytest.raises(UsageError, match="describes no operation"):
         build(source, EmbeddedIndex(bakery.parent / "store", source=source.name))
+
+
+def test_stubs_are_no_part_of_an_image(bakery: Path, tmp_path: Path, interpreter: Interpreter) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.py").write_text("")
+    code, packages = contents([str(tmp_path / "code"), f"tools:{bakery}"], interpreter)
+    assert ([one.name for one in code], packages) == (["code"], [])
+    sources = [resolve(str(tmp_path / "code"), interpreter), found(bakery, interpreter)]
+    assert labels_of(sources) == [str(tmp_path / "code")]
