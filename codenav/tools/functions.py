@@ -48,7 +48,7 @@ def spec_of_functions(document: Any, where: str) -> ToolSpec:
     """
     items = _items(document)
     if not items:
-        raise UsageError(f"{where} has no tools", hint=f"what can be read: {FORMATS}")
+        raise UsageError(f"{where} has no tools", hint=f"name {FORMATS}")
     table = MovedSchemas()
     title = document.get("title", "") if isinstance(document, Mapping) and len(items) > 1 else ""
     name = package_name(where, title=title if isinstance(title, str) else "")
@@ -67,7 +67,7 @@ def spec_of_functions(document: Any, where: str) -> ToolSpec:
         taken.add(operation.name)
         operations.append(operation)
     if not operations:
-        raise UsageError(f"{where} has no tools that code could call", hint=f"what can be read: {FORMATS}")
+        raise UsageError(f"{where} has no tools that code could call", hint=f"name {FORMATS}")
     return ToolSpec(
         name=name,
         format="tools",
@@ -112,7 +112,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
     if isinstance(item, Mapping) and isinstance(item.get("function"), Mapping):
         item = item["function"]
     if not isinstance(item, Mapping):
-        raise UsageError(f"{where} is {_kind(item)}, not a function", hint=f"what can be read: {FORMATS}")
+        raise UsageError(f"{where} is {_kind(item)}, not a function", hint=f"name {FORMATS}")
     if _is_schema(item):
         id, schema, text = item["title"], item, item.get("description", "")
     elif _is_function(item):

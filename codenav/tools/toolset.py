@@ -45,9 +45,9 @@ def read_toolset(document: Mapping[str, Any], where: str, schema: Mapping[str, A
     if found:
         more = [f"… and {len(found) - MOST_TOLD} more"] if len(found) > MOST_TOLD else []
         listed = [*found[:MOST_TOLD], *more]
-        message = f"{where} is no valid tool set file: "
+        told = f" {listed[0]}" if len(listed) == 1 else "".join(f"\n  {line}" for line in listed)
         raise UsageError(
-            message + (listed[0] if len(listed) == 1 else "".join(f"\n  {line}" for line in listed)),
+            f"{where} is no valid tool set file:{told}",
             hint="codenav schema toolset",
         )
     return _Reading(document).spec()

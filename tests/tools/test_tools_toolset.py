@@ -172,7 +172,7 @@ def test_several_violations_have_a_line_each(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read(document, tmp_path)
     first, *lines = str(caught.value).splitlines()
-    assert first.endswith("set.json is no valid tool set file: ") and len(lines) == 3
+    assert first.endswith("set.json is no valid tool set file:") and len(lines) == 3
     assert all(line.startswith("  sets[0].tools[0]") for line in lines)
     many = copy.deepcopy(minimal())
     many["sets"][0]["tools"] = [{"name": f"t{number}"} for number in range(30)]
