@@ -187,6 +187,26 @@ def test_a_chain_of_schemas_does_not_take_for_ever(tmp_path: Path) -> None:
     assert all(len(list(references(schema))) <= 2 for schema in spec.schemas.values())
 
 
+@pytest.mark.parametrize("kind", ["allOf", "items", "properties"])
+def test_long_chains_and_deep_schemas(tmp_path: Path, kind: str) -> None:
+    def around(schema: Any) -> dict[str, Any]:
+        return {"allOf": [schema]} if kind == "allOf" else {"items": schema} if kind == "items" else {
+            "properties": {"a": schema}
+        }  # fmt: skip
+
+    schemas = {f"S{at}": around({"$ref": f"#/components/schemas/S{at + 1}"}) for at in range(3_000)}
+    schemas["S3000"] = {"properties": {"id": {**TEXT, "readOnly": True}, "b": TEXT}, "required": ["id"]}
+    deep: dict[str, Any] = {"properties": {"id": {**TEXT, "readOnly": True}}}
+    for _ in range(180 if kind == "items" else 90):
+        deep = around(deep)
+    content = {"application/json": {"schema": {"anyOf": [{"$ref": "#/components/schemas/S0"}, deep]}}}
+    made = document({"/a": {"put": {"requestBody": {"content": content}}}}, components={"schemas": schemas})
+    spec = read(tmp_path, made)
+    assert len(spec.schemas) == 3_001
+    # The last of the chain lost what only the server sets; so every schema of the chain is one for requests.
+    assert spec.schemas["S3000.Request"] == {"properties": {"b": TEXT}}
+
+
 def test_an_address_that_answers_with_a_page_of_html() -> None:
     with (
         DocumentServer({"/docs": "<!doctype html><html></html>"}) as server,

@@ -25,6 +25,8 @@ ALL = {
 }  # fmt: skip
 """Keywords with schemas, and how they hold them."""
 PREFIX = "#/schemas/"
+MOST_PARTS = 200
+"""Schemas that one may be made of for their properties to be seen as its own."""
 
 
 def parts(schema: Schema, *, in_place: bool = False) -> list[Any]:
@@ -129,7 +131,7 @@ class Directions:
         return made
 
     def _changed(self, schema: Schema, flag: str, hidden: frozenset[str] = frozenset()) -> Schema:
-        hidden |= self._hidden(schema, flag, set())
+        hidden |= self._hidden(schema, flag)
         made = dict(schema)
         reference = made.get("$ref")
         if isinstance(reference, str) and (name := reference.removeprefix(PREFIX)) in self.concerned[flag]:
@@ -162,20 +164,23 @@ class Directions:
             self.waiting.append((name, flag))
         return self.variants[name, flag]
 
-    def _hidden(self, schema: Schema, flag: str, seen: set[str]) -> frozenset[str]:
+    def _hidden(self, schema: Schema, flag: str) -> frozenset[str]:
         """The properties with the flag of a schema, those of the schemas that it is made of included."""
-        found = {
-            name
-            for name, item in schema.get("properties", {}).items()
-            if item.get(flag) or self._top(item).get(flag)
-        }  # fmt: skip
-        waiting = list(schema.get("allOf", ()))
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            seen.add(reference)
-            waiting.append(self.schemas.get(reference.removeprefix(PREFIX), {}))
-        for item in waiting:
-            found |= self._hidden(item, flag, seen)
+        found: set[str] = set()
+        seen: set[str] = set()
+        waiting = [schema]
+        while waiting:
+            part = waiting.pop()
+            found.update(
+                name
+                for name, item in part.get("properties", {}).items()
+                if item.get(flag) or self._top(item).get(flag)
+            )  # fmt: skip
+            waiting += part.get("allOf", ())
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference not in seen and len(seen) < MOST_PARTS:
+                seen.add(reference)
+                waiting.append(self.schemas.get(reference.removeprefix(PREFIX), {}))
         return frozenset(found)
 
     def _top(self, schema: Schema) -> Schema:
