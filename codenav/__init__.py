@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from codenav.environments.standard import EpisodeParts, standard_environments
     from codenav.episodes.record import EpisodeResult
     from codenav.errors import Cancelled, CodeNavError
-    from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
-    from codenav.execution import Execution, Outcome, Resources
+    from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
+    from codenav.execution import Execution, Outcome, Resources, ToolCall
     from codenav.limits import Limits
     from codenav.messages import Heard
     from codenav.models.scripted import FunctionModel, ScriptedModel
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from codenav.navigation.description_cache import describe
     from codenav.navigation.outline import Outline
     from codenav.navigation.verbs import callees, callers, outline, show
-    from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions
-    from codenav.running.episode import Episode, EpisodeFacts
+    from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions
+    from codenav.running.episode import Episode
+    from codenav.running.episode_facts import EpisodeFacts
     from codenav.session import Session
     from codenav.usage import Usage
 
@@ -41,6 +42,7 @@ __all__ = [
     "Action",
     "Ask",
     "BlockKind",
+    "Called",
     "Callees",
     "Callers",
     "Cancelled",
@@ -76,6 +78,8 @@ __all__ = [
     "Status",
     "Step",
     "StoreOptions",
+    "ToolCall",
+    "ToolOptions",
     "Tried",
     "Unfinished",
     "Usage",
@@ -98,11 +102,13 @@ _HOME = {
     "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
     "codenav.navigation.description_cache": ("describe",),
     "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
-    "codenav.running.episode": ("Episode", "EpisodeFacts"),
+    "codenav.running.episode": ("Episode",),
+    "codenav.running.episode_facts": ("EpisodeFacts",),
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.errors": ("Cancelled", "CodeNavError"),
     "codenav.events": (
         "Acted",
+        "Called",
         "Event",
         "Noticed",
         "Observed",
@@ -112,14 +118,14 @@ _HOME = {
         "Tried",
         "Unfinished",
     ),
-    "codenav.execution": ("Execution", "Outcome", "Resources"),
+    "codenav.execution": ("Execution", "Outcome", "Resources", "ToolCall"),
     "codenav.limits": ("Limits",),
     "codenav.messages": ("Heard",),
     "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
     "codenav.navigation.calls": ("Callees", "Callers"),
     "codenav.navigation.outline": ("Outline",),
     "codenav.navigation.verbs": ("callees", "callers", "outline", "show"),
-    "codenav.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions"),
+    "codenav.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions", "ToolOptions"),
     "codenav.session": ("Session",),
     "codenav.usage": ("Usage",),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from codenav.blocks import SearchResult
-from codenav.execution import CheckReport, Execution, Verdict
+from codenav.execution import CheckReport, Execution, ToolCall, Verdict
 from codenav.system.stored import Makers, Stored
 from codenav.system.terminal_text import shortened
 from codenav.usage import Usage
@@ -179,10 +179,12 @@ class SearchObservation(Observation):
 
 @dataclass(frozen=True)
 class CodeObservation(Observation):
-    """The result of a code step, with the reports of the checkers."""
+    """The result of a code step, with the reports of the checkers and the calls to tools that the code made."""
 
     execution: Execution = field(kw_only=True)
     checks: Sequence[CheckReport] = ()
+    calls: Sequence[ToolCall] = ()
+    """In the order in which they ended."""
 
     @property
     def ok(self) -> bool:
@@ -190,8 +192,12 @@ class CodeObservation(Observation):
         return self.execution.ok
 
     def to_data(self) -> dict[str, Any]:
-        """The document of the execution, with `checks`."""
-        return {**self.execution.to_dict(), "checks": [report.to_dict() for report in self.checks]}
+        """The document of the execution, with `checks` and `calls`."""
+        return {
+            **self.execution.to_dict(),
+            "checks": [report.to_dict() for report in self.checks],
+            "calls": [call.to_dict() for call in self.calls],
+        }
 
 
 @dataclass(frozen=True)
@@ -325,7 +331,8 @@ class Step(Stored):
         observation: Observation
         if kind == "code" and "outcome" in stored:
             checks = tuple(CheckReport.from_dict(item) for item in stored["checks"])
-            observation = CodeObservation(shown, execution=Execution.from_dict(stored), checks=checks)
+            calls = tuple(ToolCall.from_dict(item) for item in stored.get("calls", ()))
+            observation = CodeObservation(shown, execution=Execution.from_dict(stored), checks=checks, calls=calls)
         else:
             observation = RecordedObservation(shown, stored)
         return cls(

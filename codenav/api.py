@@ -27,11 +27,14 @@ from codenav.options import (
     SandboxOptions,
     StoreKeywords,
     StoreOptions,
+    ToolKeywords,
+    ToolOptions,
     given_of,
     spelled,
 )
 from codenav.protocols import Agent, Listener, Model, Sandbox
 from codenav.system.interpreter import find_interpreter
+from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
     from codenav.session import Session
@@ -46,20 +49,22 @@ def index(
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    allow_private: bool = False,
     **store: Unpack[StoreKeywords],
 ) -> SourceIndex:
     """Build or refresh the index of a source, and open it.
 
-    `source` is a directory, a file, `git:URL@REV`, or `pkg:NAME` for a distribution installed in `python` (an
-    interpreter or a virtual environment; default: the active one, else codenav's own). Several sources make one index
-    under a `name`, and `name:NAME` is a source from then on.
+    `source` is a directory, a file, `git:URL@REV`, `openapi:FILE`, `mcp:COMMAND` or `tools:FILE` for tools (each also
+    with a URL), or `pkg:NAME` for a distribution installed in `python` (an interpreter or a virtual environment;
+    default: the active one, else codenav's own). Several sources make one index under a `name`, and `name:NAME` is a
+    source from then on. `allow_private` lets specifications of tools refer to private addresses, from then on.
 
     `store` and the other keywords are those of `StoreOptions`. Default: the configured ones.
 
     Raises:
         NotFound: there is no such source (the hint names similar ones), or it was never indexed and `refresh` is off.
         UsageError: the source contains nothing that can be indexed, or several sources have no name.
-        Unavailable: a repository cannot be fetched, or the store cannot be reached.
+        Unavailable: a repository or specification cannot be fetched, or the store cannot be reached.
         StorageFull: the index cannot be written. An older state stays.
     """
     config = load_config()
@@ -70,9 +75,20 @@ def index(
     with ExitStack() as opening:
         opened = open_store(config.store_options(**store))
         opening.callback(opened.close)
-        spec = specs[0] if name is None else define(name, specs, python=interpreter, notice=notice)
+        spec = (
+            specs[0]
+            if name is None
+            else define(name, specs, python=interpreter, notice=notice, allow_private=allow_private)
+        )
         found = open_index(
-            spec, python=interpreter, store=opened, refresh=refresh, progress=progress, notice=notice, wait=refresh
+            spec,
+            python=interpreter,
+            store=opened,
+            refresh=refresh,
+            progress=progress,
+            notice=notice,
+            wait=refresh,
+            allow_private=allow_private,
         )
         found.own(opened)
         opening.pop_all()
@@ -120,7 +136,7 @@ def search(
     return as_index(indexes).search(query, kinds=wanted, limit=limit)
 
 
-class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, total=False):
+class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, ToolKeywords, total=False):
     """The keywords of `run`: those of `Session`, and each field of its option classes."""
 
     agent: Agent | None
@@ -142,9 +158,9 @@ def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords])
     """Run one request to its end, and return the whole episode.
 
     `on` names the code bases, `model` the model. `sandbox`, `work_dir`, `limits` and the others (`RunKeywords`) are the
-    long options of the command with underscores, as fields of `SandboxOptions`, `ModelOptions`, `CheckOptions` and
-    `StoreOptions`, and the arguments of `Session`. `code_timeout` is `Resources.step_seconds`, in seconds. A keyword
-    that is missing or None has the configured value.
+    long options of the command with underscores, as fields of `SandboxOptions`, `ModelOptions`, `CheckOptions`,
+    `ToolOptions` and `StoreOptions`, and the arguments of `Session`. `code_timeout` is `Resources.step_seconds`, in
+    seconds. A keyword that is missing or None has the configured value.
 
     Errors during the run are in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
 
@@ -178,6 +194,7 @@ def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> S
         sandbox=SandboxOptions(given.pop("sandbox", ""), **contained),
         store=store,
         checks=CheckOptions(**given_of(CheckOptions, given)),
+        tools=config.tool_options(**given_of(ToolOptions, given)),
         **given,
     )
 
@@ -191,18 +208,23 @@ def load_episode(name: str = "last") -> EpisodeResult:
     return EpisodeStore(episodes_dir()).load(name)
 
 
-@spelled(SandboxKeywords)
+class BoxKeywords(SandboxKeywords, ToolKeywords, total=False):
+    """The keywords of `sandbox`: the fields of `SandboxOptions` and `ToolOptions`."""
+
+
+@spelled(BoxKeywords)
 def sandbox(
     backend: str | SandboxOptions = "",
     *,
     on: On | Sequence[On] = (),
     warm: int = 0,
-    **keywords: Unpack[SandboxKeywords],
+    **keywords: Unpack[BoxKeywords],
 ) -> Sandbox:
     """Start a sandbox on its own: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
 
     `backend` is `auto`, `docker`, `bubblewrap` or `process`, or `SandboxOptions`, whose other fields are the further
-    keywords. Empty is the configured one. `on` names code bases that the code can import, which need not be indexed.
+    keywords. Empty is the configured one. `on` names code bases that the code can import, which need not be indexed,
+    and tools that it can call, with the keywords of `ToolOptions`.
     `warm` keeps that many others like this one started, and takes one of them for the next call with the same keywords,
     until all sandboxes of such calls are closed.
 
@@ -216,9 +238,20 @@ def sandbox(
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")
     options = backend if isinstance(backend, SandboxOptions) else SandboxOptions(backend)
     given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+    tools = load_config().tool_options(**given_of(ToolOptions, given))
     options = replace(options, **given)
-    factory = SandboxFactory.of(options, on=listed(on) if on else [])
-    return factory.start(checked_work_dir(options.work_dir), warm=warm)
+    named = listed(on) if on else []
+    with asking_with(tools.values()):
+        factory = SandboxFactory.of(options, on=named, allow_private=tools.allow_private)
+    factory, calls = factory.with_tools(tools)
+    work_dir = checked_work_dir(options.work_dir)
+    if calls is None:
+        return factory.start(work_dir, warm=warm)
+    try:
+        return factory.start(work_dir, warm=warm, after_close=calls.close)
+    except BaseException:
+        calls.close()
+        raise
 
 
 def _kind(value: BlockKind | str) -> BlockKind:

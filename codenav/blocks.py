@@ -123,12 +123,14 @@ class Hit:
     The block is loaded on first access of a field that ranking does not need.
     """
 
-    __slots__ = ("_block", "_load", "id", "kind", "path", "score", "why")
+    __slots__ = ("_block", "_load", "id", "kind", "path", "score", "weight", "why")
 
     def __init__(
         self, id: str, *, kind: BlockKind, path: str, score: float, why: str, load: Callable[[], CodeBlock]
     ) -> None:
         self.id, self.kind, self.path, self.score, self.why = id, kind, path, score, why
+        self.weight = 1.0
+        """From 0 to 1: orders hits of equal score. Checks of tools lower it; `why` says so."""
         self._load = load
         self._block: CodeBlock | None = None
 

@@ -20,7 +20,15 @@ from typing import Any, Unpack
 from codenav.errors import ELSEWHERE, Unavailable, UsageError
 from codenav.execution import GIB, KIB, MIB, Resources
 from codenav.limits import Limits
-from codenav.options import ModelOptions, SandboxOptions, StoreKeywords
+from codenav.options import (
+    LEAST_ANSWER,
+    MOST_ANSWER,
+    ModelOptions,
+    SandboxOptions,
+    StoreKeywords,
+    ToolKeywords,
+    ToolOptions,
+)
 from codenav.options import StoreOptions as StoreOptions
 
 _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB}
@@ -96,6 +104,13 @@ class Config:
     limit_tokens: int = Limits.tokens
     """See `Limits.tokens`. Environment: CODENAV_LIMIT_TOKENS."""
 
+    allow: str = ToolOptions.allow
+    """Calls to tools that code may make: `read`, `write`, `all` or `ask`. Environment: CODENAV_ALLOW."""
+    compress: str = ""
+    """Model that names the fields of a tool's long answers worth showing. Environment: CODENAV_COMPRESS."""
+    answer_characters: int = ToolOptions.answer_characters
+    """Most characters of a tool's answer in an observation. Environment: CODENAV_ANSWER_CHARACTERS."""
+
     def store_options(self, **given: Unpack[StoreKeywords]) -> StoreOptions:
         """Return the configured store, replaced by given values that are not None.
 
@@ -125,6 +140,16 @@ class Config:
             python=given.python or self.python or None,
             resources=given.resources or self.resources(),
         )
+
+    def tool_options(self, **given: Unpack[ToolKeywords]) -> ToolOptions:
+        """Return the configured options of tools, replaced by given values that are not None.
+
+        Raises:
+            UsageError: a value is not one of those that are possible.
+        """
+        said: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        configured = {"allow": self.allow, "compress": self.compress, "answer_characters": self.answer_characters}
+        return ToolOptions(**{**configured, **said}).checked()
 
     def model_options(self, given: ModelOptions) -> ModelOptions:
         """Return the options with the configured model, server and prompts where none are given."""
@@ -276,6 +301,7 @@ _RANGES: Mapping[str, tuple[float, float, str]] = {
     "limit_steps": (0, _LARGEST, "0 (no limit) or above"),
     "limit_seconds": (0, _DAY, "0 (no limit) or above, and at most 86400 seconds"),
     "limit_tokens": (0, _LARGEST, "0 (no limit) or above"),
+    "answer_characters": (LEAST_ANSWER, MOST_ANSWER, f"{LEAST_ANSWER} to {MOST_ANSWER}"),
     "elasticsearch_replicas": (0, _LARGEST, "0 or above"),
     "elasticsearch_shards": (1, _LARGEST, "at least 1"),
 }

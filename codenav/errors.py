@@ -134,7 +134,7 @@ class StorageFull(Unavailable):
 
 
 class MissingExtra(Unavailable):
-    """An optional package that this needs is not installed: the grammar of a language."""
+    """Optional packages that this needs are not installed: grammars of languages, readers of tool specifications."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from codenav.actions import TRY_CHARACTERS, Action, CodeObservation, Guess, Step, Summary, action_from
+from codenav.execution import ToolCall
 from codenav.limits import Limits
 from codenav.system.stored import Makers, Stored, any_of
 from codenav.system.terminal_text import flattened
@@ -124,12 +125,39 @@ class Tried(Event):
 
 
 @dataclass(frozen=True)
+class Called(Event):
+    """A call to a tool has ended. It comes while its step runs, from another thread than the other events."""
+
+    number: int
+    """The number of the step that made it, or that the try or the replay belongs to."""
+    call: ToolCall
+    by: str = "step"
+    """`step`; `try`, of the planner; `replay`, a call that only reads, sent again to verify a summary."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as a line of a record."""
+        return {"event": self.name, "number": self.number, "by": self.by, **self.call.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Called:
+        """The inverse of `to_dict`."""
+        return cls(data["number"], ToolCall.from_dict(data), data.get("by", "step"))
+
+
+@dataclass(frozen=True)
 class Observed(Event):
     """A step is complete."""
 
     step: Step
 
     made: ClassVar[Makers] = {"step": Step.from_dict}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as a line of a record. The calls of the step are lines of their own: `Called`."""
+        data = super().to_dict()
+        if isinstance(data["step"]["observation"], dict):
+            data["step"]["observation"].pop("calls", None)
+        return data
 
 
 @dataclass(frozen=True)
@@ -186,6 +214,7 @@ _NAMES: dict[type[Event], str] = {
     RunStarted: "run_started",
     Acted: "acted",
     Tried: "tried",
+    Called: "called",
     Observed: "observed",
     Noticed: "noticed",
     Unfinished: "unfinished",

@@ -9,12 +9,14 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
-from codenav.errors import UsageError
+from codenav.errors import Unavailable, UsageError
 from codenav.execution import Mount, Resources, SandboxSettings, SettingKeywords
 
 if TYPE_CHECKING:
@@ -127,6 +129,94 @@ class CheckOptions:
     """Checking with mypy."""
 
 
+GATES = ("read", "write", "all", "ask")
+LEAST_ANSWER, MOST_ANSWER = 80, 100_000
+"""Fewest and most characters of an answer in an observation: a line, and more than an observation has."""
+
+
+@dataclass(frozen=True)
+class ToolOptions:
+    """The calls that code may make to tools of `openapi:`, `mcp:` and `tools:` sources, and with which secrets.
+
+    A session takes such an object as it is. As plain keywords, missing ones have the configured values.
+    """
+
+    allow: str = "read"
+    """`read`: operations that only read. `write`: also those that create or change. `all`: also those that delete.
+    `ask`: each call that does more than read is asked for anew."""
+    secrets: Sequence[str] | Mapping[str, str] = ()
+    """`NAME=VARIABLE` for each security scheme: the variable of this process that holds its value. A mapping of names
+    to variables is the same."""
+    server: str = ""
+    """URL in place of the servers that a spec names."""
+    allow_private: bool = False
+    """Specs may refer to files on private addresses."""
+    handlers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Functions of this process for the tools of a function list without addresses, by name."""
+    compress: str | Model = ""
+    """Model that names the fields of long answers worth showing. Empty: rules do."""
+    answer_characters: int = 1024
+    """Most characters of an answer in an observation."""
+    strict: bool = False
+    """Tools that a check found wanting are left out."""
+
+    def checked(self) -> ToolOptions:
+        """Return the options after checking them.
+
+        Raises:
+            UsageError: a value is not one of those that are possible.
+        """
+        if self.allow not in GATES:
+            raise UsageError(f"no such gate: {self.allow!r}", hint=f"one of {', '.join(GATES)}")
+        if self.server and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", self.server):
+            raise UsageError(f"the server is no address: {self.server!r}", hint="such as http://localhost:8000/v1")
+        if not LEAST_ANSWER <= self.answer_characters <= MOST_ANSWER:
+            raise UsageError(
+                f"answers of {self.answer_characters} characters",
+                hint=f"{LEAST_ANSWER} to {MOST_ANSWER}; the default is {ToolOptions.answer_characters}",
+            )
+        self.variables()
+        return self
+
+    def variables(self) -> dict[str, str]:
+        """Return the name of the variable that holds each secret, by the name of the secret.
+
+        Raises:
+            UsageError: a secret is not of the form `NAME=VARIABLE`, or named twice.
+        """
+        if isinstance(self.secrets, Mapping):
+            return dict(self.secrets)
+        found: dict[str, str] = {}
+        for item in [self.secrets] if isinstance(self.secrets, str) else self.secrets:
+            name, equals, variable = item.partition("=")
+            if not (name and equals and re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII)):
+                # What follows may be the secret itself: it is not repeated.
+                raise UsageError(
+                    f"the secret {name!r} names no variable" if name and equals else "a secret is not NAME=VARIABLE",
+                    hint="--secret NAME=VARIABLE, with the name of an environment variable that holds the value",
+                )
+            if name in found:
+                raise UsageError(f"the secret {name!r} is named twice", hint="name each secret once")
+            found[name] = variable
+        return found
+
+    def values(self) -> dict[str, str]:
+        """Return the values of the secrets, from the environment of this process.
+
+        Raises:
+            UsageError: raised by `variables`.
+            Unavailable: a variable is not set.
+        """
+        values = {}
+        for name, variable in self.variables().items():
+            values[name] = os.environ.get(variable, "").strip()
+            if not values[name]:
+                raise Unavailable(
+                    f"the secret {name} has no value: the variable {variable} is not set", hint=f"export {variable}=…"
+                )
+        return values
+
+
 class StoreKeywords(TypedDict, total=False):
     """`StoreOptions` as keywords. None or missing is the configured value."""
 
@@ -167,7 +257,25 @@ class CheckKeywords(TypedDict, total=False):
     types: bool | None
 
 
-Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions)
+class PlainToolKeywords(TypedDict, total=False):
+    """The fields of `ToolOptions` that can be written down, as keywords. None or missing is the configured value."""
+
+    allow: str | None
+    secrets: Sequence[str] | Mapping[str, str] | None
+    server: str | None
+    allow_private: bool | None
+    compress: str | Model | None
+    answer_characters: int | None
+    strict: bool | None
+
+
+class ToolKeywords(PlainToolKeywords, total=False):
+    """`ToolOptions` as keywords."""
+
+    handlers: Mapping[str, Callable[..., Any]] | None
+
+
+Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions, ToolOptions)
 
 
 def given_of(kind: type[Options], keywords: dict[str, Any]) -> dict[str, Any]:

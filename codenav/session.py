@@ -14,24 +14,30 @@ from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
 from codenav.config import episodes_dir, load_config
 from codenav.environments import EpisodeParts, MakeEnvironments, standard_environments
+from codenav.environments.masked import MaskedEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.events import Event
 from codenav.indexers.build import Progress
-from codenav.indexing.source_index import Notice, On, as_index, import_paths_of, listed, open_indexes
+from codenav.indexing import importing
+from codenav.indexing.source_index import Notice, On, as_index, listed, open_indexes
 from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.navigation.description_cache import described
-from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, spelled
-from codenav.protocols import Agent, Listener, Model, Sandbox
-from codenav.running.episode import Episode, EpisodeFacts, checked_request
+from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
+from codenav.protocols import Agent, Environment, Listener, Model, Sandbox
+from codenav.running.episode import Episode
+from codenav.running.episode_facts import EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
+from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.running.workspace import Workspace
+from codenav.secrets.masking import masker
 from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
+from codenav.tools.reading import asking_with
 
 PACKAGES_TOLD = 40
 """Most installed distributions named in the prompt. Those of the sources come first."""
@@ -41,6 +47,8 @@ UNUSED_SERVER = (
 )
 
 UNCONTAINED = "the code runs without isolation: it can do all that you can do (--sandbox process)"
+
+NO_TOOLS = "no source here has tools: the secrets for them are not used"
 
 DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
@@ -68,6 +76,7 @@ class Session(Closing):
         sandbox: str | SandboxOptions | None = None,
         store: str | StoreOptions | None = None,
         checks: CheckOptions | None = None,
+        tools: ToolOptions | None = None,
         limits: Limits | None = None,
         description: str | Path | None = None,
         ask: Callable[[str], str | None] | None = None,
@@ -78,7 +87,8 @@ class Session(Closing):
         """Open the model and the indexes. The sandbox starts with the first request.
 
         Args:
-            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, or open indexes.
+            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, `openapi:FILE`, `mcp:COMMAND`, `tools:FILE`,
+                or open indexes.
             agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
                 that asks `model`.
             model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one, else the planner.
@@ -87,11 +97,14 @@ class Session(Closing):
             sandbox: a backend, or `SandboxOptions`. Default: the configured one.
             store: `embedded`, `elasticsearch`, or `StoreOptions`. Default: the configured one.
             checks: the tools that read each step of code. Default: flake8 and mypy, or none for the planner.
+            tools: the calls that the code may make to tools of `openapi:`, `mcp:` and `tools:` sources. Default: the
+                configured ones, without secrets.
             limits: what each episode may spend. Default: the configured ones.
             description: what the code base is for, as text or as a file. Default: the packages' summaries and the names
                 of their modules.
             ask: answers a question of the agent. None means that nobody is there.
-            confirm: asked before `auto` falls back to `process`. None refuses.
+            confirm: asked before `auto` falls back to `process`, and before each call that `allow="ask"` wants asked;
+                the latter comes from another thread. None refuses.
             progress: gets the progress of each build of an index.
             notice: gets what a person should know, one line at a time.
 
@@ -111,31 +124,43 @@ class Session(Closing):
         self._given = checked_work_dir(contained.work_dir)
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
         self._secrets = _own_secrets(kept)
+        wanted = tools.checked() if tools is not None else config.tool_options()
+        self._allow = wanted.allow
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._cancelled = False
         self._workspace: Workspace | None = None
+        self._calls: ToolCalls | None = None
         self._closing = ExitStack()
-        with ExitStack() as opening:
+        with ExitStack() as opening, asking_with(wanted.values()):
             opened = open_store(kept)
             opening.callback(opened.close)
             self._agent, notes = self._agent_of(agent, model, opening)
             self._tools = self._tools_of(checks or CheckOptions())
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(
-                contained, sources=lambda: sources_of(listed(on), python), confirm=confirm
+                contained,
+                sources=lambda: sources_of(listed(on), python, allow_private=wanted.allow_private),
+                confirm=confirm,
             )
             # Consent is asked for on a line of its own, before anything else is told.
             for note in [*notes, *([UNCONTAINED] if factory.backend == "process" else [])]:
                 self._tell(note)
             self.indexes = open_indexes(
-                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell
-            )
+                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell,
+                allow_private=wanted.allow_private,
+            )  # fmt: skip
+            for index in self.indexes if wanted.strict else ():
+                index.strict = True
             self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
+            sources = [index.source for index in self.indexes]
+            factory = factory.changed(import_paths=importing.paths_of(sources, python, self._given))
+            self._factory = self._calling(replace(factory, folders=folders_of(sources)), wanted, confirm, model)
+            if self._calls is not None:
+                opening.callback(self._calls.close)
+            elif tools is not None and tools.secrets:
+                self._tell(NO_TOOLS)
             self._closing = opening.pop_all()
-        factory = factory.changed(import_paths=import_paths_of(self.indexes))
-        # The replay of a summary gets the answers that the session got.
-        self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
 
     def run(self, request: str) -> EpisodeResult:
         """Run one request to its end, and return the result. See `Episode.run`."""
@@ -208,6 +233,23 @@ class Session(Closing):
             opening.callback(named.close)
         return CodeNavAgent(named, prompts=prompts, notice=self._noticed), []
 
+    def _calling(
+        self,
+        factory: SandboxFactory,
+        tools: ToolOptions,
+        confirm: Confirm | None,
+        model: str | Model | ModelOptions | None,
+    ) -> SandboxFactory:
+        """Return the factory with what answers the calls of the code, and open the broker if there are tools."""
+        own = load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions())
+
+        def opened(name: str) -> Model:
+            return open_model(name, base_url=own.base_url, notice=self._noticed)
+
+        factory, self._calls = factory.with_tools(tools, confirm=confirm, open_model=opened)
+        # The replay of a summary gets the answers that the session got.
+        return replace(factory, calls=factory.calls and recorded(factory.calls))
+
     def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
         return {
             "formatting": checks.format,
@@ -229,18 +271,20 @@ class Session(Closing):
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        replay = space.replay(requests, tries=self._plans)
+        calls = EpisodeCalls(self._calls, request, allow=self._allow) if self._calls else None
+        replay = space.replay(requests, tries=self._plans, calls=calls)
         parts = EpisodeParts(
             index=as_index(self.indexes),
             sandbox=space.sandbox,
             verify=replay,
             ran=space.ran.append,
+            calls=calls,
             checker=space.checker,
             ask=self._ask,
             timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
             packages=self._packages(space),
-            imports=self._imports(),
+            imports=importing.told([index.source for index in self.indexes]),
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
         )
         facts = EpisodeFacts(
@@ -250,13 +294,14 @@ class Session(Closing):
             work_dir=str(space.work_dir),
             folder=folder,
         )
-        recorder = self._records.recorder(id, secrets={**self._secrets, **self._factory.template.env})
+        secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
+        recorder = self._records.recorder(id, secrets=secrets)
         try:
-            return Episode(
+            episode = Episode(
                 request,
                 agent=self._agent or self._planner(),
-                environments=self._make_environments(parts),
-                description=self._told(space.sandbox),
+                environments=self._environments_of(parts),
+                description=str(masker(self._factory.secrets)(self._told(space.sandbox))),
                 limits=self._limits,
                 listeners=[recorder, *self._listeners],
                 verify=replay,
@@ -266,9 +311,19 @@ class Session(Closing):
         except BaseException:
             recorder.close()
             raise
+        if calls is not None:
+            calls.hear = episode.called
+        return episode
+
+    def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:
+        made = self._make_environments(parts)
+        if not self._factory.secrets:
+            return made
+        mask = masker(self._factory.secrets)
+        return [MaskedEnvironment(environment, mask) for environment in made]
 
     def _planner(self) -> Agent:
-        packages = [name for index in self.indexes for name in index.stats().versions]
+        packages = [name for index in self.indexes for name in packages_of(index.source)]
         files = planner.files_in(self._given) if self._given else ()
         return planner.PlannerAgent(files=files, packages=packages)
 
@@ -285,17 +340,9 @@ class Session(Closing):
             space.close()
 
     def _packages(self, space: Workspace) -> list[tuple[str, str]]:
-        own = {name: version for index in self.indexes for name, version in index.source.versions.items()}
+        own = {name: version for index in self.indexes for name, version in packages_of(index.source).items()}
         rest = [(name, version) for name, version in space.distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
-
-    def _imports(self) -> str:
-        """Return a line with the top-level packages and modules. Those below are in the description."""
-        parts = []
-        for index in self.indexes:
-            top = ", ".join([module for module in index.source.modules if "." not in module][:12])
-            parts.append(f"{top} ({index.source.name})" if top else index.source.name)
-        return f"Importable: {'; '.join(parts)}."
 
     def _told(self, sandbox: Sandbox) -> str:
         """Return the library description, followed in later requests by what is left of the earlier ones."""

@@ -8,6 +8,8 @@ import os
 import pty
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,3 +111,20 @@ def _command(pid: str) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace") or pid
     except OSError:
         return pid
+
+
+def offered(*words: str) -> dict[str, str]:
+    """What zsh is told for the last word: each value with its help."""
+    ran = subprocess.run(
+        [sys.executable, "-c", "from codenav.cli.main import main; main()"],
+        env={**os.environ, "COMP_WORDS": " ".join(("codenav", *words)), "COMP_CWORD": str(len(words)),
+             "_CODENAV_COMPLETE": "zsh_complete"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ran.stderr == ""
+    lines = ran.stdout.splitlines() if ran.stdout.strip() else []
+    return {
+        value.replace("\\:", ":"): help
+        for kind, value, help in zip(lines[::3], lines[1::3], lines[2::3], strict=True)
+        if kind == "plain"
+    }

@@ -13,8 +13,8 @@ BASE = {
     "protocols", "secrets", "system", "usage",
 }  # fmt: skip
 PARTS = {
-    "checkers", "episodes", "indexers", "judges", "models", "planner", "retrieval", "sandboxes", "schemas",
-    "signatures", "toolgraph",
+    "broker", "checkers", "episodes", "indexers", "judges", "models", "planner", "retrieval", "sandboxes", "schemas",
+    "signatures", "toolgraph", "tools",
 }  # fmt: skip
 JOINTS = ["indexing", "navigation", "running", "session", "api"]
 """Layer 4, where the parts meet: each may import those before it."""
@@ -22,8 +22,13 @@ BELOW_JOINTS = {"base", *PARTS, "environments", "agents"}
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
     **{part: {"base"} for part in PARTS},
-    # What callables take and give; it imports the base alone.
+    # `signatures`: what callables take and give; it imports the base alone.
     "planner": {"base", "signatures"},
+    # `schemas`: that of the tool set file; it imports the base alone.
+    "tools": {"base", "schemas"},
+    # The normalised form of tool specifications and its readers.
+    "broker": {"base", "tools", "signatures"},
+    "indexers": {"base", "tools"},
     "environments": {"base"},
     "agents": {"base"},
     **{joint: BELOW_JOINTS | set(JOINTS[:place]) for place, joint in enumerate(JOINTS)},

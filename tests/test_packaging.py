@@ -56,9 +56,9 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     assert answer == ["2", "summary: verified"], ran.stderr
 
 
-def test_extras_are_for_languages_inspect_and_tests_only() -> None:
+def test_extras_are_for_languages_inspect_tools_and_tests_only() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(project["optional-dependencies"]) == {"languages", "inspect", "all", "test"}
+    assert set(project["optional-dependencies"]) == {"languages", "inspect", "tools", "all", "test"}
     core = {re.split(r"[<>=~! ]", requirement)[0] for requirement in project["dependencies"]}
     assert {"pandas", "docker", "elasticsearch", "orjson"} <= core
 

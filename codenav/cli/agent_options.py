@@ -1,4 +1,4 @@
-"""The options of the commands that run an agent: its server, limits, sandbox, prompts and checks."""
+"""The options of the commands that run an agent: its server, limits, sandbox, tools, prompts and checks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.options import Seconds, default_of, sandbox_options, with_options
+from codenav.cli.tool_options import tool_options
 from codenav.config import load_config
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _OPTIONS = (
         help=f"Sandbox of the code; process contains nothing. {default_of('sandbox')}",
     ),
     sandbox_options,
+    tool_options,
     click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy."),
     click.option("--format/--no-format", default=None, help="Format each step with black. [default: no]"),
     click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes, with a model]"),

@@ -46,6 +46,18 @@ def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return list(_items(dict.fromkeys(names()), incomplete))
 
 
+def tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete with the tools of the sources that are named before, from the states that were read last."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(CodeNavError, OSError):
+        from codenav.tools import places
+        from codenav.tools.layout import laid_out
+
+        for source in ctx.params.get("sources") or ():
+            found |= dict.fromkeys(laid_out(places.parse(source), max_age=None).summary.operations, "")
+    return list(_items(found, incomplete))
+
+
 def _items(found: dict[str, str | None] | dict[str, str], incomplete: str) -> Iterator[CompletionItem]:
     for value, help in found.items():
         # Shells split completions at white space.

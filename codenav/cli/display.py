@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from codenav.actions import Search, Step, SummaryObservation, Try
 from codenav.cli import steps
 from codenav.cli.options import say, store_of
-from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
+from codenav.events import Acted, Called, Event, Observed, RunEnded, RunStarted, Tried
 from codenav.system.terminal_text import flattened
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class RunDisplay:
                 self._tries.append(event)
                 if self._room.is_all:
                     self._told_tries()
+            case Called() if event.by != "try" or self._room.is_all:
+                self._show(steps.called([event.call], self._room, by="" if event.by == "step" else event.by))
             case Observed():
                 self._show(steps.ended(event.step, self._room))
                 self._replaying(event.step)

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, json_option, print_json, python_option, say, sized
-from codenav.errors import ELSEWHERE, CodeNavError
+from codenav.errors import ELSEWHERE, CodeNavError, MissingExtra
 
 if TYPE_CHECKING:
     from codenav.config import Config
 
 LEAST_FREE = 1 << 30
 """Bytes. The index of the largest package that was tried (transformers, 88,000 blocks) takes 60 MB."""
+
+
+TOOL_READERS = ("httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec_validator", "yaml")
+"""Modules of the extra `tools`."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     yield docker
     yield _checkers()
     yield _elasticsearch()
+    yield _tools()
     yield _guarded("model", lambda: _model(model, base_url))
     yield _guarded("disk", _disk, needed=True)
     with contextlib.suppress(CodeNavError):
@@ -160,6 +165,20 @@ def _elasticsearch() -> Row:
             return Row("elasticsearch", health != "red", f"{connection.where} answers, its health is {health}")
     except CodeNavError as error:
         return Row("elasticsearch", False, str(error), error.hint)
+
+
+def _tools() -> Row:
+    """Check the packages that read specifications of tools."""
+    from importlib import util
+
+    from codenav.config import home
+
+    missing = [name for name in TOOL_READERS if util.find_spec(name) is None]
+    if missing:
+        return Row("tools", False, f"{', '.join(missing)} missing", MissingExtra("", "tools").hint)
+    states = home("cache") / "tools"
+    kept = len(list(states.glob("*/state.json")))
+    return Row("tools", True, f"openapi:, mcp: and tools: can be read; {counted(kept, 'source')} kept in {states}")
 
 
 def _model(named: str | None, base_url: str | None) -> Row:

@@ -11,6 +11,10 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
+from codenav.cli.tool_options import secret_option
+from codenav.cli.tool_sources import private_option
+from codenav.options import ToolOptions
+from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
     from codenav.blocks import IndexStats
@@ -24,40 +28,62 @@ NAMED = 3
 @click.command("index")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
 @click.option("--name", metavar="NAME", help="Build one index of all SOURCEs, called name:NAME from then on.")
+@secret_option
+@private_option
 @click.option("--watch", is_flag=True, help="Keep running and index each change, until Ctrl-C.")
 @store_options
 @python_option
 @json_option
 def command(
-    sources: tuple[str, ...], name: str | None, watch: bool, python: str | None, as_json: bool, **options: Any
+    sources: tuple[str, ...],
+    name: str | None,
+    secrets: tuple[str, ...],
+    allow_private: bool,
+    watch: bool,
+    python: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Build the index of each SOURCE, or bring it up to date: unchanged files are not read again.
 
     SOURCE is a directory, a file, pkg:NAME or pkg:NAME==VERSION for an installed package, git:URL@REV for a branch,
-    tag or commit of a repository, or name:NAME for an index of several sources.
+    tag or commit of a repository, openapi:FILE, mcp:COMMAND or tools:FILE for tools (each also with a URL), or
+    name:NAME for an index of several sources.
 
     \b
     Examples:
       codenav index .
       codenav index pkg:networkx --python ./venv
       codenav index git:https://github.com/networkx/networkx@main
+      codenav index openapi:http://localhost:8000/openapi.json
       codenav index ./my-repo pkg:pillow --name images
       codenav index . --watch
     """
     store = store_of(options)
-    if watch:
-        _watch(sources, name, python, as_json, store)
-        return
-    if name or len(sources) == 1:
-        documents = [_index(sources, name, python, as_json, store)]
-    else:
-        documents = [_index([source], None, python, as_json, store, title=f"{source}: ") for source in sources]
+    # A server of tools may want a token to tell what it has.
+    with asking_with(ToolOptions(secrets=secrets).values()):
+        if watch:
+            _watch(sources, name, python, as_json, store, allow_private)
+            return
+        if name or len(sources) == 1:
+            documents = [_index(sources, name, python, as_json, store, allow_private)]
+        else:
+            documents = [
+                _index([source], None, python, as_json, store, allow_private, title=f"{source}: ") for source in sources
+            ]
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
 
 
 def _index(
-    sources: Sequence[str], name: str | None, python: str | None, quiet: bool, store: StoreKeywords, *, title: str = ""
+    sources: Sequence[str],
+    name: str | None,
+    python: str | None,
+    quiet: bool,
+    store: StoreKeywords,
+    allow_private: bool,
+    *,
+    title: str = "",
 ) -> dict[str, Any]:
     from codenav import api
     from codenav.cli.display import indexing, notice
@@ -65,7 +91,9 @@ def _index(
     spec = f"name:{name}" if name else sources[0]
     with (
         indexing(spec) as progress,
-        api.index(sources, name=name, python=python, progress=progress, notice=notice, **store) as index,
+        api.index(
+            sources, name=name, python=python, progress=progress, notice=notice, allow_private=allow_private, **store
+        ) as index,
     ):
         stats = index.stats()
     if not quiet:
@@ -76,13 +104,22 @@ def _index(
     return stats.to_dict(details=False)
 
 
-def _watch(sources: tuple[str, ...], name: str | None, python: str | None, as_json: bool, store: StoreKeywords) -> None:
+def _watch(
+    sources: tuple[str, ...],
+    name: str | None,
+    python: str | None,
+    as_json: bool,
+    store: StoreKeywords,
+    allow_private: bool,
+) -> None:
     """Follow the sources until the user ends it, which is not an error: exit code 0."""
     from codenav.cli.display import indexing, notice
     from codenav.indexing.watching import watch
 
     with indexing(", ".join(sources)) as progress:
-        watching = watch(sources, name=name, python=python, progress=progress, notice=notice, **store)
+        watching = watch(
+            sources, name=name, python=python, progress=progress, notice=notice, allow_private=allow_private, **store
+        )
         firsts = [next(watching) for _ in range(1 if name else len(sources))]
     try:
         for update in firsts:

@@ -31,6 +31,7 @@ COMMANDS = {
     "sources": "sources",
     "episodes": "episodes",
     "sandbox": "sandbox",
+    "tools": "tools",
     "prompt": "prompt",
     "eval": "eval",
     "elasticsearch": "elasticsearch",

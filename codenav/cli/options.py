@@ -45,7 +45,8 @@ on_option: Decorator = click.option(
     multiple=True,
     required=True,
     shell_complete=completing.sources,
-    help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. Repeatable.",
+    help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME; tools: openapi:FILE, mcp:COMMAND, "
+    "tools:FILE. Repeatable.",
 )
 
 _STORE_OPTIONS = (

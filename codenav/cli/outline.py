@@ -24,7 +24,7 @@ from codenav.cli.options import print_json, reading_options, say
 def command(sources: tuple[str, ...], path: str, tokens: int, as_json: bool, **options: Any) -> None:
     """Print a map of code bases: the files that the rest refers to most, and their most central definitions.
 
-    SOURCE is a directory, a file, pkg:NAME, git:URL@REV, or name:NAME. Tests and vendored code come last.
+    SOURCE is a directory, a file, pkg:NAME, git:URL@REV, openapi:FILE, or name:NAME. Tests and vendored code come last.
 
     \b
     Examples:

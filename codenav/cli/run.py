@@ -125,7 +125,7 @@ def _session(options: dict[str, Any], live: LiveLine) -> Session:
             limits=limits_of(options),
             resources=resources,
             ask=_between(live, asking.ask) if terminal else None,
-            confirm=asking.confirm if terminal else None,
+            confirm=asking.Confirm(live.pause) if terminal else None,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else _between(live, display.notice),
             heard=live.heard,

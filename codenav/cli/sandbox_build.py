@@ -128,6 +128,9 @@ def _add(source: Source, python: Interpreter, code: list[CodeBase], packages: li
     from codenav.sandboxes.images import CodeBase
     from codenav.system.interpreter import normalise
 
+    if source.tools:
+        # Stubs change with their specification: they are bound into each container, and are not part of an image.
+        return
     project: Path | None = source.root
     stem = next(iter(source.versions), "") or source.root.name or "root"
     if source.name.startswith("pkg:"):

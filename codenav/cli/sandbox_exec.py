@@ -43,7 +43,7 @@ def command(
     """
     if (script is None) == (code is None):
         raise click.UsageError("name a SCRIPT, or code with -c.")
-    from codenav.cli.sandbox_show import Printer, exit_code, interruptible, save_displays, show
+    from codenav.cli.sandbox_show import Printer, exit_code, interruptible, save_displays, show, tell_calls
     from codenav.sandboxes.daemon.client import connect
 
     source = _read(script) if script is not None else str(code)
@@ -57,6 +57,7 @@ def command(
             print_json(execution.to_dict())
     if printer is not None:
         printer.finish()
+        tell_calls(box.calls)
         show(execution, name=name, saved=saved)
     return exit_code(execution)
 

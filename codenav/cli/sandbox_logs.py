@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from codenav.cli.options import json_option, print_json, say
-from codenav.execution import ExecutionError
+from codenav.cli.steps import Room, called
+from codenav.execution import ExecutionError, ToolCall
 
 
 @click.command("logs")
@@ -17,7 +18,7 @@ from codenav.execution import ExecutionError
 def command(name: str, tail: int | None, as_json: bool) -> None:
     """Show the steps that ran in the sandbox NAME with their output, oldest first.
 
-    Values of --env variables are masked. The log keeps the last 8 to 16 MiB.
+    Values of --env and --secret are masked. The log keeps the last 8 to 16 MiB.
 
     \b
     Examples:
@@ -42,6 +43,9 @@ def _show(step: dict[str, Any]) -> None:
     say(f"{step['number']}. {step['at']}  {execution['outcome']}, {execution['seconds']:.2f} s")
     for line in step["code"].rstrip("\n").split("\n"):
         say(f"    {line}")
+    calls = [ToolCall.from_dict(item) for item in step.get("calls", ())]
+    for call in called(calls, Room.of_terminal()):
+        say(f"  | {call.text.strip()}")
     error = ExecutionError(**execution["error"]) if execution["error"] else None
     told = [execution["stdout"], execution["stderr"], execution["late_output"]]
     told.append(f"{error.type}: {error.message}" if error else "")

@@ -30,7 +30,7 @@ def command(name: str, timeout: float | None) -> int:
     Examples:
       codenav sandbox repl lab
     """
-    from codenav.cli.sandbox_show import Printer, interruptible, show
+    from codenav.cli.sandbox_show import Printer, interruptible, show, tell_calls
     from codenav.sandboxes.daemon.client import connect
 
     terminal = sys.stdin.isatty()
@@ -44,6 +44,7 @@ def command(name: str, timeout: float | None) -> int:
                 execution = box.run(code, timeout=timeout, on_output=printer)
             printer.finish()
             sys.stdout.flush()
+            tell_calls(box.calls)
             error = execution.error
             if error and error.type == "KeyboardInterrupt":
                 say("\nKeyboardInterrupt", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from codenav.cli.options import counted, one_line, say
 from codenav.execution import Outcome
 
 if TYPE_CHECKING:
-    from codenav.execution import Execution, Output
+    from codenav.execution import Execution, Output, ToolCall
     from codenav.sandboxes.daemon.client import NamedSandbox
 
 _SUFFIXES = {
@@ -72,6 +72,14 @@ def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
         say(f"changed {name}:{one_line(file)}", err=True)
     if len(execution.files) > _LISTED:
         say(f"changed {len(execution.files) - _LISTED} more", err=True)
+
+
+def tell_calls(calls: Sequence[ToolCall]) -> None:
+    """Print on stderr which tools a step has called."""
+    from codenav.cli.steps import Room, called
+
+    for line in called(calls, Room.of_terminal()):
+        say(line.text.strip(), err=True)
 
 
 def save_displays(execution: Execution, folder: Path | None) -> list[Path]:

@@ -17,6 +17,7 @@ from codenav.cli.options import (
     sandbox_options,
     say,
 )
+from codenav.cli.tool_options import calling_options
 
 
 @click.command("start")
@@ -26,7 +27,7 @@ from codenav.cli.options import (
     type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
     help=f"Backend that isolates the code; process isolates nothing.  {default_of('sandbox')}",
 )
-@click.option("--on", "sources", metavar="SOURCE", multiple=True, help="Code base to import from. Repeatable.")
+@click.option("--on", "sources", metavar="SOURCE", multiple=True, help="Code base, or tools to call. Repeatable.")
 @click.option(
     "--work-dir",
     metavar="DIR",
@@ -41,6 +42,7 @@ from codenav.cli.options import (
     help="Keep a snapshot from before each step, for crashes.  [default: yes]",
 )
 @sandbox_options
+@calling_options
 @python_option
 @json_option
 def command(**options: Any) -> None:
@@ -56,23 +58,36 @@ def command(**options: Any) -> None:
       codenav sandbox start --name lab --on ./my-repo
       codenav sandbox start --backend docker --image python:3.12-slim --network bridge
       codenav sandbox start --name lab --env STRIPE_KEY --mount ./data --idle 8h
+      codenav sandbox start --on openapi:shop.yaml --secret shop_key=SHOP_KEY --allow write
     """
     from codenav.cli.asking import confirm
     from codenav.cli.sandbox_ps import row_of
+    from codenav.config import load_config
     from codenav.indexing.source_index import listed
-    from codenav.options import SandboxOptions, given_of
+    from codenav.options import SandboxOptions, ToolOptions, given_of
     from codenav.running.sandbox_factory import SandboxFactory, checked_work_dir
     from codenav.sandboxes.daemon import launch, places
+    from codenav.tools.reading import asking_with
 
     options["resources"] = resources_of(options)
+    tools = load_config().tool_options(**given_of(ToolOptions, options))
     contained = SandboxOptions(**given_of(SandboxOptions, options))
-    factory = SandboxFactory.of(
-        contained,
-        on=listed(options["sources"]) if options["sources"] else [],
-        confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
-    )
+    with asking_with(tools.values()):
+        factory = SandboxFactory.of(
+            contained,
+            on=listed(options["sources"]) if options["sources"] else [],
+            confirm=confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
+            allow_private=tools.allow_private,
+        )
     spec = factory.spec(checked_work_dir(contained.work_dir))
-    name = launch.start(factory.backend, spec, name=options["name"], idle=options["idle"])
+    name, idle = options["name"], options["idle"]
+    if factory.folders:
+        from codenav.running import named_tools
+
+        described, module = named_tools.described(factory.folders, tools), named_tools.__name__
+        name = launch.start(factory.backend, spec, name=name, idle=idle, tools=described, module=module)
+    else:
+        name = launch.start(factory.backend, spec, name=name, idle=idle)
     record = places.record_of(name)
     if record.notice:
         say(f"Note: {record.notice}", err=True)

@@ -1,4 +1,4 @@
-"""`codenav schema`: the JSON Schemas of all `--json` output."""
+"""`codenav schema`: the JSON Schemas of all `--json` output, and of tool set files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from codenav.cli.options import print_json
 @click.command("schema")
 @click.argument("name", required=False, shell_complete=completing.schemas)
 def command(name: str | None) -> None:
-    """Print the JSON Schema NAME of what --json prints; without NAME, the names.
+    """Print the JSON Schema NAME; without NAME, the names.
+
+    They describe what --json prints, and the tool set files that tools:FILE reads (toolset).
 
     \b
     Examples:
       codenav schema
       codenav schema episode
+      codenav schema toolset
     """
     from codenav import schemas
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import block_line, on_option, print_json, reading_options, say, signature_line
+from codenav.cli.options import block_line, on_option, one_line, print_json, reading_options, say, signature_line
 
 
 @click.command("search")
@@ -41,5 +41,7 @@ def command(query: str, sources: tuple[str, ...], limit: int, as_json: bool, **o
         say(block_line(block, block.lines.start, tagged=tagged))
         if signature := signature_line(block):
             say(f"           {signature}")
+        if hit.weight < 1:
+            say(one_line(f"           {hit.why.partition('; ')[2]}"))
     shown = f"{len(result)} of {result.total}" if len(result) < result.total else str(result.total)
     say(f"{shown} match{'' if shown == '1' else 'es'}", err=True)

@@ -93,7 +93,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
 @python_option
 @json_option
 def remove(source: str, python: str | None, as_json: bool, **options: Any) -> None:
-    """Remove the index of SOURCE. The source itself is not touched; what was fetched of a git: source goes too.
+    """Remove the index of SOURCE. The source itself is not touched; files fetched for it go too.
 
     \b
     Examples:

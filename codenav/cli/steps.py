@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import textwrap
 from collections import Counter
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from codenav.actions import Action, Step
     from codenav.episodes.record import EpisodeResult
     from codenav.events import Tried, Unfinished
+    from codenav.execution import ToolCall
 
 LINES = 12
 """Most lines of a piece of code or an output: most steps have fewer, and a screen still holds three of them."""
@@ -124,6 +126,20 @@ def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
         words = {"error": "raised", "timeout": "too slow"}
         told += [f"{count} {words.get(name, name)}" for name, count in outcomes.items() if name != "ok"]
         yield room.line(f"   {', '.join(told)}", "dim")
+
+
+def called(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[Line]:
+    """Yield a line for each call to a tool. An unbounded room shows arguments and answers, too."""
+    for call in calls:
+        good = call.outcome in ("ok", "replayed")
+        status = call.outcome if call.status is None else str(call.status)
+        told = f"   {by or 'call'} {call.tool} → {status}, {call.seconds:.2f} s"
+        if room.is_all:
+            yield room.line(told, "dim" if good else "yellow")
+            yield from room.block(json.dumps(dict(call.arguments), ensure_ascii=False, default=str), "dim")
+            yield from room.block(call.shown, "dim")
+        else:
+            yield room.line(told if good else f"{told}: {flattened(call.shown, 1000)}", "dim" if good else "yellow")
 
 
 def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codenav.cli.steps import Line, Room, begun, ended, spent, tried, under_way, unfinished
+from codenav.actions import CodeObservation
+from codenav.cli.steps import Line, Room, begun, called, ended, spent, tried, under_way, unfinished
 from codenav.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
@@ -23,11 +24,16 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     for step in result.steps:
         yield from tried([one for one in result.tries if one.number == step.number], room)
         yield from begun(step.number, step.action, room)
+        if isinstance(step.observation, CodeObservation):
+            yield from called(step.observation.calls, room)
         yield from ended(step, room)
+        replayed = [one.call for one in result.calls if one.number == step.number and one.by == "replay"]
+        yield from called(replayed, room, by="replay")
     yield from tried([one for one in result.tries if one.number > len(result.steps)], room)
     if result.under_way:
         number, action = result.under_way.number, result.under_way.action
         yield from under_way(number, action, room)
+        yield from called([one.call for one in result.calls if one.number == number and one.by == "step"], room)
         yield room.line(f"   → {result.status.value} during this {action.type}", "yellow")
     yield from unfinished(result.unfinished, room)
     if result.answer:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 from codenav.actions import Action, Code, CodeObservation
 from codenav.cancelling import current_scope
 from codenav.environments.formatting import executed
 from codenav.execution import CheckReport, Outcome, Ran, Resources
-from codenav.protocols import Checker, Sandbox
+from codenav.protocols import CallsOfStep, Checker, Sandbox
 
 
 class CodeEnvironment:
     """The environment of `code` actions: one sandbox with one interpreter state for all steps.
 
     `timeout`: seconds per step. The model is told the `packages` (name and version), the `imports` (a sentence on what
-    can be imported from the code base) and the `tools` that `checker` runs. `ran` is called after each step.
+    can be imported from the code base) and the `tools` that `checker` runs. `ran` is called after each step. `calls`
+    collects what the code calls of tools that the sources have.
     """
 
     action: type[Action] = Code
@@ -31,6 +33,7 @@ class CodeEnvironment:
         imports: str = "",
         tools: Sequence[str] = (),
         ran: Callable[[Ran], None] | None = None,
+        calls: CallsOfStep | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.timeout = timeout
@@ -39,6 +42,7 @@ class CodeEnvironment:
         self._imports = imports
         self._tools = tools
         self._ran = ran
+        self._calls = calls
 
     def facts(self) -> Mapping[str, str]:
         """The facts of this sandbox."""
@@ -51,7 +55,8 @@ class CodeEnvironment:
             "work_dir": info.work_dir,
             "network": network,
             "timeout": f"{self.timeout:g}",
-            "imports": self._imports,
+            # How tools are called is an item of its own, there only where the sources have some.
+            "imports": f"{self._imports}\n- {self._calls.told}" if self._calls else self._imports,
             "checks": f"Each step is read by {' and '.join(self._tools)}; remarks stand below its result."
             if self._tools
             else "",
@@ -73,7 +78,8 @@ class CodeEnvironment:
                 read.set()
 
         scope = current_scope()
-        with scope.waking(self.sandbox.interrupt):
+        calling = self._calls.collected() if self._calls else nullcontext(())
+        with calling as calls, scope.waking(self.sandbox.interrupt):
             # A run that is interrupted does not wait for its checkers.
             threading.Thread(target=reading, name="codenav-checks", daemon=True).start()
             execution = self.sandbox.run(action.content, timeout=min(self.timeout, timeout or self.timeout))
@@ -85,4 +91,5 @@ class CodeEnvironment:
         if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
             failed_at = execution.error.line_number if execution.error else None
             self._checker.remember(action.content, failed_at=failed_at)
-        return CodeObservation(executed(execution, checks), execution=execution, checks=checks)
+        made = tuple(calls)
+        return CodeObservation(executed(execution, checks, made), execution=execution, checks=checks, calls=made)

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Sequence
 
 from codenav.blocks import BlockKind, CodeBlock, SearchResult
-from codenav.execution import CheckReport, Execution, Outcome, Verdict
+from codenav.execution import CheckReport, Execution, Outcome, ToolCall, Verdict
+from codenav.system.terminal_text import shortened
 from codenav.usage import estimate_tokens
 
 FULL_TOKENS = 1200
@@ -21,6 +22,8 @@ LISTED = 20
 """Changed variables, files and pictures that are named; the others are counted."""
 VALUE = 200
 """Characters kept of a variable's value, of a query and of its interpretation."""
+ANSWERS_CHARACTERS, ANSWER_LEAST = 8192, 200
+"""Characters of the answers of several calls of a step together, and of each of them at least."""
 EXECUTED_TOKENS = 6000
 """Tokens of the observation of a code step, at most."""
 
@@ -36,7 +39,7 @@ def cut_middle(text: str, tokens: int) -> str:
 
 
 def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[0]) -> str:
-    """Heading, import line and source of a block; signature and docstring instead where they are shorter.
+    """Heading, import line and source of a block; signature and docstring instead where they are shorter, or a tool's.
 
     `tagged` adds the source of the block. `shows` is one of `SHOWS`.
     """
@@ -46,7 +49,8 @@ def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[
     docstring = textwrap.indent(block.docstring, "    ").lstrip()
     described = f'{block.signature}\n    """{docstring}"""' if docstring else ""
     shorter = estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body)
-    if shows == "prototypes":
+    # The body of a tool is a call to the host, which tells nothing.
+    if shows == "prototypes" or (block.kind is BlockKind.TOOL and shows != "code"):
         body = described or block.signature or body
     elif described and shorter and shows != "code":
         body = described
@@ -103,11 +107,13 @@ def searched(
     return "\n\n".join(parts)
 
 
-def executed(execution: Execution, checks: Sequence[CheckReport]) -> str:
-    """The result of a code step, with the remarks of the checkers."""
+def executed(execution: Execution, checks: Sequence[CheckReport], calls: Sequence[ToolCall] = ()) -> str:
+    """The result of a code step, with the calls that it made and the remarks of the checkers."""
     parts = [f"Outcome: {execution.outcome.value} ({execution.seconds:.2f} s)"]
     if execution.notice:
         parts.append(f"Note: {execution.notice}")
+    if calls:
+        parts.append("\n".join(["Calls to tools:", *_called(calls)]))
     for name, text in (("stdout", execution.stdout), ("stderr", execution.stderr), ("late", execution.late_output)):
         if text.strip():
             label = "Output of earlier threads" if name == "late" else name
@@ -140,6 +146,29 @@ def summarised(verdict: Verdict) -> str:
         f"The summary is {kind}: {verdict.reason}.{compared} "
         "Send a corrected code_summary, or give your answer with done if it cannot be made to replay."
     )
+
+
+def _called(calls: Sequence[ToolCall]) -> list[str]:
+    """The calls of a step with their answers; of many the first and the last ones."""
+    at_front = LISTED // 2 if len(calls) > LISTED else len(calls)
+    listed = [*calls[:at_front], *(calls[at_front - LISTED :] if len(calls) > LISTED else ())]
+    # A single answer was bounded where it was made; several share the room.
+    room = max(ANSWERS_CHARACTERS // len(listed), ANSWER_LEAST) if len(listed) > 1 else None
+    rows = [call_in_short(call, room) for call in listed]
+    if len(listed) < len(calls):
+        left_out = calls[at_front : at_front + len(calls) - len(listed)]
+        bad = sum(call.outcome not in ("ok", "replayed") for call in left_out)
+        rows.insert(at_front, f"… {len(left_out)} calls left out, {bad} of them without a good answer …")
+    return rows
+
+
+def call_in_short(call: ToolCall, characters: int | None = None) -> str:
+    """A call with its status, its time and the answer as it is shown, cut to a number of characters."""
+    status = call.outcome if call.status is None else str(call.status)
+    again = f", {call.tries} tries" if call.tries > 1 else ""
+    shown = call.shown if characters is None else shortened(call.shown, characters)
+    told = f"- {call.tool}: {status}, {call.seconds:.2f} s{again}"
+    return f"{told}: {shown}" if shown else told
 
 
 def _cut(text: str) -> str:

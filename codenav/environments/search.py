@@ -40,7 +40,9 @@ class SearchEnvironment:
 
     def facts(self) -> Mapping[str, str]:
         """The numbers of blocks that are shown, and the kinds that exist."""
-        kinds = [kind.value for kind in BlockKind if kind not in (BlockKind.TOOL, BlockKind.EPISODE)]
+        # Kinds that few code bases have are named only where there are some.
+        rare, held = (BlockKind.TOOL, BlockKind.EPISODE), self.index.stats().kinds
+        kinds = [kind.value for kind in BlockKind if kind not in rare or held.get(kind.value)]
         return {"full": str(FULL), "more": str(MORE), "kinds": ", ".join(kinds)}
 
     def respond(self, action: Action, *, timeout: float | None = None) -> SearchObservation:

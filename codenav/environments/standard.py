@@ -9,7 +9,7 @@ from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.environments.search import SearchEnvironment
 from codenav.execution import Ran, Resources
-from codenav.protocols import Checker, Environment, Index, Sandbox, Verifier
+from codenav.protocols import CallsOfStep, Checker, Environment, Index, Sandbox, Verifier
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class EpisodeParts:
     """Replays a script in a fresh sandbox, from the beginning of the session."""
     ran: Callable[[Ran], None]
     """To be told of every step of code that ran in `sandbox`: a replay is compared with what all of them left."""
+    calls: CallsOfStep | None = None
+    """The calls to tools of this episode; None: no source has tools."""
     checker: Checker | None = None
     """None: no tool is switched on."""
     ask: Callable[[str], str | None] | None = None
@@ -64,6 +66,7 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
             imports=parts.imports,
             tools=parts.tools,
             ran=parts.ran,
+            calls=parts.calls,
         ),
         CodeSummaryEnvironment(parts.verify),
         AskEnvironment(parts.ask),

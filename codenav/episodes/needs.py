@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from codenav.episodes.code import parsed
 
+_TOOLS = ("openapi:", "mcp:", "tools:")
+_STUBS = re.compile(r"/tools/[^/]+/[0-9a-f]{32}/stubs$")
+"""The end of the path of stubs in the cache."""
 _MANY = 12
 """Input files that are named and checked one by one; further ones are counted."""
 
@@ -20,6 +24,9 @@ def told(document: Mapping[str, Any], files: Sequence[str]) -> list[str]:
     lines = [f"Python {python}"] if python else []
     for source in document["sources"]:
         name, versions = str(source["source"]), sorted(source["versions"].items())
+        if name.startswith(_TOOLS):
+            lines += _tools(name, called(document))
+            continue
         if name.startswith("git:"):
             name = " ".join([name, *(f"at commit {commit}" for _, commit in versions)])
         if not name.startswith("pkg:"):
@@ -38,7 +45,9 @@ def prelude(document: Mapping[str, Any], files: Sequence[str], *, what: str) -> 
 
     `what`: `script` or `notebook`, for that sentence.
     """
-    paths = list(dict.fromkeys(path for source in document["sources"] for path in source.get("import_paths", ())))
+    given = (path for source in document["sources"] for path in source.get("import_paths", ()))
+    # Stubs of tools work only where codenav runs the code: a package of their own takes their place.
+    paths = [path for path in dict.fromkeys(given) if not _STUBS.search(path)]
     needed = [*paths, *files[:_MANY]]
     if not needed:
         return ""
@@ -54,6 +63,23 @@ def prelude(document: Mapping[str, Any], files: Sequence[str], *, what: str) -> 
         *([f"sys.path[:0] = {_list_of(folders)}"] if folders else []),
     ]
     return "\n".join(lines) + "\n"
+
+
+def called(document: Mapping[str, Any]) -> list[str]:
+    """The tools that the steps have called, by name."""
+    steps = (step["observation"] for step in document["steps"])
+    calls = (call for data in steps if isinstance(data, dict) for call in data.get("calls", ()))
+    return sorted({str(call["tool"]) for call in calls})
+
+
+def _tools(source: str, tools: Sequence[str]) -> list[str]:
+    more = f" and {len(tools) - _MANY} more" if len(tools) > _MANY else ""
+    named = f" (called: {', '.join(tools[:_MANY])}{more})" if tools else ""
+    return [
+        f"The tools of {source}{named}: it sends requests to their service.",
+        f"  codenav tools stubs {shlex.quote(source)} --out DIR",
+        "makes a package of them; run this with PYTHONPATH=DIR",
+    ]
 
 
 def joined(code: str, before: str) -> str:

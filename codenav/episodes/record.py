@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codenav.actions import Guess, Step, Summary
+from codenav.actions import CodeObservation, Guess, Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, UsageError
-from codenav.events import Acted, Event, RunEnded, RunStarted, Status, Tried, Unfinished
+from codenav.events import Acted, Called, Event, RunEnded, RunStarted, Status, Tried, Unfinished
 from codenav.limits import Limits
 from codenav.system.stored import Document
 from codenav.system.terminal_text import flattened
@@ -59,6 +59,8 @@ class EpisodeResult(Document):
     """The version of codenav that made the record."""
     tries: Sequence[Tried] = ()
     """Calls and questions that the planner tried on the way, in short; none of them is a step."""
+    calls: Sequence[Called] = ()
+    """Calls to tools that belong to no complete step of code: of tries, of replays, and of the action under way."""
     under_way: Acted | None = None
     """The action that was under way when the run ended or its process died; in a running episode, the current one."""
     notices: Sequence[str] = ()
@@ -72,7 +74,7 @@ class EpisodeResult(Document):
     stored: ClassVar[Sequence[str]] = (
         "format", "id", "request", "status", "answer", "guess", "summary", "steps", "usage", "sources", "limits",
         "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code", "unfinished",
-        "description", "prompt", "codenav", "tries", "under_way", "notices",
+        "description", "prompt", "codenav", "tries", "calls", "under_way", "notices",
     )  # fmt: skip
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
@@ -87,6 +89,7 @@ class EpisodeResult(Document):
             **super().to_dict(),
             "unfinished": self.unfinished.to_data() if self.unfinished else None,
             "tries": [_without_event(event) for event in self.tries],
+            "calls": [_without_event(event) for event in self.calls],
             "under_way": _without_event(self.under_way) if self.under_way else None,
         }
 
@@ -126,6 +129,7 @@ class EpisodeResult(Document):
             raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
         steps: list[Step] = []
         tries: list[Tried] = []
+        called: list[Called] = []
         acted: Acted | None = None
         unfinished: Unfinished | None = None
         end: EpisodeResult | None = None
@@ -137,6 +141,8 @@ class EpisodeResult(Document):
                     case "tried":
                         acted = None
                         tries.append(Tried.from_dict(event))
+                    case "called":
+                        called.append(Called.from_dict(event))
                     case "observed":
                         acted = None
                         steps.append(Step.from_dict(event["step"]))
@@ -148,10 +154,12 @@ class EpisodeResult(Document):
                         end = result.ended_by(RunEnded.from_dict(event))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 notices.append(f"an event of the record ({event['event']}) is damaged and left out: {error!r}")
+        with_calls, rest = joined(steps, called)
         result = replace(
             end or result,
-            steps=tuple(steps),
+            steps=tuple(with_calls),
             tries=tuple(tries),
+            calls=tuple(rest),
             under_way=acted,
             unfinished=unfinished,
             notices=tuple(notices),
@@ -202,6 +210,21 @@ class EpisodeResult(Document):
         Columns: number, thought, action, content, outcome, shown, seconds, input_tokens, output_tokens.
         """
         return export.frame(self.steps)
+
+
+def joined(steps: Sequence[Step], called: Sequence[Called]) -> tuple[list[Step], list[Called]]:
+    """The steps of code with the calls that they made, and the calls that belong to no step."""
+    made: dict[int, list[Called]] = {step.number: [] for step in steps if isinstance(step.observation, CodeObservation)}
+    rest: list[Called] = []
+    for one in called:
+        (made[one.number] if one.by == "step" and one.number in made else rest).append(one)
+    return [_with_calls(step, made.get(step.number, ())) for step in steps], rest
+
+
+def _with_calls(step: Step, called: Sequence[Called]) -> Step:
+    if not called or not isinstance(step.observation, CodeObservation):
+        return step
+    return replace(step, observation=replace(step.observation, calls=tuple(one.call for one in called)))
 
 
 def _read(lines: Iterable[bytes | str]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +45,8 @@ class Recorder(Closing):
     """A listener that appends each event to a new `events.jsonl` and waits until it is on the disk.
 
     Whenever the process is killed, the record is complete up to the last event for which the recorder returned. An
-    event whose writing was interrupted (Ctrl-C) is written with the next one, or at `close`. `RunEnded` closes it.
+    event whose writing was interrupted (Ctrl-C) is written with the next one, or at `close`. `RunEnded` closes it; an
+    event after that is dropped. Events may come from several threads.
     """
 
     def __init__(self, folder: Path, *, secrets: Mapping[str, str] | None = None) -> None:
@@ -59,6 +61,7 @@ class Recorder(Closing):
         self._reserve = folder / RESERVE_FILE
         self._mask = masker(secrets or {})
         self._state = _State()
+        self._lock = threading.RLock()
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -77,6 +80,11 @@ class Recorder(Closing):
         Raises:
             StorageFull: it could not be written; the record still ends with the last whole event.
         """
+        with self._lock:
+            if self._file >= 0:
+                self._take(event)
+
+    def _take(self, event: Event) -> None:
         state = self._state
         steps = event.step.number if isinstance(event, Observed) else max(state.steps, state.pending_steps)
         data = self._mask(self._data(event, steps))
@@ -97,16 +105,17 @@ class Recorder(Closing):
         Raises:
             StorageFull: an event whose writing was interrupted could not be written now either.
         """
-        if self._file < 0:
-            return
-        try:
-            if self._state.pending:
-                self._write()
-        finally:
-            file, self._file = self._file, -1
-            os.close(file)
-            os.close(self._in_use)
-            self._reserve.unlink(missing_ok=True)
+        with self._lock:
+            if self._file < 0:
+                return
+            try:
+                if self._state.pending:
+                    self._write()
+            finally:
+                file, self._file = self._file, -1
+                os.close(file)
+                os.close(self._in_use)
+                self._reserve.unlink(missing_ok=True)
 
     def _data(self, event: Event, steps: int) -> dict[str, Any]:
         data = event.to_dict()

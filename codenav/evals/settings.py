@@ -18,7 +18,7 @@ from codenav.evals.task import Mode, Sample, Setting
 from codenav.execution import Mount, Resources, SettingKeywords
 from codenav.indexing.source_index import Notice
 from codenav.limits import Limits
-from codenav.options import CheckKeywords, StoreKeywords, near_one
+from codenav.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
 from codenav.protocols import Model
 
 PLACE = ("base_url", "python", "prompts", *StoreKeywords.__annotations__)
@@ -27,7 +27,7 @@ SECRET = ("elasticsearch_api_key", "elasticsearch_password")
 """Keywords that are never written down; a resumed run takes them from the environment."""
 
 
-class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, total=False):
+class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, PlainToolKeywords, total=False):
     """The keywords of `codenav.run` that make sense for a run of many samples."""
 
     sandbox: str | None

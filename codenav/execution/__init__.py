@@ -1,5 +1,6 @@
 """Base data of sandboxes: the results of steps, judgements of them, and the specification of a sandbox."""
 
+from codenav.execution.calls import ToolCall
 from codenav.execution.results import (
     Copied,
     Digest,
@@ -54,6 +55,7 @@ __all__ = [
     "SandboxSpec",
     "SettingKeywords",
     "ShellResult",
+    "ToolCall",
     "Value",
     "Variable",
     "Verdict",

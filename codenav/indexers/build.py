@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -154,6 +155,10 @@ class _Run:
 
 
 def _nothing(source: Source, skips: list[FileSkip]) -> CodeNavError:
+    if source.tools:
+        return UsageError(
+            f"{source.name} describes no operation", hint=f"codenav tools list {shlex.quote(source.name)}"
+        )
     missing = next((skip.reason for skip in skips if skip.reason.startswith(NO_PARSER)), "")
     if missing:
         return MissingExtra(f"the parser for {missing.removeprefix(NO_PARSER).partition(':')[0]}", "languages")

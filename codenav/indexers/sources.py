@@ -1,4 +1,4 @@
-"""Sources to index, as users name them: a folder, a file, `pkg:NAME`, `git:URL@REV`, `name:NAME`."""
+"""Sources to index, as users name them: a folder, a file, `pkg:NAME`, `git:URL@REV`, `openapi:FILE`, `name:NAME`, …"""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from codenav.indexers import index_groups as named
 from codenav.indexers import repository
 from codenav.indexers.modules import first_paragraph, import_root, is_name, modules_in, modules_listed, summary
 from codenav.indexers.packages import Package, find_package, is_installed
+from codenav.indexers.tool_blocks import tool_files
 from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
 from codenav.system.interpreter import Interpreter
+from codenav.tools import places
+from codenav.tools.state_files import OPERATIONS
 
-_KINDS = "name a folder, a file, pkg:NAME, or git:URL@REV"
-_OTHER_SOURCES = ("openapi:", "mcp:", "tools:")
+_KINDS = "name a folder, a file, pkg:NAME, git:URL@REV, openapi:FILE, mcp:COMMAND, or tools:FILE"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Source:
     """The folder that dotted names start from: `root`, its `src/`, or for a bare package the folder above."""
     parts: Mapping[str, Source] = field(default_factory=dict)
     """The sources of an index of several, by the folder name that their paths begin with; else empty."""
+    tools: Path | None = None
+    """The folder of a state of `tools.layout`, for a source of tools."""
 
     def files(self) -> Iterator[Found | FileSkip]:
         """The files to index, and the skips worth reporting. See `walk`.
@@ -56,6 +60,9 @@ class Source:
         Raises:
             UsageError: the folder itself cannot be listed.
         """
+        if self.tools:
+            yield from tool_files(self.tools)
+            return
         for found in () if self.parts else walk(self.root, members=self.members):
             if found.path == "." and isinstance(found, FileSkip):
                 # Nothing is known about its files: treating them all as removed would empty the index.
@@ -94,15 +101,18 @@ def resolve(
     *,
     max_age: float | None = None,
     notice: Callable[[str], None] | None = None,
+    allow_private: bool = False,
 ) -> Source:
     """Find the source that `spec` names.
 
-    `max_age` and `notice` are for `git:` sources, see `git.checkout`; by default no server is asked.
+    `max_age` and `notice` are for sources of repositories and tools, see `git.checkout` and `tools.layout.laid_out`;
+    by default no server is asked. `allow_private`: specifications of tools may refer to private addresses.
 
     Raises:
         NotFound: no such folder, file, installed package, named index or revision; the hint has a likely correction.
-        UsageError: a kind of source that does not exist, or a path that is neither a file nor a folder.
-        Unavailable: git or its server does not answer, and the revision was never fetched.
+        UsageError: no source is named, a path that is neither a file nor a folder, or a specification of tools that
+            cannot be read.
+        Unavailable: git or a server does not answer, and its state was never fetched.
     """
     if not spec.strip() or "\0" in spec or spec.strip() == "pkg:":
         raise UsageError("no source named", hint=_KINDS)
@@ -111,10 +121,13 @@ def resolve(
     if spec.startswith("git:"):
         return _from_repository(spec, max_age, notice)
     if spec.startswith(named.PREFIX):
-        members = [resolve(one, interpreter, max_age=max_age, notice=notice) for one in named.sources_of(spec)]
+        members = [
+            resolve(one, interpreter, max_age=max_age, notice=notice, allow_private=allow_private)
+            for one in named.sources_of(spec)
+        ]
         return together(spec, members)
-    if spec.startswith(_OTHER_SOURCES) and not os.path.exists(spec):
-        raise UsageError(f"{spec}: no such kind of source", hint=_KINDS)
+    if places.is_tools(spec):
+        return _from_tools(spec, max_age, notice, allow_private)
     try:
         path = Path(os.path.abspath(os.path.expanduser(spec)))
         if path.is_dir():
@@ -138,7 +151,7 @@ def lasting(source: Source) -> str:
 
 
 def key_of(spec: str, interpreter: Interpreter) -> str:
-    """The key of a source's index; for a repository or a named index its files need not be there.
+    """The key of a source's index; for a repository, tools or a named index its files need not be there.
 
     Raises:
         NotFound, UsageError: as `resolve`.
@@ -147,6 +160,8 @@ def key_of(spec: str, interpreter: Interpreter) -> str:
         return _repository_key(repository.parse(spec))
     if spec.startswith(named.PREFIX):
         return _named_key(named.checked(spec))
+    if places.is_tools(spec):
+        return places.parse(spec).key()
     return resolve(spec, interpreter).key
 
 
@@ -233,6 +248,25 @@ def _from_repository(spec: str, max_age: float | None, notice: Callable[[str], N
         name=wanted.spec,
         key=_repository_key(wanted),
         versions={wanted.name: state.commit[:12]},
+    )
+
+
+def _from_tools(spec: str, max_age: float | None, notice: Callable[[str], None] | None, allow_private: bool) -> Source:
+    from codenav.tools.layout import laid_out
+
+    place = places.parse(spec)
+    state = laid_out(place, max_age=max_age, notice=notice, allow_private=allow_private)
+    found = state.summary
+    return Source(
+        spec=spec,
+        name=place.name,
+        key=place.key(),
+        root=state.path / OPERATIONS,
+        versions={found.name: found.version or state.path.name[:12]},
+        import_paths=(state.stubs,),
+        summary=": ".join(filter(None, [found.title, " ".join(found.text.split("\n\n")[0].split())]))[:500],
+        modules=(f"tools.{found.name}", *(group["module"] for group in found.groups)),
+        tools=state.path,
     )
 
 

@@ -19,10 +19,12 @@ from codenav.indexers.build import BuildReport, Progress, build
 from codenav.indexers.git import LOOK_AGAIN, forget
 from codenav.indexers.sources import Source, key_of, lasting, resolve, together
 from codenav.indexing.stores import open_store
+from codenav.indexing.tool_weights import ToolWeights
 from codenav.protocols import Index, Store, WritableIndex
 from codenav.retrieval.combined import CombinedIndex
 from codenav.system.closing import Closing
 from codenav.system.interpreter import Interpreter, find_interpreter
+from codenav.tools import layout, places
 
 Notice = Callable[[str], None]
 
@@ -34,11 +36,16 @@ class SourceIndex(Closing):
         self.source = source
         self.report = report
         """The report of the build that opened the index; None if it was opened without a build."""
+        self.strict = False
+        """Tools that a check found wanting are left out."""
         self._opened = opened
+        self._weights = ToolWeights.of(source)
         self._owned: Store | None = None
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. See `protocols.Index.search`."""
+        if self._weights:
+            return self._weights.search(self._opened, query, kinds, limit, strict=self.strict)
         return self._opened.search(query, kinds=kinds, limit=limit)
 
     def get(self, id: str) -> CodeBlock | None:
@@ -47,7 +54,8 @@ class SourceIndex(Closing):
 
     def blocks(self) -> Iterator[CodeBlock]:
         """Every block, by path and first line."""
-        return self._opened.blocks()
+        blocks = self._opened.blocks()
+        return self._weights.blocks(blocks, strict=self.strict) if self._weights else blocks
 
     def stats(self) -> IndexStats:
         """The statistics of the index, and of the build that opened it."""
@@ -55,6 +63,10 @@ class SourceIndex(Closing):
         if report is None:
             return stats
         return replace(stats, reused_files=report.reused_files, seconds=report.seconds, skipped=report.skipped)
+
+    def remark(self) -> str:
+        """A sentence on its tools that checks found wanting; empty if there are none."""
+        return self._weights.remark() if self._weights else ""
 
     def facts(self) -> dict[str, Any]:
         """The facts for the record of a run: `source`, `files`, `blocks`, `versions`, `import_paths`."""
@@ -109,11 +121,6 @@ def as_index(indexes: Sequence[SourceIndex]) -> Index:
     return indexes[0] if len(indexes) == 1 else CombinedIndex(indexes)
 
 
-def import_paths_of(indexes: Sequence[SourceIndex]) -> list[Path]:
-    """The paths that must be importable where code runs."""
-    return list(dict.fromkeys(path for index in indexes for path in index.source.import_paths))
-
-
 def open_index(
     spec: str | Path,
     *,
@@ -123,6 +130,7 @@ def open_index(
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
     wait: bool = False,
+    allow_private: bool = False,
 ) -> SourceIndex:
     """Open the index of a source, built on first use and brought up to date if `refresh` is set.
 
@@ -130,7 +138,8 @@ def open_index(
 
     If another process is building the same index, this waits for it if `wait` is set or there is no older state;
     otherwise the older state is used, with a `notice`. It is also used if the index cannot be written and `wait` is
-    not set. A branch of a repository is looked up again if `wait` is set, else at most every `git.LOOK_AGAIN` seconds.
+    not set. A branch of a repository, and a server of tools, is asked again if `wait` is set, else at most every
+    `git.LOOK_AGAIN` seconds. `allow_private`: specifications of tools may refer to private addresses.
 
     Raises:
         NotFound: no such source, or `refresh` is not set and it was never indexed.
@@ -143,7 +152,14 @@ def open_index(
         owned = open_store(load_config().store_options())
         try:
             index = open_index(
-                spec, python=python, store=owned, refresh=refresh, progress=progress, notice=notice, wait=wait
+                spec,
+                python=python,
+                store=owned,
+                refresh=refresh,
+                progress=progress,
+                notice=notice,
+                wait=wait,
+                allow_private=allow_private,
             )
         except BaseException:
             owned.close()
@@ -152,7 +168,8 @@ def open_index(
         return index
     tell = notice or (lambda text: None)
     max_age = 0.0 if wait else LOOK_AGAIN
-    source = resolve(str(spec), python, max_age=max_age if refresh else None, notice=tell)
+    age = max_age if refresh else None
+    source = resolve(str(spec), python, max_age=age, notice=tell, allow_private=allow_private)
     if not refresh:
         opened = store.open(source.key, source=source.name)
         if not opened.exists:
@@ -190,6 +207,7 @@ def open_indexes(
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    allow_private: bool = False,
 ) -> list[SourceIndex]:
     """The indexes of code bases. Those that this opens are closed by `opening`; an index that came in stays open.
 
@@ -199,7 +217,15 @@ def open_indexes(
     indexes = []
     for item in on:
         if not isinstance(item, SourceIndex):
-            item = open_index(item, python=python, store=store, refresh=refresh, progress=progress, notice=notice)
+            item = open_index(
+                item,
+                python=python,
+                store=store,
+                refresh=refresh,
+                progress=progress,
+                notice=notice,
+                allow_private=allow_private,
+            )
             opening.callback(item.close)
         indexes.append(item)
     return indexes
@@ -211,13 +237,24 @@ def _built(source: Source, store: Store, progress: Callable[[Progress], None] | 
     try:
         if opened.notice:
             tell(opened.notice)
-        return SourceIndex(source, opened, report=build(source, opened, progress=progress))
+        report = build(source, opened, progress=progress)
+        index = SourceIndex(source, opened, report=report)
+        if report.reused_files < report.files and (remark := index.remark()):
+            tell(remark)
+        return index
     except BaseException:
         opened.close()
         raise
 
 
-def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notice: Notice | None = None) -> str:
+def define(
+    name: str,
+    specs: Sequence[str | Path],
+    *,
+    python: Interpreter,
+    notice: Notice | None = None,
+    allow_private: bool = False,
+) -> str:
     """Save several sources under a name, for one index of all of them; return the source `name:NAME`.
 
     Raises:
@@ -226,7 +263,7 @@ def define(name: str, specs: Sequence[str | Path], *, python: Interpreter, notic
         StorageFull: the list cannot be written.
     """
     spec = named.checked(f"{named.PREFIX}{name}")
-    sources = [resolve(str(one), python, max_age=0.0, notice=notice) for one in specs]
+    sources = [resolve(str(one), python, max_age=0.0, notice=notice, allow_private=allow_private) for one in specs]
     together(spec, sources)
     named.define(spec, [lasting(source) for source in sources])
     return spec
@@ -268,8 +305,8 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
 def remove_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> str:
     """Remove the index of a source, found as by `stored_index`; return the source's name.
 
-    The files that codenav itself keeps for the source are removed too: those of a repository, the list of a named
-    index.
+    The files that codenav itself keeps for the source are removed too: those of a repository, the states of a
+    specification of tools, the list of a named index.
 
     Raises:
         NotFound: there is no such index.
@@ -282,6 +319,9 @@ def remove_index(spec: str | Path, *, python: str | Path | None = None, store: S
         if name.startswith("git:"):
             with suppress(UsageError):
                 forget(repository.parse(name))
+        elif places.is_tools(name):
+            with suppress(UsageError):
+                layout.forget(places.parse(name))
         elif name.startswith(named.PREFIX):
             with suppress(UsageError):
                 named.forget(name)

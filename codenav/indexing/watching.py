@@ -17,7 +17,7 @@ from codenav.blocks import FileSkip, IndexStats
 from codenav.config import load_config
 from codenav.errors import CodeNavError
 from codenav.indexers.build import RACY_SECONDS, BuildReport, Progress
-from codenav.indexers.sources import lasting, resolve
+from codenav.indexers.sources import Source, lasting, resolve
 from codenav.indexing.source_index import Notice, define, open_index
 from codenav.indexing.stores import open_store
 from codenav.options import StoreKeywords, spelled
@@ -64,6 +64,7 @@ def watch(
     python: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    allow_private: bool = False,
     **store: Unpack[StoreKeywords],
 ) -> Generator[Update]:
     """Bring the index of each source up to date, and again whenever something changes; endless until it is closed.
@@ -80,8 +81,12 @@ def watch(
     tell = notice or (lambda text: None)
     opened = open_store(config.store_options(**store))
     try:
-        specs = [define(name, sources, python=interpreter, notice=tell)] if name else [str(one) for one in sources]
-        watched = [_Watched(spec, interpreter, opened, tell) for spec in specs]
+        specs = (
+            [define(name, sources, python=interpreter, notice=tell, allow_private=allow_private)]
+            if name
+            else [str(one) for one in sources]
+        )
+        watched = [_Watched(spec, interpreter, opened, tell, allow_private) for spec in specs]
         for one in watched:
             yield one.begin(progress)
         while True:
@@ -107,6 +112,7 @@ class _Watched:
     python: Interpreter
     store: Store
     tell: Notice
+    allow_private: bool = False
     cost: float = 0.0
     """Seconds of the last look."""
     _seen: Seen = field(default_factory=dict)
@@ -120,7 +126,7 @@ class _Watched:
     def begin(self, progress: Callable[[Progress], None] | None) -> Update:
         """Do the first build."""
         # A relative path leads nowhere once the working directory was removed and created again.
-        self.spec = lasting(resolve(self.spec, self.python, max_age=0.0, notice=self._tell_once))
+        self.spec = lasting(self._resolved(0.0))
         self._seen = self._look()
         self._again_at = time.monotonic() + AGAIN_SECONDS
         return Update(self._build(progress)[0])
@@ -151,7 +157,7 @@ class _Watched:
 
     def _look(self) -> Seen:
         begun = time.monotonic()
-        source = resolve(self.spec, self.python, max_age=ASK_SECONDS, notice=self._tell_once)
+        source = self._resolved(ASK_SECONDS)
         seen: dict[str, object] = {
             found.path: found.reason if isinstance(found, FileSkip) else (found.size, found.mtime_ns)
             for found in source.files()
@@ -160,6 +166,11 @@ class _Watched:
         seen[""] = (source.key, tuple(source.versions.items()))
         self.cost = time.monotonic() - begun
         return seen
+
+    def _resolved(self, max_age: float) -> Source:
+        return resolve(
+            self.spec, self.python, max_age=max_age, notice=self._tell_once, allow_private=self.allow_private
+        )
 
     def _quiet(self, seen: Seen) -> Seen:
         """Wait until a burst of changes is over, and return the state after it."""

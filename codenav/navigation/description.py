@@ -17,6 +17,7 @@ from codenav.indexers.sources import Source
 from codenav.navigation.centrality import rank
 from codenav.navigation.exports import Exports, shortest_names
 from codenav.navigation.references import Entry, File, read_files
+from codenav.navigation.tool_description import describe_tools
 from codenav.protocols import Index
 from codenav.system.terminal_text import neutral
 
@@ -47,6 +48,8 @@ def describe(index: Index, source: Source) -> str:
 
 
 def _described(index: Index, source: Source, folder: str, room: int) -> str:
+    if source.tools:
+        return neutral(describe_tools(index, source.tools, folder, room))
     first = _purpose(source, room * PURPOSE_CHARACTERS // CHARACTERS)
     under = f"{folder}/" if folder else ""
     exports, examples = Exports(), Examples()

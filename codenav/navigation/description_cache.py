@@ -11,6 +11,7 @@ from typing import Unpack
 
 from codenav.config import home
 from codenav.indexers.build import Progress
+from codenav.indexers.sources import Source
 from codenav.indexing.source_index import Notice, On, SourceIndex
 from codenav.navigation import description
 from codenav.navigation.verbs import opened
@@ -44,7 +45,7 @@ def describe(
 
 def described(index: SourceIndex) -> str:
     """The description of an open index, from the cache as long as that index is unchanged."""
-    state = [RULES, index.source.name, index.fingerprint()]
+    state = [RULES, index.source.name, index.fingerprint(), *_states(index.source)]
     name = hashlib.blake2b(index.source.key.encode(), digest_size=12).hexdigest()
     cached = home("cache") / "descriptions" / f"{name}.json"
     with suppress(OSError, ValueError, TypeError, KeyError):
@@ -57,3 +58,9 @@ def described(index: SourceIndex) -> str:
         cached.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cached, json.dumps({"state": state, "text": text}))
     return text
+
+
+def _states(source: Source) -> list[str]:
+    """The states of tool sources: groups and texts are not in the index."""
+    own = [source.tools.name] if source.tools else []
+    return [*own, *(state for part in source.parts.values() for state in _states(part))]

@@ -2,11 +2,12 @@
 
 from codenav.protocols.agent import Agent, Checker, Environment, Listener, Model, Verifier
 from codenav.protocols.index import Index, Store, WritableIndex
-from codenav.protocols.sandbox import CallHandler, Sandbox, SandboxFiles, StartSandbox
+from codenav.protocols.sandbox import CallHandler, CallsOfStep, Sandbox, SandboxFiles, StartSandbox, StepHandler
 
 __all__ = [
     "Agent",
     "CallHandler",
+    "CallsOfStep",
     "Checker",
     "Environment",
     "Index",
@@ -15,6 +16,7 @@ __all__ = [
     "Sandbox",
     "SandboxFiles",
     "StartSandbox",
+    "StepHandler",
     "Store",
     "Verifier",
     "WritableIndex",

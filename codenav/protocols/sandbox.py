@@ -3,17 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self, runtime_checkable
 
-from codenav.execution import Copied, Execution, FileEntry, Held, Output, SandboxInfo, ShellResult, Variable
+from codenav.execution import (
+    Copied,
+    Execution,
+    FileEntry,
+    Held,
+    Output,
+    SandboxInfo,
+    ShellResult,
+    ToolCall,
+    Variable,
+)
 
 CallHandler = Callable[[str, dict[str, Any]], Any]
 """Handler of calls that code in a sandbox makes. Gets the name and arguments of a call and returns JSON data.
 
 Its exceptions become a `HostCallError` inside, with their message. Each call runs in a thread of its own, one call of
 a step at a time, and its time counts for the step. Check the arguments: the code chooses them.
+
+A handler that is also a `StepHandler` is told of the steps themselves.
 """
+
+
+@runtime_checkable
+class StepHandler(Protocol):
+    """A `CallHandler` that is told when a step begins and ends."""
+
+    def begin(self, seconds: float) -> None:
+        """Note that a step begins, and the seconds that it may take."""
+        ...
+
+    def end(self) -> None:
+        """Note that the step is over: a call that still runs should be ended. Returns at once."""
+        ...
+
+    def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
+        """Answer a call. See `CallHandler`."""
+        ...
+
+
+class CallsOfStep(Protocol):
+    """The calls to tools that the code of steps makes."""
+
+    @property
+    def told(self) -> str:
+        """Sentences for a model: how tools are called, and which calls are allowed."""
+        ...
+
+    def collected(self) -> AbstractContextManager[Sequence[ToolCall]]:
+        """Collect the calls of a step that runs within this context; the sequence is complete at its end.
+
+        Raises:
+            StorageFull: at the end, if a call could not be recorded.
+        """
+        ...
 
 
 class SandboxFiles(Protocol):

@@ -17,7 +17,7 @@ class CombinedIndex:
         self.indexes = tuple(indexes)
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """The hits of all indexes by score; equal scores by path, then by index, then in the order of that index.
+        """The hits of all indexes by score; equal scores by weight, then by path, then by index and its order.
 
         Raises:
             QueryTooLarge: the query has over 64 KB.
@@ -26,13 +26,13 @@ class CombinedIndex:
         understood = parse(query)
         results = [index.search(query, kinds=kinds, limit=limit) for index in self.indexes]
         ranked = sorted(
-            (-hit.score, hit.path, number, place)
+            (-hit.score, -hit.weight, hit.path, number, place)
             for number, result in enumerate(results)
             for place, hit in enumerate(result.hits)
         )
         return SearchResult(
             query,
-            hits=[results[number].hits[place] for _, _, number, place in ranked[: max(limit, 0)]],
+            hits=[results[number].hits[place] for _, _, _, number, place in ranked[: max(limit, 0)]],
             total=sum(result.total for result in results),
             read_as=understood.read_as,
             repairs=understood.repairs,

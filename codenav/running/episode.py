@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codenav import __version__
 from codenav.actions import (
@@ -24,44 +25,20 @@ from codenav.actions import (
     Unreadable,
 )
 from codenav.cancelling import CancelScope
-from codenav.episodes.record import EpisodeResult
+from codenav.episodes.record import EpisodeResult, joined
 from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
-from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
+from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
+from codenav.execution import ToolCall
 from codenav.limits import Limits
 from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
+from codenav.running.episode_facts import EpisodeFacts, checked_request
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
     import pandas
-
-
-@dataclass(frozen=True)
-class EpisodeFacts:
-    """The facts in a record that only the caller of an episode knows."""
-
-    id: str = ""
-    sources: Sequence[Mapping[str, Any]] = ()
-    """Facts of each source: `source`, `files`, `blocks`, `versions`, `import_paths`."""
-    sandbox: Mapping[str, Any] = field(default_factory=dict)
-    """The result of `SandboxInfo.to_dict()`."""
-    work_dir: str = ""
-    """Path of the work folder on the host."""
-    folder: Path | None = None
-    """Folder of the record, not part of the record itself. None if nothing is recorded."""
-
-
-def checked_request(request: str) -> str:
-    """Return a request after checking that it is not empty.
-
-    Raises:
-        UsageError: it is empty.
-    """
-    if not request.strip():
-        raise UsageError("the request is empty", hint="say what you want in one sentence")
-    return request
 
 
 class Episode:
@@ -110,6 +87,10 @@ class Episode:
         """The last try, until a step follows it."""
         self._under_way: Acted | None = None
         self._noticed: list[Event] = []
+        self._called: list[Called] = []
+        self._untold: list[Called] = []
+        """Calls that listeners know of and the stream does not."""
+        self._emitting = threading.RLock()
         self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
         self._began = time.monotonic()
@@ -182,6 +163,21 @@ class Episode:
         """
         self._scope.cancel()
 
+    def called(self, call: ToolCall, by: str = "") -> None:
+        """Add a call to a tool that the code of the current step made. Callable from any thread.
+
+        `by` is `replay` for a call of a replay. Raises what a listener raises.
+        """
+        under_way = self._under_way
+        number = under_way.number if under_way else max(len(self.steps), 1)
+        trying = under_way is not None and isinstance(under_way.action, Try)
+        event = Called(number, call, by or ("try" if trying else "step"))
+        with self._emitting:
+            if self._ended is None:
+                self._called.append(event)
+                self._untold.append(event)
+                self._emit(event)
+
     def close(self) -> None:
         """End an episode that has not ended, as interrupted. Safe to call twice."""
         if self._ended is None:
@@ -203,10 +199,12 @@ class Episode:
     @property
     def result(self) -> EpisodeResult:
         """The current state of the episode, final once `ended`."""
+        steps, calls = joined(self.steps, self._called)
         result = replace(
             EpisodeResult.told_by(self._head, folder=self._folder),
-            steps=tuple(self.steps),
+            steps=tuple(steps),
             tries=tuple(self.tries),
+            calls=tuple(calls),
             under_way=self._under_way,
             unfinished=self._unfinished,
             usage=self.usage,
@@ -281,13 +279,19 @@ class Episode:
         if isinstance(step.action, Try):
             self._tried = step
             self.tries.append(Tried.of(step))
-            yield self._emit(self.tries[-1])
+            self._emit(self.tries[-1])
+            yield from self._told_calls()
+            yield self.tries[-1]
             return
         self._tried = None
         self.steps.append(step)
-        yield self._emit(Observed(step))
+        observed = self._emit(Observed(step))
+        yield from self._told_calls()
+        yield observed
         if step.observation.ends:
-            yield self._end(self._answered(step))
+            ended = self._end(self._answered(step))
+            yield from self._told_calls()
+            yield ended
         elif self._too_many_invalid():
             reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
             hint = "try another model; codenav episodes show last tells what it wrote"
@@ -380,15 +384,21 @@ class Episode:
             kept = last_summary(self.steps) or Summary(self._script(), False, ending.reason)
             summary = ending.summary if ending.summary.code else kept
             self._ended = replace(ending, usage=self.usage, seconds=time.monotonic() - self._began, summary=summary)
-            for listener in self._listeners:
-                try:
-                    listener(self._ended)
-                except StorageFull as error:
-                    # The run is over, and its answer must still be returned.
-                    self._ended = replace(self._ended, reason=self._ended.reason or str(error))
+            with self._emitting:
+                for listener in self._listeners:
+                    try:
+                        listener(self._ended)
+                    except StorageFull as error:
+                        # The run is over, and its answer must still be returned.
+                        self._ended = replace(self._ended, reason=self._ended.reason or str(error))
         return self._ended
 
     def _emit(self, event: Event) -> Event:
-        for listener in self._listeners:
-            listener(event)
+        with self._emitting:
+            for listener in self._listeners:
+                listener(event)
         return event
+
+    def _told_calls(self) -> Iterator[Event]:
+        while self._untold:
+            yield self._untold.pop(0)

@@ -7,7 +7,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -16,11 +16,12 @@ from codenav.episodes.compared import Left
 from codenav.episodes.files import Mounted, written
 from codenav.episodes.objects import Objects
 from codenav.episodes.verify import verify
-from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable
+from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable, StorageFull
 from codenav.execution import MIB, Mount, Ran, Resources, Verdict
-from codenav.protocols import Sandbox
+from codenav.protocols import CallHandler, Sandbox
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import SandboxFactory, copy_inputs
+from codenav.running.tool_calls import EpisodeCalls
 
 MOST_FILES = 20_000
 """Most files of a mount that is kept for replays."""
@@ -133,7 +134,8 @@ def _like(info: os.stat_result, copy: Path) -> None:
 class Replay:
     """A replay of scripts as the session would have run them from its beginning. Satisfies `protocols.Verifier`.
 
-    `ran` grows with the session. `tries` is set if the results come from calls that were tried and dropped.
+    `ran` grows with the session. `tries` is set if the results come from calls that were tried and dropped. `calls` are
+    those to tools; a session without tools has none.
     """
 
     def __init__(
@@ -145,9 +147,10 @@ class Replay:
         request: str,
         *,
         tries: bool,
+        calls: EpisodeCalls | None = None,
     ) -> None:
         self._sandbox, self._factory, self._beginning = sandbox, factory, beginning
-        self._ran, self._request, self._tries = ran, request, tries
+        self._ran, self._request, self._tries, self._calls = ran, request, tries, calls
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
         """Replay a script and return the verdict. See `protocols.Verifier`."""
@@ -162,12 +165,13 @@ class Replay:
         left = Left(held, files, tuple(self._ran), self._request, self._tries)
         # The script does in one step what took that many.
         seconds = self._factory.template.resources.step_seconds * max(len(self._ran), 1)
+        refused: list[str] = []
         try:
-            with begun.fresh(self._factory) as (factory, mounted):
+            with begun.fresh(self._factory) as (factory, mounted), self._unrecorded(refused) as unrecorded:
                 # Calls to the host are not carried out again.
-                calls = recorded(factory.calls).again() if factory.calls is not None else None
+                calls = recorded(factory.calls).again(unrecorded) if factory.calls is not None else None
                 factory = replace(factory, calls=calls)
-                return verify(
+                verdict = verify(
                     script,
                     start=lambda inputs: factory.start(inputs, copy_out=False),
                     inputs=begun.inputs,
@@ -175,7 +179,19 @@ class Replay:
                     timeout=seconds if timeout is None else min(seconds, timeout),
                     mounted=mounted,
                 )
-        except Cancelled:
+        except (Cancelled, StorageFull):
             raise
         except (OSError, CodeNavError) as error:
             return Verdict(False, f"it could not be replayed: {error}")
+        if refused:
+            # Whatever came of it: a script that makes the call in earnest does something else than this replay.
+            return replace(verdict, verified=False, reason=_not_sent(refused), missing=())
+        return verdict
+
+    def _unrecorded(self, refused: list[str]) -> AbstractContextManager[CallHandler | None]:
+        return self._calls.replaying(refused) if self._calls is not None else nullcontext()
+
+
+def _not_sent(tools: Sequence[str]) -> str:
+    named = ", ".join(dict.fromkeys(tools))
+    return f"the script makes a call that the session had not made in just this way, and a replay sends none: {named}"

@@ -9,7 +9,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,10 +20,12 @@ from codenav.execution import Mount, Resources, SandboxSettings, SandboxSpec
 from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.repository import parse
 from codenav.indexers.sources import Source, resolve
+from codenav.indexing import importing
 from codenav.indexing.source_index import On, SourceIndex
-from codenav.options import SandboxOptions
-from codenav.protocols import CallHandler, Sandbox
+from codenav.options import SandboxOptions, ToolOptions
+from codenav.protocols import CallHandler, Model, Sandbox
 from codenav.running.host_calls import MaskedCalls
+from codenav.running.tool_calls import ToolCalls, folders_of
 from codenav.sandboxes import diagnose, image_for, start
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.workfolder import WorkFolder
@@ -58,18 +60,32 @@ class SandboxFactory:
     """The specification of each sandbox except its work folder. Values of `env` are masked in all output."""
     calls: CallHandler | None = None
     """Handler of calls from steps to the host. None refuses them."""
+    folders: Sequence[Path] = ()
+    """States of the tool sources that the code can import (`Source.tools`)."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Secrets that never get into a sandbox, and are masked in all output like the values of `env`."""
 
     @classmethod
-    def of(cls, options: SandboxOptions, *, on: Sequence[On] = (), confirm: Confirm | None = None) -> Self:
+    def of(
+        cls,
+        options: SandboxOptions,
+        *,
+        on: Sequence[On] = (),
+        confirm: Confirm | None = None,
+        allow_private: bool = False,
+    ) -> Self:
         """Return a factory whose sandboxes can import the code bases `on`, which need not be indexed.
+
+        `allow_private` as in `ToolOptions`.
 
         Raises:
             SandboxUnavailable, NotFound, UsageError: for the reasons of `codenav.sandbox`.
         """
         options = load_config().sandbox_options(options)
-        sources = sources_of(on, find_interpreter(options.python))
+        sources = sources_of(on, find_interpreter(options.python), allow_private=allow_private)
         factory = cls.prepared(options, sources=lambda: sources, confirm=confirm)
-        return factory.changed(import_paths=[path for source in sources for path in source.import_paths])
+        factory = factory.changed(import_paths=importing.paths_of(sources, factory.template.python, options.work_dir))
+        return replace(factory, folders=folders_of(sources))
 
     @classmethod
     def prepared(
@@ -108,26 +124,72 @@ class SandboxFactory:
         """Return the same factory with other fields of the specification."""
         return replace(self, template=replace(self.template, **changes))
 
+    def with_tools(
+        self,
+        options: ToolOptions,
+        *,
+        confirm: Confirm | None = None,
+        open_model: Callable[[str], Model] | None = None,
+    ) -> tuple[Self, ToolCalls | None]:
+        """Return a factory of sandboxes whose code can call the tools of `folders`, and what answers the calls.
+
+        The caller closes the latter. It is None, and the factory is the same, where there are no tools. The keywords
+        are those of `ToolCalls.of`.
+
+        Raises:
+            UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
+        """
+        if not self.folders:
+            return self, None
+        masked = {**self.template.env, **self.secrets}
+        tools = ToolCalls.of(
+            self.folders, options, handler=self.calls, confirm=confirm, secrets=masked, open_model=open_model
+        )
+        return replace(self, calls=tools, secrets={**self.secrets, **tools.secrets}), tools
+
     def spec(self, work_dir: Path | None, *, copy_out: bool = True) -> SandboxSpec:
         """Return the specification of one sandbox."""
         return replace(self.template, work_dir=work_dir, copy_out=copy_out)
 
-    def start(self, work_dir: Path | None, *, copy_out: bool = True, warm: int = 0) -> Sandbox:
+    def start(
+        self,
+        work_dir: Path | None,
+        *,
+        copy_out: bool = True,
+        warm: int = 0,
+        after_close: Callable[[], None] | None = None,
+    ) -> Sandbox:
         """Start a fresh sandbox, or with `warm` take one from a pool of that size. See `codenav.sandboxes.pool`.
+
+        `after_close` is called when it has been closed.
 
         Raises:
             SandboxUnavailable: the backend does not work here.
             UsageError: the work folder exceeds the size limit, or `network` does not fit the backend.
         """
         spec = self.spec(work_dir, copy_out=copy_out)
-        calls = MaskedCalls(self.calls, spec.env) if self.calls is not None else None
+        secrets = {**spec.env, **self.secrets}
+        calls = MaskedCalls(self.calls, secrets) if self.calls is not None else None
         if warm:
             from codenav.sandboxes.pool import start_warm
 
             sandbox = start_warm(self.backend, spec, warm, calls=calls)
         else:
             sandbox = start(self.backend, spec, calls=calls)
-        return MaskedSandbox(sandbox, spec.env) if spec.env else sandbox
+        if after_close is not None:
+            sandbox.after_close = _both(sandbox.after_close, after_close)
+        return MaskedSandbox(sandbox, secrets) if secrets else sandbox
+
+
+def _both(first: Callable[[], None] | None, then: Callable[[], None]) -> Callable[[], None]:
+    def call() -> None:
+        try:
+            if first is not None:
+                first()
+        finally:
+            then()
+
+    return call
 
 
 def copy_inputs(work_dir: Path, target: Path, resources: Resources, objects: Objects) -> Path | None:
@@ -228,14 +290,16 @@ def choose_backend(
     )
 
 
-def sources_of(named: Sequence[On], python: Interpreter) -> list[Source]:
-    """Resolve sources without indexing them. Open indexes contribute theirs.
+def sources_of(named: Sequence[On], python: Interpreter, *, allow_private: bool = False) -> list[Source]:
+    """Resolve sources without indexing them. Open indexes contribute theirs. `allow_private` as in `ToolOptions`.
 
     Raises:
         NotFound, Unavailable: raised by `resolve`.
     """
     return [
-        item.source if isinstance(item, SourceIndex) else resolve(str(item), python, max_age=LOOK_AGAIN)
+        item.source
+        if isinstance(item, SourceIndex)
+        else resolve(str(item), python, max_age=LOOK_AGAIN, allow_private=allow_private)
         for item in named
     ]
 
@@ -253,6 +317,9 @@ def labels_of(sources: Sequence[Source]) -> list[str]:
             found += labels_of(list(source.parts.values()))
         elif source.name.startswith("git:"):
             found += [f"git:{parse(source.name).shown}@{commit}" for commit in source.versions.values()]
+        elif source.tools:
+            # Their stubs are not part of an image: they are bound into its containers.
+            continue
         elif source.versions:
             found += [f"pkg:{normalise(name)}=={version}" for name, version in source.versions.items()]
         else:

@@ -12,6 +12,7 @@ from codenav.execution import Ran
 from codenav.protocols import Checker
 from codenav.running.replaying import Beginning, Replay
 from codenav.running.sandbox_factory import SandboxFactory, packages_inside
+from codenav.running.tool_calls import EpisodeCalls
 from codenav.system.locks import in_use
 
 
@@ -53,9 +54,9 @@ class Workspace:
                 opening.callback(self.checker.close)
             self._closing = opening.pop_all()
 
-    def replay(self, request: str, *, tries: bool) -> Replay:
+    def replay(self, request: str, *, tries: bool, calls: EpisodeCalls | None = None) -> Replay:
         """Return a replay of scripts from the session's beginning. See `Replay`."""
-        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, tries=tries)
+        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, tries=tries, calls=calls)
 
     def close(self) -> None:
         """End the sandbox and the checkers. Safe to call twice."""

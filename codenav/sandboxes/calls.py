@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from codenav.protocols import CallHandler
+from codenav.protocols import CallHandler, StepHandler
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.shared import frames, schema
@@ -18,11 +18,15 @@ _threads = threading.local()
 class Calls:
     """The calls of one step. Each is answered in its own thread, so that a stuck handler does not delay a timeout."""
 
-    def __init__(self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int) -> None:
+    def __init__(
+        self, handler: CallHandler | None, sandbox: object, channel: Channel, step: int, *, seconds: float
+    ) -> None:
         self._handler, self._sandbox, self._channel, self._step = handler, sandbox, channel, step
         self._count = 0
         self._open = self._over = False
         self._lock = threading.Lock()
+        if isinstance(handler, StepHandler):
+            handler.begin(seconds)
 
     def hear(self, frame: Mapping[str, Any], blob: bytes, deadline: float) -> None:
         """Answer a `call` frame from inside. The supervisor forwards only valid ones.
@@ -49,6 +53,8 @@ class Calls:
         """Mark the step as over. Results that handlers return from now on are dropped."""
         with self._lock:
             self._over = True
+        if isinstance(self._handler, StepHandler):
+            self._handler.end()
 
     def _answer(self, handler: CallHandler, number: int, name: str, blob: bytes, deadline: float) -> None:
         _threads.sandbox = self._sandbox
@@ -87,8 +93,8 @@ def _made(handler: CallHandler, name: str, blob: bytes) -> tuple[str | None, byt
         result = frames.to_json(returned).encode("ascii")
     except (TypeError, ValueError, RecursionError) as problem:
         return f"the result of {name} is no JSON: {problem}", b""
-    if len(result) > schema.CALL_BYTES:
-        return f"the result of {name} takes {len(result)} bytes; {schema.CALL_BYTES} are allowed", b""
+    if len(result) > schema.ANSWER_BYTES:
+        return f"the result of {name} takes {len(result)} bytes; {schema.ANSWER_BYTES} are allowed", b""
     return None, result
 
 

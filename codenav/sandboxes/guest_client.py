@@ -112,7 +112,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
             notice, self._notice = self._notice, ""
             starved = self._launched.watch_memory() if self._launched else bool
             deadline = time.monotonic() + seconds + SLACK_SECONDS
-            calls = Calls(self.calls, self, channel, self._steps)
+            calls = Calls(self.calls, self, channel, self._steps, seconds=seconds)
             try:
                 asked = {"op": "run", "number": self._steps, "code": code, "timeout": seconds}
                 asked |= {"stream": streaming is not None, "calls": self.calls is not None}

@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of the documents that `--json` prints, and of records."""
+"""JSON Schemas (2020-12) of the documents that `--json` prints, of records, and of tool set files."""
 
 from __future__ import annotations
 

@@ -50,7 +50,15 @@ def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
     def mask_key(key: Any) -> Any:
         return key if not isinstance(key, str) or _OWN_KEY.fullmatch(key) else _masked(key, forms)
 
+    def mask_all(data: Any) -> Any:
+        """Mask data of a tool, in which no key is a word of the record format."""
+        if isinstance(data, dict):
+            return {mask_all(key): mask_all(value) for key, value in data.items()}
+        return [mask_all(item) for item in data] if isinstance(data, list) else mask(data)
+
     def mask_value(key: str, value: Any, around: Mapping[str, Any]) -> Any:
+        if key in ("arguments", "answer") and "tool" in around:
+            return mask_all(value)
         if not isinstance(value, str):
             return mask(value)
         if key == "data" and "mime" in around:

@@ -13,7 +13,7 @@ import pytest
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Observation, Search
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import FILES, NO_DESCRIPTION, compose, copy_prompts
-from codenav.blocks import BlockKind
+from codenav.blocks import BlockKind, IndexStats
 from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.retrieval import query
 from codenav.usage import estimate_tokens
@@ -154,8 +154,12 @@ def test_the_real_environments_have_the_facts_that_the_prompt_uses() -> None:
     class Idle:
         info = types.SimpleNamespace(python_version="3.12.1", work_dir="/work", network="none")
 
+    class Empty:
+        def stats(self) -> IndexStats:
+            return IndexStats("", "embedded")
+
     built = [
-        environments.SearchEnvironment(None),  # type: ignore[arg-type]
+        environments.SearchEnvironment(Empty()),  # type: ignore[arg-type]
         environments.CodeEnvironment(Idle()),  # type: ignore[arg-type]
         environments.CodeSummaryEnvironment(),
         environments.AskEnvironment(),

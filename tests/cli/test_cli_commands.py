@@ -23,6 +23,7 @@ COMMANDS = [
     ("sources", "check"), ("show",), ("callers",), ("callees",), ("outline",), ("describe",),
     ("eval",), ("eval", "list"), ("eval", "prepare"), ("eval", "run"), ("eval", "resume"), ("eval", "report"),
     ("eval", "judge"), ("eval", "merge"), ("eval", "ablate"), ("eval", "selfcheck"),
+    ("tools",), ("tools", "list"), ("tools", "show"), ("tools", "stubs"),
     ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import codenav
+from command_line import codenav, offered
 
 from codenav import schemas
 
@@ -21,23 +21,6 @@ def code(tmp_path: Path) -> Path:
     (tmp_path / "code" / "one.py").write_text("ONE = 1\n")
     (tmp_path / "one.actions").write_text(ONE)
     return tmp_path / "code"
-
-
-def offered(*words: str) -> dict[str, str]:
-    """What zsh is told for the last word: each value with its help."""
-    ran = subprocess.run(
-        [sys.executable, "-c", "from codenav.cli.main import main; main()"],
-        env={**os.environ, "COMP_WORDS": " ".join(("codenav", *words)), "COMP_CWORD": str(len(words)),
-             "_CODENAV_COMPLETE": "zsh_complete"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert ran.stderr == ""
-    lines = ran.stdout.splitlines() if ran.stdout.strip() else []
-    return {
-        value.replace("\\:", ":"): help
-        for kind, value, help in zip(lines[::3], lines[1::3], lines[2::3], strict=True)
-        if kind == "plain"
-    }
 
 
 @pytest.mark.parametrize("before", [["search", "x", "--on"], ["run", "x", "--on"], ["index"], ["describe"]])

@@ -29,8 +29,8 @@ def test_the_defaults_in_the_table_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("variable", [variable for _, variable, _ in ROW.findall(PAGE)])
 def test_each_variable_is_read(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = variable.removeprefix("CODENAV_").lower()
-    value = type(getattr(Config, name))("7")
-    monkeypatch.setenv(variable, "7")
+    value = type(getattr(Config, name))("700")
+    monkeypatch.setenv(variable, "700")
     assert getattr(load_config(), name) == value
 
 

@@ -25,6 +25,8 @@ from codenav.options import (
     SandboxOptions,
     StoreKeywords,
     StoreOptions,
+    ToolKeywords,
+    ToolOptions,
 )
 from codenav.protocols import Environment
 from codenav.running.sandbox_factory import SandboxFactory
@@ -197,6 +199,7 @@ def test_what_is_configured_holds_where_nothing_is_said(monkeypatch: pytest.Monk
         (SandboxKeywords, SandboxOptions, {"backend"}),
         (ModelKeywords, ModelOptions, {"model"}),
         (CheckKeywords, CheckOptions, set()),
+        (ToolKeywords, ToolOptions, set()),
     ],
 )
 def test_keywords_are_the_fields_of_their_options(keywords: Any, options: Any, named_apart: set[str]) -> None:

@@ -17,7 +17,7 @@ from codenav.blocks import BlockKind, CodeBlock, FileSkip, Hit, IndexStats, Line
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import NotFound
-from codenav.events import Event, Status
+from codenav.events import Called, Event, Status
 from codenav.execution import Display, Execution, ExecutionError, Outcome, Variable
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "record-format.md"
@@ -157,6 +157,12 @@ def test_the_example_of_the_docs_is_a_record() -> None:
     assert {json.loads(line)["event"] for line in example()} == {
         "run_started", "acted", "observed", "noticed", "run_ended",
     }  # fmt: skip
+
+
+def test_the_example_of_a_call_is_an_event() -> None:
+    (line,) = re.findall(r'^{"event":"called".*}$', PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert errors("event", json.loads(line)) == []
+    assert Called.from_dict(json.loads(line)).to_dict() == json.loads(line)
 
 
 def test_the_docs_explain_every_key() -> None:

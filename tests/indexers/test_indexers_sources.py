@@ -22,6 +22,9 @@ from codenav.system.interpreter import Interpreter
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 
 
+KINDS = "name a folder, a file, pkg:NAME, git:URL@REV, openapi:FILE, mcp:COMMAND, or tools:FILE"
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     folder = tmp_path / "env" / "lib" / "python3.9" / "site-packages"
@@ -387,7 +390,7 @@ def test_keys_are_folder_names_and_unique(tree: Tree, interpreter: Interpreter) 
         ("{root}/mapz", "did you mean {root}/maps?"),
         ("https://github.com/psf/requests", "for a repository: git:https://github.com/psf/requests"),
         ("github.com/psf/requests", "for a repository: git:https://github.com/psf/requests"),
-        ("{root}/nothing/like/it", "name a folder, a file, pkg:NAME, or git:URL@REV"),
+        ("{root}/nothing/like/it", KINDS),
         ("networkx", "for the installed package: pkg:networkx"),
     ],
 )
@@ -406,8 +409,8 @@ def test_a_strange_name_is_told_in_one_short_line(interpreter: Interpreter) -> N
         assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize("spec", ["/dev/null", "", "  ", "pkg:", "a\0b", "openapi:x.json", "mcp:server"])
+@pytest.mark.parametrize("spec", ["/dev/null", "", "  ", "pkg:", "a\0b"])
 def test_what_is_no_source(interpreter: Interpreter, spec: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(spec, interpreter)
-    assert caught.value.hint == "name a folder, a file, pkg:NAME, or git:URL@REV"
+    assert caught.value.hint == KINDS

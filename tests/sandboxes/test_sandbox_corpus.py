@@ -20,6 +20,7 @@ import pytest
 from command_line import codenav
 from preloaded import PR_SET_CHILD_SUBREAPER
 
+from codenav.broker.bench import Bench
 from codenav.checkers import StepChecks
 from codenav.execution import MIB, SandboxSpec
 from codenav.sandboxes.conformance import CASES, case_resources, run_checks, run_contract, run_corpus, run_probes
@@ -29,7 +30,7 @@ from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch
 
 NAIVE = Path(__file__).with_name("naive_guest.py")
 PR_GET_CHILD_SUBREAPER = 37
-SECTIONS = {"F": 19, "N": 9, "P": 16, "R": 15, "S": 10, "C": 26}
+SECTIONS = {"F": 19, "N": 9, "P": 16, "R": 15, "S": 10, "C": 26, "T": 12}
 
 
 def section(*letters):
@@ -52,12 +53,12 @@ def test_the_contract_holds(backend, basis):
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
-@pytest.mark.parametrize("letters", ["FNP", "RSC"])
+@pytest.mark.parametrize("letters", ["FNP", "RSC", "T"])
 def test_the_corpus_holds(backend, basis, letters, monkeypatch):
     if backend == "docker":
         # What grows on the host, or slows down, is the same code for both; the framing of a container shows here, too.
         monkeypatch.setattr(case_resources, "STEPS", 1500)
-    rows = list(run_checks(backend, basis, start_checker=StepChecks, only=section(*letters)))
+    rows = list(run_checks(backend, basis, start_checker=StepChecks, start_tools=Bench, only=section(*letters)))
     assert {row.name: row.detail for row in rows if not row.ok} == {}
     assert len([row for row in rows if not row.name.startswith("probe")]) == len(section(*letters))
 

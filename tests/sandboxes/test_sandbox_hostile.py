@@ -288,7 +288,7 @@ def test_a_call_of_the_supervisor_is_answered_in_its_turn(python):
         call(name=""),
         call(name="a" * 201),
         call(name=3),
-        call(b" " * ((1 << 20) + 1)),
+        call(b" " * ((12 << 20) + 1)),
         frame({"op": "call"}),
     ],
     ids=range(16),

@@ -16,14 +16,14 @@ from codenav.execution import SandboxSpec
 from codenav.protocols import CallHandler, Sandbox
 from codenav.sandboxes.conformance.case import CASES, Case
 from codenav.sandboxes.conformance.contract import CONTRACT
-from codenav.sandboxes.conformance.lab import Broken, Lab, Late, Open, StartChecker
+from codenav.sandboxes.conformance.lab import Broken, Lab, Late, Open, StartChecker, StartTools
 from codenav.sandboxes.conformance.probes import PROBES
 from codenav.sandboxes.conformance.witness import Canaries, Neighbour, Remains, namespace_of, planted
 from codenav.sandboxes.owned_resources import OwnedFolder
 
 __all__ = ["CASES", "CONTRACT", "PROBES", "CheckRow", "run_checks", "run_contract", "run_corpus", "run_probes"]
 
-for _name in ("files", "network", "processes", "resources", "secrets", "confusion", "impostors", "calls"):
+for _name in ("files", "network", "processes", "resources", "secrets", "confusion", "impostors", "calls", "tools"):
     importlib.import_module(f"codenav.sandboxes.conformance.case_{_name}")
 
 ATTEMPTS = 3
@@ -42,12 +42,18 @@ class CheckRow:
 
 
 def run_checks(
-    backend: str, spec: SandboxSpec, *, start_checker: StartChecker, only: Collection[str] = ()
+    backend: str,
+    spec: SandboxSpec,
+    *,
+    start_checker: StartChecker,
+    start_tools: StartTools | None = None,
+    only: Collection[str] = (),
 ) -> Iterator[CheckRow]:
     """Run probes, contract and cases, each in sandboxes of its own; a failed probe is in the last row but one.
 
     On `process` only the contract runs: the rest would hit the host. `only` names cases by their ids and leaves the
-    contract out. `start_checker` starts a checker on the host, which reads each step.
+    contract out. `start_checker` starts a checker on the host, which reads each step. `start_tools` opens a broker;
+    without it the cases of tools (T) are left out.
 
     Raises:
         SandboxUnavailable, UsageError: the backend does not start at all.
@@ -70,7 +76,8 @@ def run_checks(
         return
     if not only:
         yield from run_contract(opened, spec)
-    yield from run_corpus(opened, spec, only or CASES, start_checker=start_checker)
+    ids = [id for id in only or CASES if start_tools is not None or not id.startswith("T")]
+    yield from run_corpus(opened, spec, ids, start_checker=start_checker, start_tools=start_tools)
 
 
 def run_probes(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
@@ -90,11 +97,16 @@ def run_contract(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
 
 
 def run_corpus(
-    opened: Open, spec: SandboxSpec, ids: Collection[str], *, start_checker: StartChecker | None = None
+    opened: Open,
+    spec: SandboxSpec,
+    ids: Collection[str],
+    *,
+    start_checker: StartChecker | None = None,
+    start_tools: StartTools | None = None,
 ) -> Iterator[CheckRow]:
-    """Run the cases of these ids. They attack: `run_probes` comes first. S7 needs a checker."""
+    """Run the cases of these ids. They attack: `run_probes` comes first. S7 needs a checker, T a broker."""
     with _folder() as folder:
-        runner = _Runner(opened, dataclasses.replace(spec, network="none"), folder, start_checker)
+        runner = _Runner(opened, dataclasses.replace(spec, network="none"), folder, start_checker, start_tools)
         yield from runner.corpus([each for each in CASES.values() if each.id in ids])
 
 
@@ -111,9 +123,15 @@ class _Runner:
     """A runner of checks, each in a folder of its own, which makes rows of what they raise."""
 
     def __init__(
-        self, opened: Open, spec: SandboxSpec, folder: Path, start_checker: StartChecker | None = None
+        self,
+        opened: Open,
+        spec: SandboxSpec,
+        folder: Path,
+        start_checker: StartChecker | None = None,
+        start_tools: StartTools | None = None,
     ) -> None:
-        self._open, self._spec, self._folder, self._start_checker = opened, spec, folder, start_checker
+        self._open, self._spec, self._folder = opened, spec, folder
+        self._start_checker, self._start_tools = start_checker, start_tools
         self._count = 0
 
     def check(self, name: str, check: Callable[[Lab], None], changes: Mapping[str, Any]) -> CheckRow:
@@ -167,7 +185,7 @@ class _Runner:
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
-        return Lab(self._open, self._spec, folder, changes, self._start_checker)
+        return Lab(self._open, self._spec, folder, changes, self._start_checker, self._start_tools)
 
 
 def _next_step(lab: Lab) -> None:

@@ -128,7 +128,7 @@ def _arguments(lab: Lab) -> None:
     host = _listening(lab)
     lab.run("call_host('big', x='y' * 100_000_000)", timeout=20.0)
     expect("asked with 100 MB", host.asked, [])
-    for data in ("b'{}' * (1 << 20)", "b' ' * ((1 << 20) + 1)"):
+    for data in (f"b'{{}}' * {schema.CALL_BYTES}", f"b' ' * {schema.CALL_BYTES + 1}"):
         lab.run(_CALLS + f"send(call(1, arguments={data}))\nimport time; time.sleep(0.2)", timeout=2.0)
         expect(f"asked with {data}", host.asked, [])
         next_is_true(lab)

@@ -11,7 +11,7 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from codenav.execution import MIB, Execution, Outcome, Resources, SandboxSpec
 from codenav.protocols import CallHandler, Checker, Sandbox
@@ -22,6 +22,32 @@ Open = Callable[..., Sandbox]
 
 StartChecker = Callable[..., Checker]
 """A function that starts a checker: takes `python` and `import_paths`, as `codenav.checkers.StepChecks` does."""
+
+
+class Tools(Protocol):
+    """A broker for the cases of tools, as `codenav.broker.bench.Bench` is one. It is a `StepHandler`, too."""
+
+    @property
+    def stubs(self) -> Path:
+        """The path to import `tools.bench` from."""
+        ...
+
+    @property
+    def called(self) -> Sequence[Any]:
+        """The records of the calls."""
+        ...
+
+    def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
+        """Answer a call."""
+        ...
+
+    def close(self) -> None:
+        """End all calls."""
+        ...
+
+
+StartTools = Callable[[str, Path, str], Tools]
+"""A function that opens a broker: takes the URL of a service, a new folder, and the key of the service."""
 
 OVERRUN = 1.0
 """Seconds that a step may take beyond its timeout, whatever runs inside (docs/concepts.md, "Sandbox")."""
@@ -51,11 +77,12 @@ class Lab:
         folder: Path,
         changes: Mapping[str, Any],
         start_checker: StartChecker | None = None,
+        start_tools: StartTools | None = None,
     ) -> None:
         self._open = open_sandbox
         self._spec = spec
         self._changes = dict(changes)
-        self._start_checker = start_checker
+        self._start_checker, self._start_tools = start_checker, start_tools
         self._opened: list[Sandbox] = []
         self._box: Sandbox | None = None
         self.folder = folder
@@ -83,6 +110,12 @@ class Lab:
         if self._start_checker is None:
             raise Broken("this case needs a checker, and none was given")
         return self._start_checker(python=self._spec.python, import_paths=self._spec.import_paths)
+
+    def tools(self, url: str, folder: Path, secret: str) -> Tools:
+        """A broker for a service on the host."""
+        if self._start_tools is None:
+            raise Broken("this case needs a broker, and none was given")
+        return self._start_tools(url, folder, secret)
 
     def begin(self, **changes: Any) -> None:
         """Change the specification before the sandbox under check is opened, as only the check itself can."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, Variable
+from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, ToolCall, Variable
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.daemon import places
 from codenav.sandboxes.daemon.wire import ConnectionClosed, TruncatedFile, Wire, error_from_dict, peer_user
@@ -33,6 +33,8 @@ class NamedSandbox(Commands, WithFiles, Closing):
 
     def __init__(self, record: places.Record, wire: Wire) -> None:
         self.record = record
+        self.calls: Sequence[ToolCall] = ()
+        """The calls to tools that the last step made."""
         self._wire = wire
 
     def __repr__(self) -> str:
@@ -51,6 +53,7 @@ class NamedSandbox(Commands, WithFiles, Closing):
         """Run one step, after those of other clients. See `protocols.Sandbox.run`."""
         asked = {"op": "run", "code": code, "timeout": timeout, "stream": on_output is not None}
         answer, _ = self._ask(asked, on_output=on_output)
+        self.calls = tuple(ToolCall.from_dict(item) for item in answer.get("calls", ()))
         return Execution.from_dict(answer["execution"])
 
     def get(self, name: str) -> Any:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from codenav import errors
 from codenav.errors import SandboxUnavailable
@@ -26,11 +27,24 @@ _KEPT_PREFIXES = ("LC_", "XDG_", "DOCKER_", "PYTHON")
 """Prefixes of environment variables that the host process keeps, beside `_KEPT`. Secrets of the shell stay out."""
 
 
-def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE_SECONDS) -> str:
+SERVER = "codenav.sandboxes.daemon.server"
+"""The module that is the host process."""
+
+
+def start(
+    backend: str,
+    spec: SandboxSpec,
+    *,
+    name: str = "",
+    idle: float = IDLE_SECONDS,
+    tools: Mapping[str, Any] | None = None,
+    module: str = SERVER,
+) -> str:
     """Start a sandbox that outlives this process, and return its name.
 
     Without a name it gets the first free one of `box1`, `box2` and so on. It ends by itself after `idle` seconds
     without a step; 0 means never. Without a work folder its files lie in one that is removed with it.
+    `tools` describes what its code can call, for a `module` that opens tools; secrets in it travel over a socket.
 
     Raises:
         UsageError: the name is taken, or for the reasons of `codenav.sandboxes.start`.
@@ -41,7 +55,7 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
         places.checked_name(name)
     ours, theirs = socket.socketpair()
     root = str(Path(errors.__file__).parent.parent)
-    command = [sys.executable, "-P", "-m", "codenav.sandboxes.daemon.server"]
+    command = [sys.executable, "-P", "-m", module]
     with ours, theirs:
         # The child forks at once, so that no parent has to wait for its end.
         child = subprocess.Popen(
@@ -52,7 +66,8 @@ def start(backend: str, spec: SandboxSpec, *, name: str = "", idle: float = IDLE
         wire = Wire(ours)
         wire.patience(START_SECONDS)
         try:
-            wire.send({"name": name, "backend": backend, "idle_seconds": idle, "spec": spec_to_dict(spec)})
+            asked = {"name": name, "backend": backend, "idle_seconds": idle, "spec": spec_to_dict(spec)}
+            wire.send({**asked, "tools": dict(tools) if tools else None})
             answer, _ = wire.receive()
         except TimeoutError as error:
             raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error

@@ -18,14 +18,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 from codenav.errors import CodeNavError, SandboxUnavailable, StorageFull
-from codenav.execution import Execution, ExecutionError, Outcome, Output, SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.execution import Execution, ExecutionError, Outcome, Output, SandboxSpec, ToolCall
+from codenav.protocols import CallHandler, CallsOfStep, Sandbox
 from codenav.sandboxes import start
 from codenav.sandboxes.daemon import places, steps
 from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Wire, error_to_dict, peer_user, spec_from_dict
@@ -62,12 +62,30 @@ class Step:
         self.done = threading.Event()
 
 
+@dataclass(frozen=True)
+class Tools:
+    """The tools that code in a sandbox can call."""
+
+    handler: CallHandler
+    calls: CallsOfStep
+    """Collects the calls of a step."""
+    secrets: Mapping[str, str]
+    """Values by name, to be masked in all output."""
+    close: Callable[[], None]
+
+
+OpenTools = Callable[[Mapping[str, Any]], Tools]
+"""Opens the tools that the starter has described."""
+
+
 class Host:
     """The server of one sandbox."""
 
-    def __init__(self, record: places.Record, sandbox: Sandbox, spec: SandboxSpec, end: Signal) -> None:
-        self._record, self._sandbox, self._ending = record, sandbox, end
-        self._mask = masker(spec.env)
+    def __init__(
+        self, record: places.Record, sandbox: Sandbox, secrets: Mapping[str, str], end: Signal, tools: Tools | None
+    ) -> None:
+        self._record, self._sandbox, self._ending, self._tools = record, sandbox, end, tools
+        self._mask = masker(secrets)
         self._folder = places.folder_of(record.name)
         self._turn = threading.Lock()
         self._guard = threading.Lock()
@@ -111,6 +129,8 @@ class Host:
         closing.start()
         # A step that does not answer ends when this process does.
         closing.join(STOP_SECONDS)
+        if self._tools is not None:
+            self._tools.close()
         places.remove(self._record.name)
         if self._stopper is not None:
             with contextlib.suppress(ConnectionClosed):
@@ -168,8 +188,9 @@ class Host:
     def _serve_step(self, wire: Wire, step: Step, message: dict[str, Any]) -> None:
         try:
             on_output = functools.partial(_send_output, wire) if message["stream"] else None
-            execution = self._run(step, message["code"], message["timeout"], on_output)
-            answer = {"ok": True, "execution": execution.to_dict()}
+            execution, calls = self._run(step, message["code"], message["timeout"], on_output)
+            told = [call.to_dict() for call in calls]
+            answer = {"ok": True, "execution": execution.to_dict(), "calls": told}
         except CodeNavError as error:
             answer = {"error": error_to_dict(error)}
         finally:
@@ -179,23 +200,24 @@ class Host:
 
     def _run(
         self, step: Step, code: str, timeout: float | None, on_output: Callable[[Output], None] | None
-    ) -> Execution:
+    ) -> tuple[Execution, Sequence[ToolCall]]:
         with self._use(), self._turn:
             with self._guard:
                 if step.interrupted:
                     error = ExecutionError("KeyboardInterrupt", "interrupted before it began")
-                    return Execution(Outcome.ERROR, error=error)
+                    return Execution(Outcome.ERROR, error=error), ()
                 self._running, self._since = step, time.monotonic()
                 self._steps += 1
             try:
-                execution = self._sandbox.run(code, timeout=timeout, on_output=on_output)
+                with self._tools.calls.collected() if self._tools else contextlib.nullcontext(()) as calls:
+                    execution = self._sandbox.run(code, timeout=timeout, on_output=on_output)
             finally:
                 with self._guard:
                     self._running = None
             # A full disk must not fail the step, only the log.
             with contextlib.suppress(OSError):
-                steps.write(self._folder, self._steps, self._mask(code), execution)
-            return execution
+                steps.write(self._folder, self._steps, self._mask(code), execution, calls)
+            return execution, calls
 
     def _answer(self, wire: Wire, message: dict[str, Any], size: int) -> None:
         answer: dict[str, Any] = {"ok": True}
@@ -265,7 +287,7 @@ def _send_output(wire: Wire, piece: Output) -> None:
         wire.send({"output": piece.to_dict()})
 
 
-def main() -> None:
+def main(open_tools: OpenTools | None = None) -> None:
     """Start what standard input says, report on standard output, and serve."""
     os.umask(0o077)
     end = Signal()
@@ -279,10 +301,14 @@ def main() -> None:
     except CodeNavError as error:
         said.send({"error": error_to_dict(error)})
         return
+    tools = None
     try:
         spec = _with_work_dir(spec_from_dict(message["spec"]), record)
-        sandbox: Sandbox = start(message["backend"], spec)
+        tools = open_tools(message["tools"]) if open_tools and message.get("tools") else None
+        sandbox: Sandbox = start(message["backend"], spec, calls=tools.handler if tools else None)
     except BaseException as error:
+        if tools is not None:
+            tools.close()
         places.remove(record.name)
         if not isinstance(error, CodeNavError):
             raise
@@ -313,7 +339,8 @@ def main() -> None:
         places.remove(record.name)
         raise
     said.close()
-    Host(record, MaskedSandbox(sandbox, spec.env) if spec.env else sandbox, spec, end).serve(listener)
+    secrets = {**spec.env, **(tools.secrets if tools else {})}
+    Host(record, MaskedSandbox(sandbox, secrets) if secrets else sandbox, secrets, end, tools).serve(listener)
 
 
 def _with_work_dir(spec: SandboxSpec, record: places.Record) -> SandboxSpec:
@@ -335,11 +362,16 @@ def _let_go(folder: Path) -> None:
     os.close(log)
 
 
-if __name__ == "__main__":
+def detached(open_tools: OpenTools | None = None) -> None:
+    """Carry out `main` in a process of its own. Nothing returns from here."""
     if os.fork():
         # The starter waits for this process only. Its child has no parent to wait for it.
         os._exit(0)
     os.setsid()
     os.chdir("/")
-    main()
+    main(open_tools)
     sys.exit(0)
+
+
+if __name__ == "__main__":
+    detached()

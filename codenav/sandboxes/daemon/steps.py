@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from codenav.execution import Execution
+from codenav.execution import Execution, ToolCall
 
 FILE = "steps.jsonl"
 MOST_BYTES = 8 << 20
 """Size at which a new log is begun. The previous one is kept beside it."""
 
 
-def write(folder: Path, number: int, code: str, execution: Execution) -> None:
-    """Append a step to the log. Raises OSError."""
+def write(folder: Path, number: int, code: str, execution: Execution, calls: Sequence[ToolCall] = ()) -> None:
+    """Append a step to the log, with its calls to tools. Raises OSError."""
     told = execution.to_dict()
     told["displays"] = [{"mime": item.mime, "bytes": len(item.data)} for item in execution.displays]
-    line = json.dumps({"number": number, "at": now(), "code": code, "execution": told}) + "\n"
+    step = {"number": number, "at": now(), "code": code, "execution": told}
+    if calls:
+        step["calls"] = [call.to_dict() for call in calls]
+    line = json.dumps(step) + "\n"
     path = folder / FILE
     if path.exists() and path.stat().st_size + len(line) > MOST_BYTES:
         os.replace(path, folder / f"older-{FILE}")

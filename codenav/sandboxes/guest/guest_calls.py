@@ -7,10 +7,11 @@ import contextlib
 import json
 import os
 import threading
+from types import ModuleType
 from typing import Any
 
 from guest_frames import Frames, Message, encode, write_all
-from guest_schema import CALL_BYTES, CALL_NAME
+from guest_schema import ANSWER_BYTES, CALL_BYTES, CALL_NAME
 
 _to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _from_json = json.JSONDecoder().decode
@@ -36,7 +37,7 @@ class Line:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._owner = descriptor, _getpid()
-        self._frames = Frames(blob_bytes=CALL_BYTES)
+        self._frames = Frames(blob_bytes=ANSWER_BYTES)
         self._turn = threading.Lock()
         self._caller = self._count = 0
         self._closed = ""
@@ -131,3 +132,10 @@ def call_host(name: str, /, **arguments: Any) -> Any:
     if line is None:
         raise HostCallError(_Now.refusal)
     return line.call(name, data)
+
+
+def module() -> ModuleType:
+    """Make `codenav_host`, the module by which stubs reach the host: their own globals have no names of steps."""
+    made = ModuleType("codenav_host", "The calls of a step to the host.")
+    made.__dict__.update(call_host=call_host, HostCallError=HostCallError, __all__=["HostCallError", "call_host"])
+    return made

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from guest_frames import Frame, Frames, Message, Violation, encode
-from guest_schema import CALL_BYTES, FROM_CALLER, MOST_CALLS
+from guest_schema import ANSWER_BYTES, CALL_BYTES, FROM_CALLER, MOST_CALLS
 
 HEAD_BYTES = 4096
 """Largest JSON part of a call, which holds its number and name."""
-KEPT_BYTES = 8 << 20
-"""Maximum bytes of answers kept of one step."""
+KEPT_BYTES = ANSWER_BYTES + HEAD_BYTES
+"""Maximum bytes of answers kept of one step: the largest one alone."""
 
 
 class Answered(NamedTuple):
@@ -41,7 +41,7 @@ class Relay:
         """The call that the host has not answered yet."""
         self._frames = Frames(json_bytes=HEAD_BYTES, blob_bytes=CALL_BYTES)
         self._waiting: list[Frame] = []
-        self._unsent = b""
+        self._unsent = bytearray()
         self._violated: Callable[[], None] = lambda: None
         ours, theirs = _socket.socketpair()
         ours.setblocking(False)
@@ -136,13 +136,13 @@ class Relay:
         """Send what fits; the rest when there is room. The worker is not listened to before all is sent."""
         try:
             while self._unsent:
-                self._unsent = self._unsent[self._line.send(self._unsent) :]
+                del self._unsent[: self._line.send(self._unsent)]
         except BlockingIOError:
             self._stop()
             self._loop.watch(self._line.fileno(), self._push_on, out=True)
         except OSError:
             self._stop()
-            self._unsent = b""
+            self._unsent = bytearray()
 
     def _push_on(self) -> None:
         self._stop()

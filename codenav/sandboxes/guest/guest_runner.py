@@ -75,11 +75,18 @@ def names(tree: ast.AST) -> tuple[set[str], set[str]]:
 
 
 _builtins = dict(builtins.__dict__)
+_modules: dict[str, ModuleType] = {}
 
 
 def provide(names: Mapping[str, Any]) -> None:
     """Make names known to all steps, as builtins."""
     _builtins.update(names)
+
+
+def provide_module(module: ModuleType) -> None:
+    """Make a module known to all imports, which is in no file."""
+    _modules[module.__name__] = module
+    sys.modules[module.__name__] = module
 
 
 def fresh_main() -> ModuleType:
@@ -96,6 +103,7 @@ def mend(module: ModuleType) -> None:
     for name, value in _builtins.items():
         there.setdefault(name, value)
     sys.modules["__main__"] = module
+    sys.modules.update(_modules)
     module.__dict__["__builtins__"] = builtins
     module.__dict__["__name__"] = "__main__"
 

@@ -25,8 +25,10 @@ SECONDS = 1e9
 
 MOST_CALLS = 1000
 """Maximum number of calls to the host in one step."""
-CALL_BYTES = 1 << 20
-"""Maximum bytes of the arguments of a call, and of its result, as JSON."""
+CALL_BYTES = 12 << 20
+"""Maximum bytes of the arguments of a call as JSON: a file of 8 MiB in base64, and what goes with it."""
+ANSWER_BYTES = 25 << 20
+"""Maximum bytes of the result of a call as JSON: 8 MiB of UTF-8 take three times that as ASCII."""
 CALL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/\-]{0,199}")
 """The names that a call may have: `petstore.find_pet`."""
 CALL_ERROR_CHARACTERS = 4000

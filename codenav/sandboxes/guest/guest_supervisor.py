@@ -43,7 +43,7 @@ class Supervisor:
         self._waker: list[int] = []
         self.on_answer: Callable[[Message, bytes], None] | None = None
         """Called with the host's answers to calls of the step that runs."""
-        self._outgoing = b""
+        self._outgoing = bytearray()
         self._on_sendable: Callable[[], None] | None = None
 
     @classmethod
@@ -120,7 +120,8 @@ class Supervisor:
     def _push(self) -> None:
         while self._outgoing and self._has_room():
             try:
-                self._outgoing = self._outgoing[os.write(self._sink, self._outgoing[: select.PIPE_BUF]) :]
+                # A bytearray gives up its beginning without moving the rest.
+                del self._outgoing[: os.write(self._sink, self._outgoing[: select.PIPE_BUF])]
             except OSError:
                 self.end()
         if not self._outgoing and self._on_sendable is not None and self._has_room():
@@ -148,7 +149,7 @@ class Supervisor:
 
     def send(self, message: Message, blob: bytes = b"") -> None:
         """Send a frame to the host, after those that were posted."""
-        outgoing, self._outgoing = self._outgoing, b""
+        outgoing, self._outgoing = bytes(self._outgoing), bytearray()
         try:
             write_all(self._sink, outgoing + encode(message, blob))
         except OSError:

@@ -391,6 +391,7 @@ def _set_up_imports(config: Message) -> None:
     sys.path[:] = first + [path for path in sys.path if path not in first]
     for name in [name for name in sys.modules if name.startswith("guest_")]:
         del sys.modules[name]
+    guest_runner.provide_module(guest_calls.module())
     sys.meta_path.insert(0, guest_displays.Hooks())
     sys.argv = [""]
     sys.dont_write_bytecode = True

@@ -1,0 +1,1 @@
+"""Calls from stubs in a sandbox to the services behind tools: checked, sent and recorded on the host."""

@@ -1,0 +1,180 @@
+"""Secrets of calls: which ones an operation needs, where their values are, and tokens of OAuth2."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote_plus, urljoin
+
+from codenav.broker.faults import Failed, Refused
+from codenav.broker.flights import Flight
+from codenav.broker.request import FORM, Request
+from codenav.broker.transport import Http
+from codenav.errors import Unavailable, UsageError
+from codenav.tools.model import Operation, Scheme, ToolSpec
+
+TOKEN_SECONDS = 300.0
+"""Time for which a token is used whose server does not say how long it is good."""
+_SPARE_SECONDS = 30.0
+
+
+class Secrets:
+    """The values of `--secret NAME=VARIABLE`. NAME is that of a scheme, or `SPEC.SCHEME` where two specs share it."""
+
+    def __init__(self, given: Sequence[str] | Mapping[str, str]) -> None:
+        """Read the values from the environment of this process.
+
+        Raises:
+            UsageError: one is not of the form NAME=VARIABLE.
+            Unavailable: a variable is not set.
+        """
+        self.variables = _variables(given)
+        self.values: dict[str, str] = {}
+        for name, variable in self.variables.items():
+            value = os.environ.get(variable, "").strip()
+            if not value:
+                raise Unavailable(
+                    f"the secret {name} has no value: the variable {variable} is not set", hint=f"export {variable}=…"
+                )
+            self.values[name] = value
+        self._tokens: dict[tuple[str, str, tuple[str, ...]], tuple[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def masked(self) -> dict[str, str]:
+        """Return all values that nothing may show: the secrets, their parts, and tokens made with them."""
+        found = dict(self.values)
+        for name, value in self.values.items():
+            user, colon, password = value.partition(":")
+            if colon and user and password:
+                found[f"{name}.password"] = password
+        with self._lock:
+            found.update({f"{spec}.{name}": token for (spec, name, _), (token, _) in self._tokens.items()})
+        return found
+
+    def value(self, spec: str, scheme: str) -> str | None:
+        """Return the value for a scheme of a spec."""
+        return self.values.get(f"{spec}.{scheme}", self.values.get(scheme))
+
+    def variable(self, spec: str, scheme: str) -> str:
+        """Return the name of the variable that holds it; empty if there is none."""
+        return self.variables.get(f"{spec}.{scheme}", self.variables.get(scheme, ""))
+
+    def chosen(self, spec: ToolSpec, operation: Operation) -> Sequence[Scheme]:
+        """Return the schemes with which an operation is called: those of the first alternative that is complete.
+
+        An alternative that needs none counts only where no other one is complete.
+
+        Raises:
+            Refused: none is complete; the message names what is missing, and the option.
+        """
+        if not operation.security:
+            return ()
+        known = {scheme.name: scheme for scheme in spec.schemes}
+        complete = [
+            names
+            for names in operation.security
+            if all(name in known and self.value(spec.name, name) for name in names)
+        ]
+        if complete:
+            return [known[name] for name in next((names for names in complete if names), ())]
+        usable = [names for names in operation.security if all(name in known for name in names)]
+        tool = f"{spec.name}.{operation.name}"
+        if not usable:
+            lacking = " or ".join(" with ".join(names) for names in operation.security)
+            raise Refused(f"{tool} needs {lacking}, a way to log in that codenav does not have")
+        wanted = " or ".join(" with ".join(names) for names in usable)
+        options = " ".join(f"--secret {name}=VARIABLE" for name in usable[0] if not self.value(spec.name, name))
+        raise Refused(
+            f"{tool} needs the secret {wanted}, which was not given: {options} gives it, from a variable of the host"
+        )
+
+    def credentials(
+        self, spec: ToolSpec, operation: Operation, schemes: Sequence[Scheme], server: str, http: Http, flight: Flight
+    ) -> list[dict[str, Any]]:
+        """Return schemes with their values, as `request.build` takes them. Tokens of OAuth2 are fetched.
+
+        Raises:
+            Refused: a value is not of the form that its scheme needs.
+            Failed: a token could not be had.
+        """
+        found = []
+        for scheme in schemes:
+            value = self.value(spec.name, scheme.name) or ""
+            if "\r" in value or "\n" in value:
+                raise Refused(f"the secret {scheme.name} has several lines, and cannot be sent")
+            if scheme.type == "basic" and ":" not in value:
+                raise Refused(f"the secret {scheme.name} is not of the form USER:PASSWORD")
+            if scheme.type == "oauth2" and scheme.token_url:
+                scopes = tuple(operation.scopes.get(scheme.name, ()))
+                value = self._token(spec.name, scheme, scopes, urljoin(f"{server}/", scheme.token_url), http, flight)
+            place = operation.key_places.get(scheme.name, scheme.place)
+            found.append({**scheme.to_dict(), "place": place, "value": value})
+        return found
+
+    def forget_tokens(self, spec: str) -> None:
+        """Forget the tokens of a spec, which its server has refused."""
+        with self._lock:
+            self._tokens = {key: token for key, token in self._tokens.items() if key[0] != spec}
+
+    def for_process(self, spec: ToolSpec, known: Sequence[str]) -> dict[str, str]:
+        """Return the variables for the process of an MCP server: the secrets named `SPEC.NAME`, and those of no scheme.
+
+        `known`: the names of all schemes of all specs.
+        """
+        found = {}
+        for name, value in self.values.items():
+            prefix, dot, rest = name.rpartition(".")
+            if (dot and prefix == spec.name) or (not dot and name not in known):
+                found[rest] = value
+        return found
+
+    def _token(self, spec: str, scheme: Scheme, scopes: tuple[str, ...], url: str, http: Http, flight: Flight) -> str:
+        with self._lock:
+            token, until = self._tokens.get((spec, scheme.name, scopes), ("", 0.0))
+        if token and time.monotonic() < until:
+            return token
+        secret = self.value(spec, scheme.name) or ""
+        client, colon, password = secret.partition(":")
+        if not colon:
+            raise Refused(f"the secret {scheme.name} is not of the form CLIENT_ID:CLIENT_SECRET")
+        form = "grant_type=client_credentials" + (f"&scope={quote_plus(' '.join(scopes))}" if scopes else "")
+        basic = base64.b64encode(f"{quote_plus(client)}:{quote_plus(password)}".encode()).decode("ascii")
+        headers = [("Content-Type", FORM), ("Accept", "application/json")]
+        answer = http.send(
+            Request("POST", url, [*headers, ("Authorization", f"Basic {basic}")], form.encode()),
+            flight, idempotent=True, servers=[url],
+        )  # fmt: skip
+        if answer.status in (400, 401):
+            # Some servers take the client's name and secret in the form alone.
+            form += f"&client_id={quote_plus(client)}&client_secret={quote_plus(password)}"
+            answer = http.send(Request("POST", url, headers, form.encode()), flight, idempotent=True, servers=[url])
+        try:
+            told = json.loads(answer.body)
+            token, seconds = str(told["access_token"]), float(told.get("expires_in") or TOKEN_SECONDS)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            variable = self.variable(spec, scheme.name)
+            raise Failed(
+                f"no token for {scheme.name}: its server answered with status {answer.status}; check {variable}",
+                status=answer.status,
+            ) from None
+        with self._lock:
+            self._tokens[spec, scheme.name, scopes] = token, time.monotonic() + max(seconds - _SPARE_SECONDS, 1.0)
+        return token
+
+
+def _variables(given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    found = {}
+    for text in given:
+        name, equals, variable = text.partition("=")
+        if not (name and equals and variable):
+            # What was written may be a secret itself, so it is not repeated.
+            raise UsageError("a secret is not of the form NAME=VARIABLE", hint="--secret shop_key=SHOP_KEY")
+        found[name] = variable
+    return found

@@ -1,0 +1,167 @@
+"""`codenav tools check`: a check of a tool source, whose findings lower the weights of its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from codenav.cli import completing
+from codenav.cli.agent_options import base_url_option
+from codenav.cli.options import counted, json_option, one_line, print_json, say
+from codenav.cli.tool_options import allow_private_option, secret_option, server_option
+from codenav.errors import UsageError
+
+if TYPE_CHECKING:
+    from codenav.broker.checks import Row
+    from codenav.options import ToolOptions
+    from codenav.protocols import Model
+    from codenav.tools.places import Place
+
+MOST = 20
+"""Rows of one kind that are printed if they are not in order; the others are counted."""
+
+
+@click.command("check")
+@click.argument("source", shell_complete=completing.sources)
+@click.option("--no-network", is_flag=True, help="Ask no server: only the document and the descriptions are checked.")
+@click.option("--strict", is_flag=True, help="Name the tools that --strict leaves out of a run; any is exit code 1.")
+@click.option("--model", metavar="NAME", help="Model that rates the descriptions.  [default: rules do]")
+@base_url_option
+@secret_option
+@server_option
+@allow_private_option
+@json_option
+def command(
+    source: str,
+    no_network: bool,
+    strict: bool,
+    model: str | None,
+    base_url: str | None,
+    secrets: tuple[str, ...],
+    server: str | None,
+    allow_private: bool | None,
+    as_json: bool,
+) -> int:
+    """Check SOURCE: its document, its servers, a trial of each tool that only reads, and its descriptions.
+
+    The document is compared with its specification, each server is asked once, each tool that only reads is called
+    with example arguments and its answer is compared with its schema. Descriptions are rated from 1 to 3 for
+    completeness and readability. What is found lowers the weights of tools in searches.
+
+    \b
+    Exit codes: 0 all in order, 1 something is not, 4 a server cannot be reached or refuses us. Descriptions count
+    with --strict only.
+
+    \b
+    Examples:
+      codenav tools check openapi:shop.yaml
+      codenav tools check openapi:shop.yaml --no-network --strict
+      codenav tools check openapi:http://localhost:8000/openapi.json --secret shop_key=SHOP_KEY --json
+    """
+    from codenav.options import ToolOptions
+    from codenav.tools import places
+
+    if not places.is_tools(source):
+        raise UsageError(
+            f"{source} is no source of tools", hint="openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL"
+        )
+    options = ToolOptions(secrets=secrets, server=server or "", allow_private=bool(allow_private)).checked()
+    opened = _opened(model, base_url) if model else None
+    found: list[Row] = []
+    try:
+        for row in _rows(places.parse(source), options, network=not no_network, model=opened):
+            found.append(row)
+            if not as_json:
+                _show(row, found)
+    finally:
+        if opened:
+            opened.close()
+    if as_json:
+        print_json([row.to_dict() for row in found])
+    else:
+        _summary(found)
+        if strict:
+            _show_wanting(places.parse(source))
+    return _exit_code(found, strict=strict)
+
+
+def _rows(place: Place, options: ToolOptions, *, network: bool, model: Model | None) -> Iterator[Row]:
+    from codenav.broker.checks import DOCUMENT, Row, document_rows, rows
+    from codenav.tools.layout import laid_out
+
+    # Without the network the state that was read last serves for a server; a file is read again in any case.
+    asked = network or place.file is not None
+    violated = False
+    for row in document_rows(place, allow_private=options.allow_private) if asked else ():
+        violated = violated or not row.ok
+        yield row
+    try:
+        # What its notes say, the rows of the document have said.
+        state = laid_out(place, max_age=0.0 if asked else None, allow_private=options.allow_private)
+    except UsageError as error:
+        if not violated:
+            raise
+        yield Row(DOCUMENT, False, str(error), error.hint or "it is not indexed")
+        return
+    yield from rows(state, options, network=network, model=model)
+
+
+def _opened(name: str, base_url: str | None) -> Model:
+    from codenav.config import load_config
+    from codenav.models import open_model
+
+    if name == "planner":
+        raise click.UsageError("--model names a language model; the planner cannot rate.")
+    return open_model(name, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
+
+
+def _show(row: Row, found: Iterable[Row]) -> None:
+    """Print a row; of a kind with many that are not in order, the first ones."""
+    wanting = sum(one.kind == row.kind and not one.ok for one in found)
+    if row.kind == "description" and row.ok:
+        return
+    if not row.ok and wanting > MOST:
+        if wanting == MOST + 1:
+            say(f"          … more of {row.kind}: --json shows all")
+        return
+    say(one_line(f"{'ok      ' if row.ok else 'wanting '}  {row.name}  {row.detail}"))
+    if row.hint:
+        say(one_line(f"          → {row.hint}"))
+
+
+def _summary(found: list[Row]) -> None:
+    for kind, what in (
+        ("document", "violation"), ("server", "server"), ("trial", "trial"), ("description", "description"),
+    ):  # fmt: skip
+        rows = [row for row in found if row.kind == kind]
+        if kind == "document" or not rows:
+            continue
+        good = sum(row.ok for row in rows)
+        say(f"{good} of {counted(len(rows), what)} in order")
+
+
+def _show_wanting(place: Place) -> None:
+    """Name the tools that a strict run leaves out."""
+    from codenav.errors import NotFound
+    from codenav.tools import weights
+    from codenav.tools.layout import laid_out
+
+    try:
+        state = laid_out(place, max_age=None)
+    except NotFound:
+        # Its document is not indexed at all.
+        return
+    checks = weights.read(state.path)
+    lower = [name for name, path in state.summary.operations.items() if path in checks and checks[path].weight < 1]
+    if lower:
+        say(one_line(f"--strict leaves out: {', '.join(lower)}"))
+
+
+def _exit_code(found: list[Row], *, strict: bool) -> int:
+    """0 if all is in order, 4 if no more is wrong than that someone does not answer or refuses us, else 1."""
+    wrong = [row for row in found if not row.ok and (strict or row.kind != "description")]
+    if not wrong:
+        return 0
+    return 4 if all(row.kind == "server" or "--secret" in row.hint for row in wrong) else 1

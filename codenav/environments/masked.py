@@ -1,0 +1,27 @@
+"""An environment whose observations show no secrets: a specification may quote the key that a run was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from codenav.actions import Action, Observation
+from codenav.protocols import Environment
+
+
+class MaskedEnvironment:
+    """An environment with `mask` applied to the text of what it answers. The record masks all of it by itself."""
+
+    def __init__(self, environment: Environment, mask: Callable[[Any], Any]) -> None:
+        self.action = environment.action
+        self._environment, self._mask = environment, mask
+
+    def facts(self) -> Mapping[str, str]:
+        """The facts of the environment."""
+        return {name: str(self._mask(value)) for name, value in self._environment.facts().items()}
+
+    def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
+        """Answer an action."""
+        observation = self._environment.respond(action, timeout=timeout)
+        return replace(observation, text=str(self._mask(observation.text)))

@@ -1,0 +1,117 @@
+"""Parameters and effects of operations whose arguments are one JSON Schema: MCP tools and functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from inspect import cleandoc
+from typing import Any
+
+from codenav.tools.model import Body, Effect, Parameter, Schema
+from codenav.tools.moved_schemas import PREFIX, MovedSchemas
+from codenav.tools.naming import identifier, unique
+
+WHOLE = "body"
+"""Name of the parameter that is all arguments, where their schema is no object with known properties."""
+TITLE_CHARACTERS = 120
+_SENTENCE = re.compile(r".{10,}?[.!?](?=\s+[^\sa-z])")
+_OBJECT = {
+    "$comment", "$schema", "additionalProperties", "default", "description", "example", "examples", "properties",
+    "required", "title", "type", "unevaluatedProperties",
+}  # fmt: skip
+"""Keywords of an object whose properties can be given one by one."""
+
+
+def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[Parameter, ...], Body]:
+    """Make parameters, required ones first, and the body that they are properties of.
+
+    Args:
+        schema: Schema of the arguments, moved.
+        schemas: The table that it refers to.
+    """
+    plain = _resolved(schema, schemas)
+    properties = plain.get("properties", {})
+    kind = plain.get("type", "object")
+    spread = kind == "object" and isinstance(properties, Mapping) and set(plain) <= _OBJECT
+    if not properties and plain.get("additionalProperties") not in (None, False):
+        spread = False
+    if not spread:
+        whole = Parameter(
+            name=WHOLE, wire=WHOLE, place="content", schema=schema, required=True, text=_text(plain),
+            example=example_of(plain),
+        )  # fmt: skip
+        return (whole,), Body("application/json", required=True)
+    required = {name for name in plain.get("required", ()) if isinstance(name, str)}
+    made: list[Parameter] = []
+    taken: set[str] = set()
+    for wire, part in properties.items():
+        name = unique(identifier(wire), taken)
+        taken.add(name)
+        described = {**_resolved(part, schemas), **part}
+        made.append(
+            Parameter(
+                name=name,
+                wire=wire,
+                place="body",
+                required=wire in required,
+                text=_text(described),
+                schema={key: value for key, value in part.items() if key not in ("description", "example", "examples")},
+                example=example_of(described),
+            )
+        )
+    made.sort(key=lambda parameter: not parameter.required)
+    return tuple(made), Body("application/json", required=any(parameter.required for parameter in made), spread=True)
+
+
+def effect_of(annotations: Mapping[str, Any]) -> Effect:
+    """Return the effect that a tool declares. One that says nothing may destroy, as the protocol has it."""
+    if annotations.get("readOnlyHint") is True:
+        return Effect.READ
+    return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
+
+
+def result_of(schema: Any, where: str, table: MovedSchemas) -> Schema | None:
+    """Take over the schema of an answer. One that is none is noted, and costs only itself."""
+    if schema is None:
+        return None
+    _, fault = MovedSchemas().checked(schema, where)
+    if fault:
+        table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
+        return None
+    return table.take(schema, where)
+
+
+def example_of(schema: Schema) -> Any:
+    """The first example of a schema, or None."""
+    examples = schema.get("examples")
+    if isinstance(examples, list) and examples:
+        return examples[0]
+    return schema.get("example")
+
+
+def titled(title: str, text: str) -> tuple[str, str]:
+    """Return a title and the text below it. Without a title, the first sentence of the text is it, if it is short."""
+    text = cleandoc(text).strip()
+    if title.strip() or not text:
+        return title.strip(), text
+    line, _, rest = text.partition("\n")
+    sentence = _SENTENCE.match(line)
+    first = sentence[0] if sentence else line
+    if len(first) > TITLE_CHARACTERS:
+        return "", text
+    return first.strip().removesuffix("."), (line[len(first) :].strip() + "\n" + rest).strip()
+
+
+def _resolved(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
+    """Follow a reference at the top of a schema."""
+    for _ in range(20):
+        reference = schema.get("$ref", "")
+        if not reference.startswith(PREFIX):
+            break
+        schema = {**schemas[reference.removeprefix(PREFIX)], **{k: v for k, v in schema.items() if k != "$ref"}}
+    return schema
+
+
+def _text(schema: Schema) -> str:
+    text = schema.get("description")
+    return cleandoc(text).strip() if isinstance(text, str) else ""

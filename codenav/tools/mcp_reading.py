@@ -1,0 +1,131 @@
+"""Reader of MCP servers: the list of a server's tools as a specification."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from codenav.errors import UsageError
+from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
+from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
+from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
+from codenav.tools.moved_schemas import MovedSchemas
+from codenav.tools.naming import identifier, package_name, unique
+
+TOKEN = "authorization"
+"""Name of the secret that is sent as bearer token."""
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> ToolSpec:
+    """Ask a server for its tools. The server is started for it where it is a command, and ended again.
+
+    Args:
+        where: A URL of streamable HTTP, or a command.
+        environment: Variables for the process of the server besides the few that it gets anyway. For a URL, the value
+            of `authorization` is the bearer token.
+
+    Raises:
+        NotFound: there is no such program, or the server does not know the address.
+        UsageError: there is no command, or its quotes do not match.
+        McpUnavailable: the server does not start, does not answer or refuses; an `Unavailable`.
+        MissingExtra: the extra `tools` is not installed.
+    """
+    transport = transport_of(where)
+    given = environment or {}
+    headers = {"Authorization": f"Bearer {given[TOKEN]}"} if "url" in transport and TOKEN in given else {}
+    with McpConnection(transport, environment=given, headers=headers) as connection:
+        server = connection.server
+        tools = connection.tools()
+    return spec_of(server, tools, transport)
+
+
+def transport_of(where: str) -> dict[str, Any]:
+    """Return `ToolSpec.transport` for a URL or command.
+
+    Raises:
+        UsageError: there is no command, or its quotes do not match.
+    """
+    where = where.strip()
+    if _URL.match(where):
+        return {"url": where}
+    try:
+        command = shlex.split(where)
+    except ValueError as error:
+        raise UsageError(f"mcp:{where}: {error}", hint="quote the command as for a shell") from error
+    if not command:
+        raise UsageError(
+            "mcp: without a command or URL", hint="mcp:'python server.py' or mcp:http://localhost:9000/mcp"
+        )
+    if "://" in command[0]:
+        raise UsageError(f"mcp:{where}: only http and https can be spoken", hint="mcp:http://localhost:9000/mcp")
+    return {"command": command, "folder": str(Path.cwd())}
+
+
+def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str, Any]) -> ToolSpec:
+    """Make the specification of a server."""
+    name = identifier(server.name) if re.search(r"\w", server.name) else _name_of(transport)
+    table = MovedSchemas()
+    operations: list[Operation] = []
+    taken: set[str] = set()
+    names: set[str] = set()
+    over_http = "url" in transport
+    for tool in tools:
+        if tool.name in names:
+            table.note(f"the server lists {tool.name!r} twice; the first one counts")
+            continue
+        names.add(tool.name)
+        _, fault = MovedSchemas().checked(tool.input, tool.name)
+        if fault:
+            table.note(f"{tool.name} was left out: its input is no JSON Schema: {fault}")
+            continue
+        operation = _operation(tool, unique(identifier(tool.name), taken), name, table)
+        if over_http:
+            operation = replace(operation, security=((TOKEN,), ()))
+        taken.add(operation.name)
+        operations.append(operation)
+    return ToolSpec(
+        name=name,
+        format="mcp",
+        title=server.title or server.name,
+        version=server.version,
+        text=server.text,
+        groups=(Group(name=name, title=server.title or server.name, guidance=server.text),),
+        schemes=(Scheme(TOKEN, "bearer", text="Token of the server, if it wants one"),) if over_http else (),
+        schemas=table.schemas,
+        operations=tuple(operations),
+        transport=transport,
+        notes=tuple(table.notes),
+    )
+
+
+def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Operation:
+    schema = table.take(tool.input, tool.name)
+    parameters, body = parameters_of(schema, table.schemas)
+    title, text = titled(tool.title, tool.text)
+    effect = effect_of(tool.annotations)
+    return Operation(
+        name=name,
+        id=tool.name,
+        group=group,
+        title=title,
+        text=text,
+        effect=effect,
+        idempotent=effect is Effect.READ or tool.annotations.get("idempotentHint") is True,
+        parameters=parameters,
+        body=body,
+        result=result_of(tool.output, tool.name, table),
+    )
+
+
+def _name_of(transport: Mapping[str, Any]) -> str:
+    """Make a name for a server that does not say its own: from its address, or the last file of its command."""
+    if "url" in transport:
+        return package_name(transport["url"])
+    words = [word for word in transport["command"] if not word.startswith("-")]
+    files = [word for word in words if PurePath(word).suffix]
+    return identifier(PurePath((files or words)[-1]).stem)

@@ -1,0 +1,200 @@
+"""Schemas by direction: what only a server sets is no part of a request, what only a client sends none of an answer.
+
+Also here: references that lead back to themselves without going down into a value, which no validator can follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Any
+
+from codenav.tools.model import Schema
+from codenav.tools.naming import unique
+
+IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
+IN_PLACE = ("not", "if", "then", "else")
+DOWN = (
+    "additionalProperties", "contains", "contentSchema", "items", "propertyNames", "unevaluatedItems",
+    "unevaluatedProperties",
+)  # fmt: skip
+MAPS = ("dependentSchemas", "patternProperties", "properties")
+SAME_VALUE = {**dict.fromkeys(IN_PLACE_LISTS, "list"), **dict.fromkeys(IN_PLACE, "one"), "dependentSchemas": "map"}
+"""Keywords with schemas of the same value, and how they hold them."""
+ALL = {
+    **SAME_VALUE, **dict.fromkeys(DOWN, "one"), **dict.fromkeys(MAPS, "map"), "prefixItems": "list",
+}  # fmt: skip
+"""Keywords with schemas, and how they hold them."""
+PREFIX = "#/schemas/"
+MOST_PARTS = 200
+"""Schemas that one may be made of for their properties to be seen as its own."""
+
+
+def parts(schema: Schema, *, in_place: bool = False) -> list[Any]:
+    """The schemas directly in a schema; `in_place`: only those that look at the same value."""
+    found: list[Any] = []
+    kinds = SAME_VALUE if in_place else ALL
+    for key, item in schema.items():
+        kind = kinds.get(key)
+        if kind == "map":
+            found += item.values()
+        elif kind == "list":
+            found += item
+        elif kind and isinstance(item, dict):
+            found.append(item)
+    return found
+
+
+def references(schema: Schema, *, in_place: bool = False) -> Iterator[dict[str, Any]]:
+    """The schemas in a schema, itself included, that hold a `$ref`."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found.get("$ref"), str):
+            yield found
+        waiting += parts(found, in_place=in_place)
+
+
+def cut_circles(schemas: Mapping[str, Schema], note: Callable[[str], None]) -> None:
+    """Take out the references by which a value would have to be checked against itself for ever."""
+    done: set[str] = set()
+    for start in schemas:
+        trail: list[tuple[str, Iterator[dict[str, Any]]]] = []
+        on_trail: set[str] = set()
+        if start not in done:
+            trail.append((start, references(schemas[start], in_place=True)))
+            on_trail.add(start)
+        while trail:
+            name, waiting = trail[-1]
+            holder = next(waiting, None)
+            if holder is None:
+                done.add(name)
+                on_trail.discard(name)
+                trail.pop()
+                continue
+            target = holder["$ref"].removeprefix(PREFIX)
+            if target in on_trail:
+                del holder["$ref"]
+                note(f"the schema {target} consists of itself: anything is accepted there")
+            elif target not in done and target in schemas:
+                trail.append((target, references(schemas[target], in_place=True)))
+                on_trail.add(target)
+
+
+class Directions:
+    """Variants of schemas for requests and answers; a schema that is the same in both has none."""
+
+    def __init__(self, schemas: dict[str, Schema], flags: Container[str]) -> None:
+        """flags: those of `readOnly` and `writeOnly` that any schema holds."""
+        self.schemas = schemas
+        names = list(schemas)
+        self.concerned = {flag: self._reach(names, flag) for flag in ("readOnly", "writeOnly") if flag in flags}
+        self.variants: dict[tuple[str, str], str] = {}
+        self.waiting: list[tuple[str, str]] = []
+
+    def of_request(self, schema: Schema) -> Schema:
+        """A schema without the properties that only the server sets."""
+        return self._directed(schema, "readOnly")
+
+    def of_answer(self, schema: Schema) -> Schema:
+        """A schema that requires no property that only the client sends."""
+        return self._directed(schema, "writeOnly")
+
+    def _reach(self, names: list[str], flag: str) -> set[str]:
+        """The schemas that hold the flag, or refer to one that does."""
+        users: dict[str, list[str]] = {}
+        found = set()
+        for name in names:
+            if _flagged(self.schemas[name], flag):
+                found.add(name)
+            for holder in references(self.schemas[name]):
+                users.setdefault(holder["$ref"].removeprefix(PREFIX), []).append(name)
+        waiting = list(found)
+        while waiting:
+            for user in users.get(waiting.pop(), ()):
+                if user not in found:
+                    found.add(user)
+                    waiting.append(user)
+        return found
+
+    def _directed(self, schema: Schema, flag: str) -> Schema:
+        concerned = self.concerned.get(flag)
+        if concerned is None:
+            return schema
+        if not _flagged(schema, flag) and not any(
+            holder["$ref"].removeprefix(PREFIX) in concerned for holder in references(schema)
+        ):
+            return schema
+        made = self._changed(schema, flag)
+        while self.waiting:
+            name, flag = self.waiting.pop()
+            self.schemas[self.variants[name, flag]] = self._changed(self.schemas[name], flag)
+        return made
+
+    def _changed(self, schema: Schema, flag: str, hidden: frozenset[str] = frozenset()) -> Schema:
+        hidden |= self._hidden(schema, flag)
+        made = dict(schema)
+        reference = made.get("$ref")
+        if isinstance(reference, str) and (name := reference.removeprefix(PREFIX)) in self.concerned[flag]:
+            made["$ref"] = PREFIX + self._variant(name, flag)
+        if "required" in made:
+            made["required"] = [name for name in made["required"] if name not in hidden]
+            if not made["required"]:
+                del made["required"]
+        for key in MAPS:
+            if key in made:
+                made[key] = {
+                    name: self._changed(item, flag)
+                    for name, item in made[key].items()
+                    if not (key == "properties" and flag == "readOnly" and name in hidden)
+                }
+        for key in (*IN_PLACE_LISTS, "prefixItems"):
+            if key in made:
+                below = hidden if key == "allOf" else frozenset[str]()
+                made[key] = [self._changed(item, flag, below) for item in made[key]]
+        for key in (*IN_PLACE, *DOWN):
+            if isinstance(made.get(key), dict):
+                made[key] = self._changed(made[key], flag)
+        return made
+
+    def _variant(self, name: str, flag: str) -> str:
+        if (name, flag) not in self.variants:
+            ending = "Request" if flag == "readOnly" else "Answer"
+            self.variants[name, flag] = made = unique(f"{name}.{ending}", self.schemas)
+            self.schemas[made] = {}
+            self.waiting.append((name, flag))
+        return self.variants[name, flag]
+
+    def _hidden(self, schema: Schema, flag: str) -> frozenset[str]:
+        """The properties with the flag of a schema, those of the schemas that it is made of included."""
+        found: set[str] = set()
+        seen: set[str] = set()
+        waiting = [schema]
+        while waiting:
+            part = waiting.pop()
+            found.update(
+                name
+                for name, item in part.get("properties", {}).items()
+                if item.get(flag) or self._top(item).get(flag)
+            )  # fmt: skip
+            waiting += part.get("allOf", ())
+            reference = part.get("$ref")
+            if isinstance(reference, str) and reference not in seen and len(seen) < MOST_PARTS:
+                seen.add(reference)
+                waiting.append(self.schemas.get(reference.removeprefix(PREFIX), {}))
+        return frozenset(found)
+
+    def _top(self, schema: Schema) -> Schema:
+        """The schema that a reference names; not further."""
+        reference = schema.get("$ref")
+        return self.schemas.get(reference.removeprefix(PREFIX), {}) if isinstance(reference, str) else schema
+
+
+def _flagged(schema: Schema, flag: str) -> bool:
+    """True if a schema or one directly in it holds the flag."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        found = waiting.pop()
+        if found.get(flag):
+            return True
+        waiting += parts(found)
+    return False

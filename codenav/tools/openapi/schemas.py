@@ -1,0 +1,275 @@
+"""Schemas of all versions as JSON Schema 2020-12, referred-to ones under `#/schemas/NAME`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codenav.tools.model import Schema
+from codenav.tools.naming import unique
+from codenav.tools.references import Library, Place, Unresolved
+
+TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+KINDS = TYPES | {"file"}
+ONE = frozenset({
+    "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+    "unevaluatedItems", "unevaluatedProperties",
+})  # fmt: skip
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+MAPS = ("dependentSchemas", "patternProperties", "properties")
+NUMBERS = ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf")
+COUNTS = (
+    "maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties",
+)  # fmt: skip
+FLAGS = ("deprecated", "readOnly", "uniqueItems", "writeOnly")
+TEXTS = ("contentEncoding", "contentMediaType", "description", "format", "title")
+DROPPED = frozenset({
+    # Definitions are found by the references to them.
+    "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "definitions", "externalDocs", "id", "xml",
+})  # fmt: skip
+OLD = frozenset({"$recursiveAnchor", "collectionFormat", "nullable"})
+
+
+class Schemas:
+    """The schemas of a specification, converted when they are referred to."""
+
+    def __init__(self, library: Library, version: str, note: Callable[[str], None]) -> None:
+        self.library = library
+        self.dialect = version not in ("2.0", "3.0")
+        """True for 3.1 and later, whose schemas are of 2020-12."""
+        self.note = note
+        self.found: dict[str, Schema] = {}
+        """The converted schemas by name."""
+        self.names: dict[tuple[str, str], str] = {}
+        self.flags: set[str] = set()
+        """Those of `FLAGS` that are true in any schema."""
+        self.waiting: list[tuple[str, Place]] = []
+
+    def convert(self, place: Place) -> dict[str, Any]:
+        """The schema at a place; all that it refers to is in `found` afterwards."""
+        made = self._convert(place)
+        while self.waiting:
+            name, target = self.waiting.pop()
+            self.found[name] = self._convert(target)
+        return made
+
+    def _convert(self, place: Place) -> dict[str, Any]:
+        value = place.value
+        if value is True or value is None:
+            return {}
+        if value is False:
+            return {"not": {}}
+        if not isinstance(value, Mapping):
+            self.note(f"{place.pointer}: is no schema: anything is accepted there")
+            return {}
+        if isinstance(value.get("$ref"), str):
+            return self._reference(place)
+        made: dict[str, Any] = {}
+        for key, item in value.items():
+            self._keyword(place, made, key, item)
+        if not self.dialect:
+            self._old(value, made)
+        if isinstance(made.get("default"), str) and made.get("type") in ("boolean", "integer", "number"):
+            self._default(place, made)
+        if made.get("type") == "file":
+            made["type"], made["format"] = "string", "binary"
+        if "contentMediaType" in made and "contentEncoding" not in made and "format" not in made:
+            kind = made["contentMediaType"]
+            if made.get("type", "string") == "string" and not re.match(r"text/|application/(\S*\+)?(json|xml)", kind):
+                made["type"], made["format"] = "string", "binary"
+        return made
+
+    def _keyword(self, place: Place, made: dict[str, Any], key: str, item: Any) -> None:
+        """Convert one keyword; one of the wrong type is left out and noted."""
+        fine = True
+        if isinstance(item, str) and key in (*NUMBERS, *COUNTS) and re.fullmatch(r"-?\d{1,18}(\.\d+)?", item):
+            self.note(f"{place.pointer}/{key}: the text {item!r} was read as a number")
+            item = float(item) if "." in item else int(item)
+        if key in ONE:
+            if key == "items" and isinstance(item, list):
+                # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
+                self.note(f"{place.pointer}/items: a list of schemas was read as any of them")
+                if item:
+                    made["items"] = {"anyOf": [self._convert(place.at(key, number)) for number in range(len(item))]}
+            elif item in ("true", "false"):
+                self.note(f"{place.pointer}/{key}: the text {item!r} was read as {item}")
+                made[key] = item == "true"
+            elif isinstance(item, bool):
+                made[key] = item
+            elif fine := isinstance(item, Mapping):
+                made[key] = self._convert(place.at(key))
+        elif key in LISTS:
+            if (fine := isinstance(item, list)) and item:
+                made[key] = [self._convert(place.at(key, number)) for number in range(len(item))]
+        elif key in MAPS:
+            if fine := isinstance(item, Mapping):
+                made[key] = {name: self._convert(place.at(key, name)) for name in item}
+        elif key == "type":
+            kinds = [item] if isinstance(item, str) else item if isinstance(item, list) else []
+            known = list(dict.fromkeys(kind for kind in kinds if isinstance(kind, str) and kind in KINDS))
+            fine = bool(known) and len(known) == len(kinds)
+            if known:
+                made[key] = known[0] if isinstance(item, str) or len(known) == 1 else known
+        elif key in ("exclusiveMaximum", "exclusiveMinimum") and isinstance(item, bool):
+            pass
+        elif key in NUMBERS:
+            if fine := isinstance(item, int | float) and not isinstance(item, bool):
+                made[key] = item
+        elif key in COUNTS:
+            if fine := isinstance(item, int) and not isinstance(item, bool) and item >= 0:
+                made[key] = item
+        elif key in FLAGS:
+            fine = isinstance(item, bool) or item in ("true", "false")
+            made[key] = item is True or item == "true"
+            if made[key]:
+                self.flags.add(key)
+        elif key in TEXTS:
+            if fine := isinstance(item, str):
+                made[key] = item
+        elif key == "required":
+            # A boolean is the property's own flag of JSON Schema 3: the owner of the property reads it.
+            if isinstance(item, list):
+                names = list(dict.fromkeys(name for name in item if isinstance(name, str)))
+                fine = len(names) == len(item)
+                if names:
+                    made[key] = names
+            else:
+                fine = False
+        elif key == "enum":
+            if fine := isinstance(item, list) and bool(item):
+                made[key] = list(item)
+        elif key == "pattern":
+            if fine := _is_pattern(item):
+                made[key] = item
+        elif key == "example":
+            made.setdefault("examples", [item])
+        elif key == "examples":
+            if fine := isinstance(item, list):
+                made[key] = item
+        elif key == "discriminator":
+            made[key] = self._discriminator(place.at(key))
+        elif key == "dependentRequired":
+            if fine := isinstance(item, Mapping):
+                made[key] = item
+        elif key in ("const", "default"):
+            made[key] = item
+        elif key not in DROPPED and key not in OLD and not key.startswith("x-"):
+            self.note(f"{place.pointer}: a schema has no key {key!r}: left out")
+        if not fine:
+            self.note(f"{place.pointer}/{key}: is not what a schema may have there: left out")
+
+    def _default(self, place: Place, made: dict[str, Any]) -> None:
+        """Read a default that is a text as the value that its schema asks for, or leave it out."""
+        text = made.pop("default")
+        if made["type"] == "boolean" and text.lower() in ("true", "false"):
+            made["default"] = text.lower() == "true"
+        elif made["type"] == "integer" and re.fullmatch(r"-?\d{1,18}", text):
+            made["default"] = int(text)
+        elif made["type"] == "number" and re.fullmatch(r"-?\d{1,18}(\.\d+)?", text):
+            made["default"] = float(text)
+        read = f"read as {made['default']!r}" if "default" in made else "left out"
+        self.note(f"{place.pointer}/default: the text {text!r} is no default of the type {made['type']}: {read}")
+
+    def _old(self, value: Mapping[str, Any], made: dict[str, Any]) -> None:
+        """What 2.0 and 3.0 say in their own way."""
+        for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            if value.get(exclusive) is True and bound in made:
+                made[exclusive] = made.pop(bound)
+        if value.get("nullable") in (True, "true") or value.get("x-nullable") is True:
+            nullable(made)
+
+    def _discriminator(self, place: Place) -> Any:
+        """The discriminator as an annotation, its targets under their names here."""
+        value = place.value
+        if isinstance(value, str):
+            return {"propertyName": value}
+        if not isinstance(value, Mapping):
+            return {}
+        made = {"propertyName": value.get("propertyName", "")}
+        mapping = value.get("mapping")
+        if isinstance(mapping, Mapping):
+            made["mapping"] = found = {}
+            for key, target in mapping.items():
+                if not isinstance(target, str):
+                    continue
+                if re.fullmatch(r"[\w.-]+", target) and not target.endswith((".json", ".yaml", ".yml")):
+                    target = f"#/components/schemas/{target}"
+                try:
+                    found[key] = f"#/schemas/{self.name(self.library.target(target, place.document))}"
+                except Unresolved as error:
+                    self.note(f"{place.pointer}/mapping/{key}: {error}: left out")
+        return made
+
+    def _reference(self, place: Place) -> dict[str, Any]:
+        value = place.value
+        try:
+            target = self.library.target(value["$ref"], place.document)
+        except Unresolved as error:
+            self.note(f"{place.pointer}: {error}: anything is accepted there")
+            return {key: value[key] for key in ("title", "description") if isinstance(value.get(key), str)}
+        made: dict[str, Any] = {"$ref": f"#/schemas/{self.name(target)}"}
+        if self.dialect:
+            for key, item in value.items():
+                if key != "$ref":
+                    self._keyword(place, made, key, item)
+            return made
+        # By the letter nothing counts beside a reference in 2.0 and 3.0; that texts and `nullable` do is what everybody
+        # who writes them there means.
+        for key in ("description", "title", "readOnly", "writeOnly", "deprecated", "default"):
+            if key in value:
+                self._keyword(place, made, key, value[key])
+        if value.get("nullable") is True:
+            made["anyOf"] = [{"$ref": made.pop("$ref")}, {"type": "null"}]
+        return made
+
+    def name(self, target: Place) -> str:
+        """The name of a referred-to schema, which is converted later."""
+        key = (target.document, target.pointer)
+        if key not in self.names:
+            parts = [part for part in target.pointer.split("/") if part]
+            # Of `#/paths/…/schema/properties/size` the last word that is no keyword; of a whole file, its stem.
+            words = [part for part in parts if not part.isdecimal() and part not in ("schema", "items", "properties")]
+            text = words[-1] if words else re.split(r"[/\\]", target.document)[-1].partition(".")[0]
+            text = re.sub(r"[^\w.-]+", "_", text.replace("~1", "_").replace("~0", "_"), flags=re.ASCII).strip("_")
+            self.names[key] = name = unique(text or "Schema", self.found)
+            self.found[name] = {}
+            self.waiting.append((name, target))
+        return self.names[key]
+
+    def resolved(self, schema: Schema) -> Schema:
+        """A converted schema, references at its top followed; texts beside a reference win."""
+        beside: dict[str, Any] = {}
+        for _ in range(len(self.found) + 1):
+            reference = schema.get("$ref")
+            if not isinstance(reference, str):
+                break
+            beside = {**{key: item for key, item in schema.items() if key != "$ref"}, **beside}
+            schema = self.found.get(reference.removeprefix("#/schemas/"), {})
+        return {**schema, **beside} if beside else schema
+
+
+def nullable(schema: dict[str, Any]) -> None:
+    """Let a schema accept null, too."""
+    kind = schema.get("type")
+    if kind is not None:
+        kinds = [kind] if isinstance(kind, str) else list(kind)
+        if "null" not in kinds:
+            schema["type"] = [*kinds, "null"]
+        if "enum" in schema and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+        return
+    parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "oneOf", "properties") if key in schema}
+    if parts:
+        schema["anyOf"] = [parts, {"type": "null"}]
+
+
+def _is_pattern(item: Any) -> bool:
+    """True for an expression that Python can work with, too; those of JavaScript are a little different."""
+    if not isinstance(item, str):
+        return False
+    try:
+        re.compile(item)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,190 @@
+"""References between documents: `$ref` within a file, into files beside it, and to other addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from codenav.errors import UsageError
+from codenav.tools.documents import parse, read_file
+from codenav.tools.fetching import bare, fetch, is_url, origin, shown
+
+MOST_DOCUMENTS = 1_000
+"""Documents that one may refer to."""
+MOST_HOPS = 100
+"""References one after the other."""
+
+
+class Unresolved(Exception):
+    """A reference that leads nowhere; the message is a sentence without its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value and where it stands: what its own references are relative to."""
+
+    value: Any
+    document: str
+    """Address of the document: a URL, or the path of a file."""
+    pointer: str
+    """JSON pointer of the value in it."""
+
+    def at(self, *keys: object) -> Place:
+        """The place further down; its value is None if there is none."""
+        value, pointer = self.value, self.pointer
+        for key in keys:
+            if isinstance(value, Mapping):
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value):
+                value = value[key]
+            else:
+                value = None
+            pointer = f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}"
+        return Place(value, self.document, pointer)
+
+
+class Library:
+    """The documents that a specification consists of, read when they are referred to."""
+
+    def __init__(self, where: str, *, allow_private: bool = False) -> None:
+        """Read the named document.
+
+        Raises:
+            CodeNavError: as `fetch` and `read_file`.
+        """
+        self.allow_private = allow_private
+        self.documents: dict[str, Any] = {}
+        self.anchors: dict[str, dict[str, str]] = {}
+        self.folder: Path | None = None
+        self.trusted: tuple[str, str, int] | None = None
+        if is_url(where):
+            self.trusted = origin(where)
+            found = fetch(where, trusted=self.trusted, allow_private=allow_private)
+            self.main = urldefrag(found.url).url
+            self.documents[self.main] = parse(found.content, shown(where))
+        else:
+            path = Path(where).expanduser()
+            value = read_file(path)
+            path = path.resolve()
+            self.main, self.folder = str(path), path.parent
+            self.documents[self.main] = value
+        root = self.documents[self.main]
+        own = root.get("$self") if isinstance(root, Mapping) else None
+        # Version 3.2: the address that a document gives to itself. Only that it means itself is believed.
+        self.own = own if isinstance(own, str) else ""
+
+    @property
+    def root(self) -> Place:
+        """The whole named document."""
+        return Place(self.documents[self.main], self.main, "")
+
+    @property
+    def address(self) -> str:
+        """The URL of the named document, without a password in it; empty if it is a file."""
+        return "" if self.folder else bare(self.main)
+
+    def resolve(self, place: Place) -> Place:
+        """The value at a place, references followed; `summary` and `description` beside them win.
+
+        Raises:
+            Unresolved: a reference leads nowhere or round in a circle.
+            CodeNavError: it is refused, or its document cannot be read.
+        """
+        beside: dict[str, Any] = {}
+        for _ in range(MOST_HOPS):
+            value = place.value
+            if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
+                if beside and isinstance(value, Mapping):
+                    return Place({**value, **beside}, place.document, place.pointer)
+                return place
+            texts = {key: value[key] for key in ("summary", "description") if isinstance(value.get(key), str)}
+            beside = {**texts, **beside}
+            place = self.target(value["$ref"], place.document)
+        raise Unresolved("its references lead round in a circle")
+
+    def target(self, reference: str, document: str) -> Place:
+        """The place that a reference in a document names.
+
+        Raises:
+            Unresolved, CodeNavError: as `resolve`.
+        """
+        address, fragment = urldefrag(reference)
+        if address and address != self.own:
+            document = self._open(address, document)
+        elif address:
+            document = self.main
+        value = self.documents[document]
+        if fragment and not fragment.startswith("/"):
+            fragment = self._anchor(unquote(fragment), document, reference)
+        place = Place(value, document, "")
+        for part in fragment.split("/")[1:]:
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            value = place.value
+            if isinstance(value, Mapping) and key in value:
+                place = place.at(key)
+            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                place = place.at(int(key))
+            else:
+                raise Unresolved(f"`$ref` {reference!r} leads nowhere")
+        return place
+
+    def _open(self, address: str, document: str) -> str:
+        """The key of the document at an address that another one names."""
+        key = self._key(address, document)
+        if key in self.documents:
+            return key
+        if len(self.documents) >= MOST_DOCUMENTS:
+            raise UsageError(f"{shown(self.main)} refers to more than {MOST_DOCUMENTS:,} documents")
+        if is_url(key):
+            found = fetch(key, trusted=self.trusted, allow_private=self.allow_private)
+            self.documents[key] = parse(found.content, shown(key))
+        else:
+            try:
+                self.documents[key] = read_file(Path(key))
+            except UsageError as error:
+                raise Unresolved(f"`$ref` to a document that cannot be read: {error}") from error
+        return key
+
+    def _key(self, address: str, document: str) -> str:
+        if is_url(address):
+            return address
+        if is_url(document):
+            key = urljoin(document, address)
+            if not is_url(key):
+                raise UsageError(f"{shown(document)} refers to {address!r}, which is no address of HTTP: refused")
+            return key
+        path = address.removeprefix("file://") if address.lower().startswith("file://") else address
+        if "://" in path or "\0" in path:
+            raise UsageError(f"{document} refers to {address!r}, which is neither a file nor an address of HTTP")
+        found = (Path(document).parent / unquote(path)).resolve()
+        if self.folder is None or not found.is_relative_to(self.folder):
+            raise UsageError(
+                f"{document} refers to {address!r}, outside of the folder of the named document: refused",
+                hint="put all files of the specification below one folder, beside or below the named one",
+            )
+        return str(found)
+
+    def _anchor(self, name: str, document: str, reference: str) -> str:
+        """The pointer of a `$anchor` of a document."""
+        if document not in self.anchors:
+            found: dict[str, str] = {}
+            self.anchors[document] = found
+            open_places = [("", self.documents[document])]
+            while open_places:
+                pointer, value = open_places.pop()
+                if isinstance(value, Mapping):
+                    for kind in ("$anchor", "$dynamicAnchor"):
+                        if isinstance(value.get(kind), str):
+                            found.setdefault(value[kind], pointer)
+                items = value.items() if isinstance(value, Mapping) else enumerate(value)
+                open_places += [
+                    (f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", item)
+                    for key, item in items
+                    if isinstance(item, Mapping | list)
+                ]
+        if name not in self.anchors[document]:
+            raise Unresolved(f"`$ref` {reference!r} leads nowhere")
+        return self.anchors[document][name]

@@ -1,0 +1,296 @@
+"""Documents against the OpenAPI specification: each violation with its path, in one line."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from codenav.errors import UsageError
+from codenav.tools.references import Library, Place, Unresolved
+
+METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"})
+VERSIONS = ("2.0", "3.0", "3.1", "3.2")
+MOST = 1_000
+"""Violations that are looked at."""
+LONGEST = 200
+"""Characters of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A place where a document breaks its specification."""
+
+    path: str
+    """JSON pointer, `/paths/~1orders/get`."""
+    message: str
+    hard: bool = True
+    """False for what real documents have and readers can live with: it is noted, and costs no operation."""
+    operation: tuple[str, str] | None = None
+    """Path and method of the operation that it is in."""
+
+
+def violations(where: str | Library, *, allow_private: bool = False) -> list[tuple[str, str]]:
+    """The violations of a document, each with its path.
+
+    Raises:
+        CodeNavError: as `read_openapi`, but for documents that can be read and are not valid.
+    """
+    library = where if isinstance(where, Library) else Library(where, allow_private=allow_private)
+    return [(violation.path, violation.message) for violation in violations_of(library)]
+
+
+def version_of(root: Any, name: str) -> str:
+    """`2.0`, `3.0`, `3.1` or `3.2`.
+
+    Raises:
+        UsageError: the document is of no version that can be read.
+    """
+    if not isinstance(root, Mapping):
+        raise UsageError(f"{name} is a list, no OpenAPI document")
+    if "swagger" in root or "openapi" in root:
+        given = root.get("openapi", root.get("swagger"))
+        for version in VERSIONS:
+            if re.fullmatch(rf"{re.escape(version)}(\.\d+)?([-+].*)?", str(given)):
+                return version
+        raise UsageError(f"{name} is of OpenAPI {given}; versions 2.0, 3.0, 3.1 and 3.2 can be read")
+    if "swaggerVersion" in root:
+        raise UsageError(
+            f"{name} is of Swagger {root['swaggerVersion']}; versions 2.0, 3.0, 3.1 and 3.2 can be read",
+            hint="convert it with swagger-converter",
+        )
+    hint = "tools:FILE reads function lists" if "tools" in root or "functions" in root else None
+    raise UsageError(f"{name} is no OpenAPI document: it has neither `openapi` nor `swagger`", hint=hint)
+
+
+@cache
+def _validator(version: str) -> Any:
+    """The validator for the meta-schema of a version; that of 3.1 and 3.2 looks into schemas, too."""
+    import jsonschema_rs
+
+    # Only its files: to import the package takes over half a second.
+    spec = importlib.util.find_spec("openapi_spec_validator")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("No module named 'openapi_spec_validator'", name="openapi_spec_validator")
+    folder = Path(spec.submodule_search_locations[0]) / "resources" / "schemas" / f"v{version}"
+    meta = orjson.loads((folder / "schema.json").read_bytes())
+    if version in ("3.1", "3.2"):
+        # The specification's own way: what a schema is, is left open there for the dialect.
+        dialect = {"$dynamicAnchor": "meta", "$ref": "https://json-schema.org/draft/2020-12/schema"}
+        meta = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:codenav:document",
+            "$ref": meta["$id"], "$defs": {"document": meta, "schema": dialect},
+        }  # fmt: skip
+    return jsonschema_rs.validator_for(meta)
+
+
+def violations_of(library: Library) -> list[Violation]:
+    """The violations of a document, against the meta-schema of its version and the rules that it cannot say."""
+    root = library.root.value
+    version = version_of(root, library.main)
+    found: dict[tuple[str, str], Violation] = {}
+    for error in _validator(version).iter_errors(root):
+        for path, message in _meant(error):
+            soft = _bearable(path, message)
+            violation = Violation(pointer(path), _short(message), not soft, _operation(path))
+            found.setdefault((violation.path, violation.message), violation)
+        if len(found) >= MOST:
+            break
+    for violation in _rules(library):
+        found.setdefault((violation.path, violation.message), violation)
+    return list(found.values())
+
+
+def refused(faults: Sequence[Violation]) -> list[Violation]:
+    """The violations by which nothing of a document can be believed: outside of operations, and none to live with."""
+    return [violation for violation in faults if violation.hard and violation.operation is None]
+
+
+Fault = tuple[list[str | int], str]
+"""Path and message."""
+
+
+def _meant(error: Any) -> list[Fault]:
+    """The violations of the branch that is meant where none of several alternatives holds: that which came furthest."""
+    path = list(error.instance_path)
+    context = getattr(error.kind, "context", None)
+    if not context:
+        return [(path, error.message)]
+    best: tuple[tuple[bool, int, int], list[Fault]] | None = None
+    for branch in context:
+        faults = [fault for inner in branch for fault in _meant(inner)]
+        # A reference is asked for where the author wrote the thing itself.
+        if not faults or any('"$ref" is a required property' in text for _, text in faults):
+            continue
+        # The kinds of parameters are such branches: one of another place is not meant.
+        other = any(where[-1:] == ["in"] for where, _ in faults)
+        rank = (not other, max(len(where) for where, _ in faults), -len(faults))
+        if best is None or rank > best[0]:
+            best = rank, faults
+    if best is None:
+        return [(path, error.message)]
+    if not best[0][0]:
+        value = error.instance.get("in") if isinstance(error.instance, dict) else None
+        return [([*path, "in"], f"there are no parameters in {value!r}")]
+    return best[1]
+
+
+def _bearable(path: Sequence[str | int], message: str) -> bool:
+    """True for violations that the reader repairs or leaves out by themselves."""
+    words = [word for word in path if isinstance(word, str)]
+    if not words or words == ["paths"]:
+        return bool(UNKNOWN_KEY.search(message) or re.match(r'^"(info|\$ref)" is a required property', message))
+    if words[0] != "paths":
+        # Only operations can be called. What they refer to is read when they are, and what cannot be is noted then.
+        return True
+    if UNKNOWN_KEY.search(message) or re.match(r'^"(true|false)" is not of type "?boolean', message, re.IGNORECASE):
+        return True
+    # Schemas are read keyword by keyword; answers and texts for people decide nothing about a request.
+    if "schema" in words or words[-1] in TEXTS or set(words[3:]) & {"responses", "callbacks", "examples", "servers"}:
+        return True
+    # Path parameters are required, whether they say so or not.
+    return bool(NEEDLESS.match(message)) or words[-1] in REPAIRED
+
+
+UNKNOWN_KEY = re.compile("were unexpected|was unexpected|nevaluated propert|does not match any of the regexes")
+NEEDLESS = re.compile(r'^"(responses|description|required|schema)" is a required property')
+REPAIRED = frozenset({"allowReserved", "explode", "required", "security", "style"})
+TEXTS = frozenset({
+    "deprecated", "description", "example", "examples", "externalDocs", "operationId", "summary", "tags",
+})  # fmt: skip
+
+
+def _operation(path: Sequence[str | int]) -> tuple[str, str] | None:
+    """Path and method of an operation; the method is empty for what all operations of a path share."""
+    if len(path) < 2 or path[0] != "paths":
+        return None
+    if len(path) >= 3 and path[2] in METHODS:
+        return str(path[1]), str(path[2])
+    if len(path) >= 4 and path[2] == "additionalOperations":
+        return str(path[1]), str(path[3])
+    return str(path[1]), ""
+
+
+def pointer(path: Sequence[object]) -> str:
+    """A JSON pointer of keys; `/` is the whole document."""
+    return "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in path) or "/"
+
+
+def _short(message: str) -> str:
+    message = re.sub(r"\s+", " ", message).strip()
+    if len(message) <= LONGEST:
+        return message
+    # The value that is wrong may be long; what is wrong about it stands behind it.
+    return f"{message[: LONGEST - 81]}…{message[-80:]}"
+
+
+def _rules(library: Library) -> Iterator[Violation]:
+    """Violations of rules that a meta-schema cannot say."""
+    root = library.root
+    ids: dict[str, str] = {}
+    for path, item in _items(root.at("paths")):
+        shared, faults = _parameters(library, item)
+        yield from faults
+        for method, value in item.value.items():
+            if method not in METHODS or not isinstance(value, Mapping):
+                continue
+            place = item.at(method)
+            given = value.get("operationId")
+            if isinstance(given, str):
+                if given in ids:
+                    text = f"the operationId {given!r} is that of {ids[given]}, too"
+                    yield Violation(f"{place.pointer}/operationId", text, hard=False, operation=(path, method))
+                ids.setdefault(given, f"{method.upper()} {path}")
+            own, faults = _parameters(library, place)
+            for violation in faults:
+                yield Violation(violation.path, violation.message, violation.hard, (path, method))
+            declared = {name for name, where in shared | own if where == "path"}
+            named = set(re.findall(r"\{([^{}]+)\}", path))
+            for name in sorted(named - declared):
+                yield Violation(place.pointer, f"{{{name}}} of the path is not declared", False, (path, method))
+            for name in sorted({name for name, where in own if where == "path"} - named):
+                text = f"the parameter {name!r} is not in the path"
+                yield Violation(place.pointer, text, False, (path, method))
+    yield from _anywhere(library)
+
+
+def _items(paths: Place) -> Iterator[tuple[str, Place]]:
+    for path, value in paths.value.items() if isinstance(paths.value, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield path, paths.at(path)
+
+
+def _parameters(library: Library, holder: Place) -> tuple[set[tuple[str, str]], list[Violation]]:
+    """Names and places of the parameters of an operation or path, and those that stand there twice."""
+    found: set[tuple[str, str]] = set()
+    faults = []
+    items = holder.at("parameters")
+    for number in range(len(items.value)) if isinstance(items.value, list) else ():
+        try:
+            value = library.resolve(items.at(number)).value
+        except Unresolved:
+            # `_anywhere` names it.
+            continue
+        if not isinstance(value, Mapping):
+            continue
+        key = (str(value.get("name")), str(value.get("in")))
+        if key in found:
+            text = f"the parameter {key[0]!r} in {key[1]} stands there twice"
+            faults.append(Violation(items.at(number).pointer, text, hard=False))
+        found.add(key)
+    return found, faults
+
+
+def _anywhere(library: Library) -> Iterator[Violation]:
+    """Violations that can be anywhere in the named document: references that lead nowhere, and two faults of schemas.
+
+    References into other documents are followed when operations are read.
+    """
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), library.root.value)]
+    checked: dict[str, str] = {}
+    old = "swagger" in library.root.value
+    while waiting:
+        path, value = waiting.pop()
+        # Names of properties are no keywords.
+        named = path[-1:] == ("properties",)
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(item, dict | list):
+                # In examples, a reference is a text like any other.
+                if named or key not in ("example", "examples", "default", "enum", "const"):
+                    waiting.append(((*path, key), item))
+                if old and key == "items" and isinstance(item, list) and not named:
+                    text = "a list is no schema: all items of an array have one"
+                    yield Violation(pointer((*path, key)), text, hard=False, operation=_operation(path))
+            elif key == "$ref" and isinstance(item, str) and item.startswith("#") and not named:
+                if item not in checked:
+                    try:
+                        library.target(item, library.main)
+                        checked[item] = ""
+                    except Unresolved as error:
+                        checked[item] = str(error)
+                if checked[item]:
+                    yield Violation(pointer(path), checked[item], hard=False, operation=_operation(path))
+            elif key == "default" and isinstance(value, dict) and not named and not _fits(item, value):
+                text = _short(f"{item!r} is no default of the type {value['type']}")
+                yield Violation(pointer((*path, key)), text, hard=False, operation=_operation(path))
+
+
+def _fits(default: Any, schema: Mapping[str, Any]) -> bool:
+    """False if a plain value is not of the type of its schema."""
+    kinds = schema.get("type")
+    kinds = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
+    if default is None:
+        return not kinds or "null" in kinds or schema.get("nullable") is True or schema.get("x-nullable") is True
+    if isinstance(default, bool):
+        own = {"boolean"}
+    elif isinstance(default, str):
+        own = {"string", "file"}
+    else:
+        own = {"number", "integer"} if float(default).is_integer() else {"number"}
+    return not kinds or bool(own & {kind for kind in kinds if isinstance(kind, str)})

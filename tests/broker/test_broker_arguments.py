@@ -1,0 +1,201 @@
+"""Checks of arguments: what a schema allows passes, what is spoilt in one place is refused with a useful sentence."""
+
+from __future__ import annotations
+
+import base64
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codenav.broker.arguments import ArgumentChecker
+from codenav.broker.faults import Refused
+from codenav.tools.model import Operation, Parameter
+
+SCHEMAS = {
+    "Node": {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "next": {"$ref": "#/schemas/Node"}},
+    },
+    "Circle": {"$ref": "#/schemas/Circle"},
+}
+
+
+def operation(*parameters: Parameter) -> Operation:
+    return Operation("do", "do", parameters=parameters, examples=())
+
+
+def refused(parameters: tuple[Parameter, ...], arguments: Any) -> str:
+    with pytest.raises(Refused) as problem:
+        ArgumentChecker(SCHEMAS).checked("api.do", operation(*parameters), arguments)
+    told = str(problem.value)
+    assert told.startswith("api.do: ") and "\n" not in told and len(told) <= 1000
+    return told
+
+
+def one(schema: Any, **more: Any) -> Parameter:
+    return Parameter("a", "a", "query", schema, **more)
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad", "told"),
+    [
+        ({"type": "integer"}, 3, "3", "a whole number"),
+        ({"type": "integer"}, 3.0, 3.5, "a whole number"),
+        ({"type": "integer"}, -3, True, "a whole number"),
+        ({"type": "integer", "minimum": 1, "maximum": 9}, 9, 10, "at least 1, at most 9"),
+        ({"type": "number", "exclusiveMinimum": 0}, 0.1, 0, "over 0"),
+        ({"type": "integer", "multipleOf": 5}, 10, 11, "a multiple of 5"),
+        ({"type": "integer", "format": "int32"}, 2**31 - 1, 2**31, "format int32"),
+        ({"type": "integer", "format": "int64"}, -(2**63), 2**63, "format int64"),
+        ({"type": "boolean"}, False, 0, "True or False"),
+        ({"type": "string"}, "", 3, "a text"),
+        ({"type": "string", "minLength": 2, "maxLength": 3}, "ab", "abcd", "at most 3 characters"),
+        ({"type": "string", "pattern": "^[A-Z]{2}$"}, "DE", "de", "matching ^[A-Z]{2}$"),
+        ({"type": "string", "pattern": r"^\p{Lu}$"}, "É", "é", "matching"),
+        ({"type": "string", "pattern": "["}, "anything", 3, "a text"),
+        ({"type": "string", "pattern": "^(a|aa)+$(?<!b)"}, "aaa", "a" * 50 + "!", "matching"),
+        ({"type": "string", "pattern": "^(a+)+$"}, "a" * 50, "a" * 50 + "!", "matching"),
+        ({"type": "string", "enum": ["blue", "red"]}, "red", "green", "one of 'blue', 'red'"),
+        ({"const": 1}, 1, 2, "expected 1"),
+        ({"type": "string", "format": "date"}, "2026-02-28", "2026-02-30", "format date"),
+        ({"type": "string", "format": "date"}, "2026-02-28", "20260228", "format date"),
+        ({"type": "string", "format": "date-time"}, "2026-02-28T12:00:00Z", "2026-02-28", "format date-time"),
+        ({"type": "string", "format": "date-time"}, "2026-06-30T23:59:60Z", "2026-02-28T12:00:00", "date-time"),
+        ({"type": "string", "format": "time"}, "12:00:00+01:00", "25:00:00Z", "format time"),
+        ({"type": "string", "format": "uuid"}, "123e4567-e89b-12d3-a456-426614174000", "123", "format uuid"),
+        ({"type": "string", "format": "email"}, "a@b.c", "a b", "format email"),
+        ({"type": "string", "format": "ipv4"}, "10.0.0.1", "10.0.0.256", "format ipv4"),
+        ({"type": "string", "format": "ipv6"}, "::1", ":::", "format ipv6"),
+        ({"type": "string", "format": "hostname"}, "a.example", "-a", "format hostname"),
+        ({"type": "string", "format": "uri"}, "https://a/b", "a b", "format uri"),
+        ({"type": "string", "format": "byte"}, "YQ==", "Y", "format byte"),
+        ({"type": "string", "format": "of-our-own"}, "x", 1, "a text"),
+        ({"type": "array", "items": {"type": "integer"}}, [1, 2], [1, "2"], "a[1]: expected a whole number"),
+        ({"type": "array", "items": {"type": "integer"}}, [], "1,2", "a list, each a whole number"),
+        ({"type": "array", "maxItems": 2, "uniqueItems": True}, [1, 2], [1, 1], "no item twice"),
+        ({"type": ["string", "null"]}, None, 3, "a text or None"),
+        ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, True, "x", "a whole number or True or False"),
+        ({"$ref": "#/schemas/Node"}, {"name": "a", "next": {"name": "b"}}, {"name": "a", "next": {}}, "no 'name'"),
+        ({"$ref": "#/schemas/Nowhere"}, 1, None, ""),
+        ({"$ref": "#/schemas/Circle"}, 1, None, ""),
+        ({"type": "object", "additionalProperties": False, "properties": {"name": {}}}, {"name": 1}, {"nme": 1},
+         "there is no key nme; did you mean name?"),
+        ({"type": "string", "format": "binary"},
+         {"$file": {"name": "a", "type": "", "data": "YQ=="}}, {"$file": {"name": "a", "data": "%"}}, "base64"),
+        ({"type": "string"}, "x", {"$file": {"name": "a", "type": "", "data": "YQ=="}}, "expected a text, got a file"),
+        ({}, {"any": [None]}, {"$file": 3}, "a file is"),
+    ],
+)  # fmt: skip
+def test_types_ranges_formats_and_enumerations(schema: Any, good: Any, bad: Any, told: str) -> None:
+    item = one(schema, required=True)
+    assert ArgumentChecker(SCHEMAS).checked("api.do", operation(item), {"a": good}) == {"a": good}
+    if told:
+        assert told in refused((item,), {"a": bad})
+
+
+def test_missing_and_unknown_ones_come_with_the_right_name_and_an_example() -> None:
+    items = (
+        Parameter("customer", "c", "query", {"type": "integer"}, required=True, text="Who orders.", example=7),
+        Parameter("color", "color", "query", {"enum": ["red"]}),
+    )
+    assert refused(items, {}) == (
+        "api.do: customer is missing; it is a whole number (Who orders.); for example customer=7"
+    )
+    assert "there is no argument custmer; did you mean customer?" in refused(items, {"custmer": 7})
+    assert "it takes customer, color" in refused(items, {"customer": 7, "zzz": 1})
+    assert "for example api.do(customer=7)" in refused(items, {"zzz": 1})
+    assert refused(items, {"customer": "x"}).endswith("got 'x'; for example customer=7")
+    assert "it takes none" in refused((), {"zzz": 1})
+
+
+def test_none_is_not_given_unless_null_is_a_value() -> None:
+    items = (one({"type": "integer"}), Parameter("b", "b", "query", {"type": ["integer", "null"]}))
+    checked = ArgumentChecker({}).checked("api.do", operation(*items), {"a": None, "b": None})
+    assert checked == {"b": None}
+    assert "missing" not in refused((one({"type": "integer"}, required=True),), {"a": None})
+
+
+def test_the_third_same_mistake_says_to_give_it_up() -> None:
+    checker, made = ArgumentChecker({}), operation(one({"type": "integer"}))
+    told = []
+    for arguments in ({"a": "x"}, {"a": "y"}, {"b": 1}, {"a": "z"}, {"a": "z"}):
+        with pytest.raises(Refused) as problem:
+            checker.checked("api.do", made, arguments)
+        told.append(str(problem.value))
+    assert ["give up api.do" in text for text in told] == [False, False, False, True, True]
+    assert "third time" in told[3] and "fourth time" in told[4]
+
+
+def test_files_have_bounds_together() -> None:
+    data = base64.b64encode(b"x" * (5 << 20)).decode()
+    file = {"$file": {"name": "a", "type": "text/plain", "data": data}}
+    binary = {"type": "array", "items": {"type": "string", "format": "binary"}}
+    assert ArgumentChecker({}).checked("api.do", operation(one(binary)), {"a": [file]})
+    assert "at most 8 MiB" in refused((one(binary),), {"a": [file, file]})
+    for spoilt in ({"type": "image/png\r\nX: y"}, {"name": "a" * 300}, {"type": "x"}):
+        wrong = {"$file": {"name": "a", "type": "text/plain", "data": "YQ==", **spoilt}}
+        assert "of a file" in refused((one(binary),), {"a": [wrong]})
+
+
+NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=6)
+
+
+def _schemas(depth: int = 2) -> st.SearchStrategy[tuple[dict[str, Any], Any, Any]]:
+    """Schemas, each with a value that it allows, and one that it does not."""
+    whole = st.tuples(st.integers(-5, 5), st.integers(0, 9)).flatmap(
+        lambda pair: st.tuples(
+            st.just({"type": "integer", "minimum": pair[0], "maximum": pair[0] + pair[1]}),
+            st.integers(pair[0], pair[0] + pair[1]),
+            st.one_of(
+                st.just(pair[0] - 1), st.just(pair[0] + pair[1] + 1), st.text(max_size=3), st.just(pair[0] + 0.5)
+            ),
+        )
+    )
+    text = st.integers(0, 5).flatmap(
+        lambda most: st.tuples(
+            st.just({"type": "string", "maxLength": most}),
+            st.text(max_size=most),
+            st.one_of(st.text(min_size=most + 1, max_size=most + 9), st.integers(), st.just([])),
+        )
+    )
+    choice = st.lists(NAMES, min_size=1, max_size=4, unique=True).flatmap(
+        lambda words: st.tuples(
+            st.just({"type": "string", "enum": words}), st.sampled_from(words), st.just("".join(words) + "x")
+        )
+    )
+    flag = st.tuples(st.just({"type": "boolean"}), st.booleans(), st.one_of(st.integers(), st.just("true")))
+    plain = st.one_of(whole, text, choice, flag)
+    if not depth:
+        return plain
+    below = _schemas(depth - 1)
+    array = below.map(lambda item: ({"type": "array", "items": item[0]}, [item[1], item[1]], [item[1], item[2]]))
+    thing = st.dictionaries(NAMES, below, min_size=1, max_size=3).map(_object)
+    return st.one_of(plain, array, thing)
+
+
+def _object(parts: dict[str, tuple[Any, Any, Any]]) -> tuple[dict[str, Any], Any, Any]:
+    good = {name: part[1] for name, part in parts.items()}
+    first = next(iter(parts))
+    schema = {"type": "object", "required": [first], "properties": {name: part[0] for name, part in parts.items()}}
+    return schema, good, {**good, first: parts[first][2]}
+
+
+@settings(max_examples=300, deadline=None)
+@given(parts=st.dictionaries(NAMES, _schemas(), min_size=1, max_size=4), data=st.data())
+def test_what_a_schema_allows_passes_and_what_is_spoilt_in_one_place_does_not(parts: Any, data: Any) -> None:
+    made = operation(*(Parameter(name, name, "query", part[0], required=True) for name, part in parts.items()))
+    good = {name: part[1] for name, part in parts.items()}
+    assert ArgumentChecker({}).checked("api.do", made, good) == good
+    name = data.draw(st.sampled_from(sorted(parts)))
+    spoilt = data.draw(
+        st.sampled_from(
+            [{**good, name: parts[name][2]}, {key: good[key] for key in good if key != name}, {**good, f"{name}_": 1}]
+        )
+    )
+    with pytest.raises(Refused) as refusal:
+        ArgumentChecker({}).checked("api.do", made, spoilt)
+    assert name in str(refusal.value)

@@ -1,0 +1,215 @@
+"""References into other files and to other addresses."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from document_server import DocumentServer, Page
+from openapi_made import by_name, document, read
+
+from codenav.errors import NotFound, Unavailable, UsageError
+from codenav.tools.openapi import read_openapi
+from codenav.tools.openapi.directions import references
+
+TEXT = {"type": "string"}
+
+
+def answering(reference: str) -> dict[str, Any]:
+    """A document whose only answer has a schema elsewhere."""
+    content = {"application/json": {"schema": {"$ref": reference}}}
+    return document({"/a": {"get": {"responses": {"200": {"description": "", "content": content}}}}})
+
+
+def test_files_below_the_folder(tmp_path: Path) -> None:
+    made = document({"/orders/{id}": {"$ref": "paths/orders.yaml"}, "/b": {"$ref": "paths/orders.yaml#/x-other"}})
+    (tmp_path / "paths").mkdir()
+    (tmp_path / "parts.json").write_text(json.dumps({
+        "id": {"name": "id", "in": "path", "required": True, "schema": {"$ref": "#/size"}}, "size": {"type": "integer"},
+        "answer": {"description": "", "content": {"application/json": {"schema": {"$ref": "paths/Order.yaml"}}}},
+    }))  # fmt: skip
+    (tmp_path / "paths" / "orders.yaml").write_text("""
+get:
+  operationId: getOrder
+  parameters: [{$ref: ../parts.json#/id}]
+  responses: {200: {$ref: '../parts.json#/answer'}}
+x-other: {get: {operationId: other, responses: {204: {description: ''}}}}
+""")
+    (tmp_path / "paths" / "Order.yaml").write_text("""
+type: object
+properties:
+  id: {$ref: '../parts.json#/size'}
+  parent: {$ref: Order.yaml}
+  spec: {$ref: '../shop.json#/components/schemas/Own'}
+""")
+    made["components"] = {"schemas": {"Own": TEXT}}
+    spec = read(tmp_path, made)
+    assert [operation.name for operation in spec.operations] == ["get_order", "other"], spec.notes
+    assert by_name(spec.operations[0])["id"].schema == {"$ref": "#/schemas/size"}
+    assert spec.operations[0].result == {"$ref": "#/schemas/Order"}
+    assert spec.schemas == {
+        "size": {"type": "integer"}, "Own": TEXT,
+        "Order": {"type": "object", "properties": {
+            "id": {"$ref": "#/schemas/size"}, "parent": {"$ref": "#/schemas/Order"}, "spec": {"$ref": "#/schemas/Own"},
+        }},
+    }  # fmt: skip
+
+
+def test_two_schemas_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"definitions": {"Size": TEXT}}))
+    (tmp_path / "b.json").write_text(json.dumps({"definitions": {"Size": {"type": "integer"}}}))
+    schema = {"properties": {"a": {"$ref": "a.json#/definitions/Size"}, "b": {"$ref": "b.json#/definitions/Size"}}}
+    made = document({"/a": {"get": {"responses": {"200": {"description": "", "content": {
+        "application/json": {"schema": schema}}}}}}})  # fmt: skip
+    assert read(tmp_path, made).schemas == {"Size": TEXT, "Size_2": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["../secret.json", "/etc/passwd", "file:///etc/passwd", "sub/../../secret.json", "%2e%2e/secret.json", "link.json",
+     "//etc/passwd", "../folder-beside/a.json"],
+)  # fmt: skip
+def test_files_outside_of_the_folder_are_refused(tmp_path: Path, reference: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "folder-beside").mkdir()
+    for path in (tmp_path / "secret.json", tmp_path / "folder-beside" / "a.json"):
+        path.write_text(json.dumps({"description": "the secret"}))
+    (folder / "link.json").symlink_to(tmp_path / "secret.json")
+    with pytest.raises(UsageError, match="outside of the folder of the named document: refused") as caught:
+        read(folder, answering(reference))
+    assert reference in str(caught.value) and "the secret" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_or_no_document(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("a: [")
+    for name, reason in (("none.yaml", "there is no file"), ("bad.yaml", "is not valid YAML"), (".", "is a folder")):
+        spec = read(tmp_path, answering(name))
+        assert any(reason in note and note.endswith("anything is accepted there") for note in spec.notes), spec.notes
+
+
+def test_addresses_from_an_address(tmp_path: Path) -> None:
+    pages: dict[str, Any] = {
+        "/docs/openapi.json": answering("schemas/order.json#/Order"),
+        "/docs/schemas/order.json": {"Order": {"properties": {"size": {"$ref": "/size.yaml"}}}},
+        "/size.yaml": "type: integer",
+    }
+    with DocumentServer(pages) as server:
+        spec = read_openapi(server.url("/docs/openapi.json"))
+    assert spec.schemas == {"Order": {"properties": {"size": {"$ref": "#/schemas/size"}}}, "size": {"type": "integer"}}
+    assert [path for path, _ in server.seen] == ["/docs/openapi.json", "/docs/schemas/order.json", "/size.yaml"]
+
+
+def test_private_addresses_need_leave(tmp_path: Path) -> None:
+    with DocumentServer({"/order.json": TEXT}) as inside:
+        made = answering(inside.url("/order.json"))
+        with pytest.raises(UsageError, match="is in a private network: refused") as caught:
+            read(tmp_path, made)
+        assert "--allow-private" in caught.value.hint
+        with DocumentServer({"/openapi.json": made}) as server, pytest.raises(UsageError, match="private network"):
+            # From localhost, too: another port is another origin.
+            read_openapi(server.url())
+        assert inside.seen == []
+        assert read(tmp_path, made, allow_private=True).schemas == {"order": TEXT}
+
+
+def test_an_address_that_redirects_inside(tmp_path: Path) -> None:
+    with DocumentServer({"/secret": TEXT}) as inside:
+        pages: dict[str, Any] = {
+            "/openapi.json": answering("/away"),
+            "/away": Page(status=302, headers={"Location": inside.url("/secret")}),
+        }
+        with DocumentServer(pages) as server, pytest.raises(UsageError, match=r"leads to .* private network: refused"):
+            read_openapi(server.url())
+        assert inside.seen == []
+
+
+@pytest.mark.parametrize("reference", ["file:///etc/passwd", "ftp://a.example/b"])
+def test_other_kinds_of_addresses_from_an_address(reference: str) -> None:
+    with (
+        DocumentServer({"/openapi.json": answering(reference)}) as server,
+        pytest.raises(UsageError, match="which is no address of HTTP: refused"),
+    ):
+        read_openapi(server.url())
+
+
+def test_an_address_that_fails_leaves_nothing_half_read() -> None:
+    with DocumentServer({"/openapi.json": answering("/gone.json"), "/b.json": answering("/broken.json"),
+                         "/broken.json": Page(status=500)}) as server:  # fmt: skip
+        with pytest.raises(NotFound, match=r"gone\.json does not exist"):
+            read_openapi(server.url())
+        with pytest.raises(Unavailable, match=r"broken\.json has an error"):
+            read_openapi(server.url("/b.json"))
+
+
+def test_circles_of_references(tmp_path: Path) -> None:
+    made = document({"/a": {"$ref": "#/paths/~1b"}, "/b": {"$ref": "#/paths/~1a"}, "/c": {"get": {
+        "parameters": [{"$ref": "#/components/parameters/A"}],
+    }}, "/d": {"get": {}}}, components={"parameters": {
+        "A": {"$ref": "#/components/parameters/B"}, "B": {"$ref": "#/components/parameters/A"},
+    }})  # fmt: skip
+    spec = read(tmp_path, made)
+    assert [operation.name for operation in spec.operations] == ["get_d"]
+    assert sum("round in a circle" in note for note in spec.notes) == 3
+
+
+def test_the_own_address_of_3_2(tmp_path: Path) -> None:
+    made = answering("https://shop.example/openapi.json#/components/schemas/A")
+    made = {**made, "openapi": "3.2.0", "$self": "https://shop.example/openapi.json"}
+    made["components"] = {"schemas": {"A": TEXT}}
+    assert read(tmp_path, made).schemas == {"A": TEXT}
+
+
+def test_a_path_item_beside_a_reference(tmp_path: Path) -> None:
+    made = document({
+        "/a": {"$ref": "#/components/pathItems/A", "post": {"operationId": "own", "responses": {}}}, "/b": {"get": {}},
+    })  # fmt: skip
+    made["components"] = {"pathItems": {"A": {"get": {"operationId": "shared", "responses": {}}}}}
+    assert sorted(operation.name for operation in read(tmp_path, made).operations) == ["get_b", "own", "shared"]
+
+
+def test_a_chain_of_schemas_does_not_take_for_ever(tmp_path: Path) -> None:
+    # Each refers twice to the next: written out they would be 2 ** 300.
+    schemas = {
+        f"S{number}": {"properties": {name: {"$ref": f"#/components/schemas/S{number + 1}"} for name in "ab"}}
+        for number in range(300)
+    }
+    schemas["S300"] = {"readOnly": True, **TEXT}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}
+    start = time.perf_counter()
+    spec = read(tmp_path, document({"/a": {"put": {"requestBody": {"content": content}}}},
+                                   components={"schemas": schemas}))  # fmt: skip
+    assert time.perf_counter() - start < 10
+    assert len(spec.schemas) == 299
+    assert all(len(list(references(schema))) <= 2 for schema in spec.schemas.values())
+
+
+@pytest.mark.parametrize("kind", ["allOf", "items", "properties"])
+def test_long_chains_and_deep_schemas(tmp_path: Path, kind: str) -> None:
+    def around(schema: Any) -> dict[str, Any]:
+        return {"allOf": [schema]} if kind == "allOf" else {"items": schema} if kind == "items" else {
+            "properties": {"a": schema}
+        }  # fmt: skip
+
+    schemas = {f"S{at}": around({"$ref": f"#/components/schemas/S{at + 1}"}) for at in range(3_000)}
+    schemas["S3000"] = {"properties": {"id": {**TEXT, "readOnly": True}, "b": TEXT}, "required": ["id"]}
+    deep: dict[str, Any] = {"properties": {"id": {**TEXT, "readOnly": True}}}
+    for _ in range(180 if kind == "items" else 90):
+        deep = around(deep)
+    content = {"application/json": {"schema": {"anyOf": [{"$ref": "#/components/schemas/S0"}, deep]}}}
+    made = document({"/a": {"put": {"requestBody": {"content": content}}}}, components={"schemas": schemas})
+    spec = read(tmp_path, made)
+    assert len(spec.schemas) == 3_001
+    # The last of the chain lost what only the server sets; so every schema of the chain is one for requests.
+    assert spec.schemas["S3000.Request"] == {"properties": {"b": TEXT}}
+
+
+def test_an_address_that_answers_with_a_page_of_html() -> None:
+    with (
+        DocumentServer({"/docs": "<!doctype html><html></html>"}) as server,
+        pytest.raises(UsageError, match="/docs is an HTML page, not a document"),
+    ):
+        read_openapi(server.url("/docs"))

@@ -1,0 +1,156 @@
+"""Violations of the OpenAPI specification, each with its path, in one line."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_made import document
+
+from codenav.errors import UsageError
+from codenav.tools.validation import violations
+
+TEXT = {"type": "string"}
+VERSIONS = ("2.0", "3.0.3", "3.1.0", "3.2.0")
+
+
+def found(folder: Path, made: dict[str, Any]) -> list[tuple[str, str]]:
+    path = folder / "shop.json"
+    path.write_text(json.dumps(made))
+    return violations(str(path))
+
+
+def parameter(version: str, **more: Any) -> dict[str, Any]:
+    kind: dict[str, Any] = TEXT if version == "2.0" else {"schema": TEXT}
+    return {"name": "q", "in": "query", **kind, **more}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_valid_document(tmp_path: Path, version: str) -> None:
+    operation = {"parameters": [parameter(version), parameter(version, name="id", required=True, **{"in": "path"})]}
+    assert found(tmp_path, document({"/a/{id}": {"get": operation}}, version)) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("change", "path", "message"),
+    [
+        ({"cache": "no"}, "/paths/~1a/get", "'cache' was unexpected"),
+        ({"parameters": {}}, "/paths/~1a/get/parameters", "is not of type"),
+        ({"parameters": [{"in": "query", "schema": {}}]}, "/paths/~1a/get/parameters/0", '"name" is a required'),
+        ({"parameters": [{"$ref": "#/no"}]}, "/paths/~1a/get/parameters/0", "'#/no' leads nowhere"),
+        ({"operationId": "other"}, "/paths/~1b/get/operationId", "'other' is that of GET /a, too"),
+        ({"responses": 3}, "/paths/~1a/get/responses", "is not of type"),
+        ({"deprecated": "no"}, "/paths/~1a/get/deprecated", '"no" is not of type "boolean"'),
+    ],
+)
+def test_each_with_its_path(tmp_path: Path, version: str, change: dict[str, Any], path: str, message: str) -> None:
+    if version == "2.0" and change.get("parameters") == [{"in": "query", "schema": {}}]:
+        change = {"parameters": [{"in": "query", "type": "string"}]}
+    made = document({"/a": {"get": change}, "/b": {"get": {"operationId": "other"}}}, version)
+    listed = found(tmp_path, made)
+    assert any(where == path and message in text for where, text in listed), listed
+    assert all("\n" not in where + text and len(text) <= 200 for where, text in listed)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rules_that_no_schema_says(tmp_path: Path, version: str) -> None:
+    twice = [parameter(version), parameter(version)]
+    gone = parameter(version, name="gone", required=True, **{"in": "path"})
+    listed = dict(found(tmp_path, document({"/a/{x}": {"parameters": twice, "get": {"parameters": [gone]}}}, version)))
+    assert listed["/paths/~1a~1{x}/get"] == "the parameter 'gone' is not in the path"
+    assert "stands there twice" in listed["/paths/~1a~1{x}/parameters/1"]
+    listed = dict(found(tmp_path, document({"/a/{x}": {"get": {}}}, version)))
+    assert listed["/paths/~1a~1{x}/get"] == "{x} of the path is not declared"
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_schemas_are_looked_into(tmp_path: Path, version: str) -> None:
+    made = document(
+        {"/a": {"get": {}}}, version, components={"schemas": {"A": {"properties": {"b": {"type": "text"}}}}}
+    )
+    listed = dict(found(tmp_path, made))
+    assert '"text" is not one of' in listed["/components/schemas/A/properties/b/type"]
+
+
+def test_all_violations_of_what_is_meant(tmp_path: Path) -> None:
+    wrong = {"name": "q", "in": "query", "required": "true", "schema": {"type": "string", "maxLength": "9"}}
+    listed = dict(found(tmp_path, document({"/a": {"get": {"parameters": [wrong]}}}, "3.0.3")))
+    assert listed == {
+        "/paths/~1a/get/parameters/0/required": '"true" is not of type "boolean"',
+        "/paths/~1a/get/parameters/0/schema/maxLength": '"9" is not of type "integer"',
+    }
+    wrong = {"name": "q", "in": "body", "schema": TEXT}
+    listed = dict(found(tmp_path, document({"/a": {"get": {"parameters": [wrong]}}}, "3.0.3")))
+    assert listed == {"/paths/~1a/get/parameters/0/in": "there are no parameters in 'body'"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_defaults_are_of_their_type(tmp_path: Path, version: str) -> None:
+    def default(value: Any, kind: Any) -> list[str]:
+        schema = {"type": kind, "default": value, "properties": {"default": {"type": "string"}}}
+        if version == "2.0":
+            made = document({"/a": {"get": {}}}, version, definitions={"A": schema})
+        else:
+            made = document({"/a": {"get": {}}}, version, components={"schemas": {"A": schema}})
+        return [text for path, text in found(tmp_path, made) if path.endswith("/A/default")]
+
+    assert default("0", "integer") == ["'0' is no default of the type integer"]
+    assert default(1.5, "integer") == ["1.5 is no default of the type integer"]
+    assert default(True, "number") == ["True is no default of the type number"]
+    for value, kind in (("x", "string"), (1, "number"), (2.0, "integer"), (False, "boolean")):
+        assert default(value, kind) == []
+
+
+def test_lists_in_items_of_2_0(tmp_path: Path) -> None:
+    schema = {"type": "array", "items": [TEXT], "properties": {"items": TEXT}}
+    assert found(tmp_path, document({"/a": {"get": {}}}, "2.0", definitions={"A": schema})) == [
+        ("/definitions/A/items", "a list is no schema: all items of an array have one")
+    ]
+
+
+def test_no_document(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a list, no OpenAPI document"):
+        found(tmp_path, [])  # type: ignore[arg-type]
+    assert found(tmp_path, {"openapi": "3.1.0", "info": {"title": "a", "version": "1"}}) == [
+        ("/", '"paths" is a required property')
+    ]
+
+
+def large(count: int) -> dict[str, Any]:
+    """A document of many operations whose schemas refer to each other; 1,000 make 5 MB."""
+    text = "An order has items, and each item has a product, a price, a discount and a state that may change. " * 3
+    schemas = {
+        f"Model{at}": {
+            "type": "object", "description": text, "required": ["f0"],
+            "properties": {
+                **{f"f{number}": {"type": "string", "maxLength": 200, "description": text} for number in range(8)},
+                **{f"r{step}": {"$ref": f"#/components/schemas/Model{(at * 7 + step) % count}"} for step in range(8)},
+            },
+        }
+        for at in range(count)
+    }  # fmt: skip
+    paths = {
+        f"/things{at}/{{id}}": {"put": {
+            "operationId": f"putThing{at}", "description": text * 2,
+            "parameters": [{"name": "id", "in": "path", "required": True, "schema": TEXT, "description": text}],
+            "requestBody": {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/Model{at}"}}}},
+            "responses": {"200": {"description": text, "content": {
+                "application/json": {"schema": {"$ref": f"#/components/schemas/Model{at}"}},
+            }}},
+        }}
+        for at in range(count)
+    }  # fmt: skip
+    return document(paths, components={"schemas": schemas})
+
+
+def test_a_large_document_is_validated_in_less_time_than_its_index_may_take(tmp_path: Path) -> None:
+    made = large(1_000)
+    (tmp_path / "shop.json").write_text(json.dumps(made))
+    assert (tmp_path / "shop.json").stat().st_size > 4_000_000
+    start = time.process_time()
+    assert violations(str(tmp_path / "shop.json")) == []
+    assert time.process_time() - start < 3
