@@ -57,7 +57,7 @@ SHOWN = 10
 """Maximum number of places that are named of what was asked for by name."""
 HOLDING = ("dict", "list", "tuple")
 """Python's own types that may hold what offers more."""
-DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT)
+DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT, BlockKind.TOOL)
 
 
 class Plan:

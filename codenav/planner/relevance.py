@@ -38,7 +38,7 @@ DOC_READ = 800
 _ASIDE = re.compile(
     r"(?:^|[./])(?:tests?|testing|conftest|_vendor|vendor(?:ed)?|examples?|benchmarks?)(?:[./]|$)|(?:^|[./])test_|_tests?(?:\.|$)"
 )
-_KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS)
+_KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL)
 _HELPERS = words_in("to from get is of by as the a for with in make calc do names list")
 """The parts of names that nobody would say."""
 
