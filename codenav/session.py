@@ -50,6 +50,8 @@ UNCONTAINED = "the code runs without isolation: it can do all that you can do (-
 
 NO_TOOLS = "no source here has tools: the secrets for them are not used"
 
+READS_ONLY = "the planner tries calls to see what they give, so of tools it calls only those that read"
+
 DESCRIPTION = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
 """Endings of documents. A description that is one word with such an ending was meant as a file."""
@@ -125,7 +127,6 @@ class Session(Closing):
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
         self._secrets = _own_secrets(kept)
         wanted = tools.checked() if tools is not None else config.tool_options()
-        self._allow = wanted.allow
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._cancelled = False
@@ -136,6 +137,9 @@ class Session(Closing):
             opened = open_store(kept)
             opening.callback(opened.close)
             self._agent, notes = self._agent_of(agent, model, opening)
+            if self._plans and wanted.allow != "read":
+                wanted, notes = replace(wanted, allow="read"), [*notes, READS_ONLY]
+            self._allow = wanted.allow
             self._tools = self._tools_of(checks or CheckOptions())
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(

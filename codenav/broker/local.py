@@ -39,12 +39,16 @@ def call_mcp(
         try:
             answer = flight.run(
                 lambda: connection.call(
-                    operation.id, sent, timeout=max(flight.left - _SPARE_SECONDS, 0.01), parse=operation.result is None
+                    operation.id,
+                    sent,
+                    timeout=max(flight.left - _SPARE_SECONDS, 0.01),
+                    parse=operation.result is not None,
                 )
             )
             break
         except McpUnavailable as error:
-            again = (operation.idempotent or not error.sent) and not error.timed_out and tries < _TRIES
+            refused = error.status in (401, 403)
+            again = (operation.idempotent or not error.sent) and not (error.timed_out or refused) and tries < _TRIES
             pause = error.retry_after if error.retry_after is not None else 0.2 * tries
             if not again or pause >= flight.left:
                 raise Failed(_told(error), status=error.status, tries=tries) from None

@@ -34,7 +34,7 @@ from codenav.execution import ToolCall
 from codenav.limits import Limits
 from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
-from codenav.running.episode_facts import EpisodeFacts, checked_request
+from codenav.running.episode_facts import EpisodeFacts, checked_request, names_of
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
@@ -347,14 +347,10 @@ class Episode:
         summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
         if not answer or not verdict.verified or verdict.replayed is None:
             return summary
-        lacking = unsupported(answer, verdict.replayed, script=code, request=self.request, known=self._known())
+        lacking = unsupported(
+            answer, verdict.replayed, script=code, request=self.request, known=names_of(self._head.sources)
+        )
         return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
-
-    def _known(self) -> list[str]:
-        """Return the names and versions of the sources, which an answer may mention."""
-        sources = self._head.sources
-        versions = [f"{name} {version}" for source in sources for name, version in source["versions"].items()]
-        return [*(str(source["source"]) for source in sources), *versions]
 
     def _script(self) -> str:
         return script_from_steps([*self._earlier, *self.steps])

@@ -34,3 +34,9 @@ def checked_request(request: str) -> str:
     if not request.strip():
         raise UsageError("the request is empty", hint="say what you want in one sentence")
     return request
+
+
+def names_of(sources: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names and versions of the sources of a run, which an answer may mention."""
+    versions = [f"{name} {version}" for source in sources for name, version in source["versions"].items()]
+    return [*(str(source["source"]) for source in sources), *versions]
