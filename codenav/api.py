@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +49,7 @@ def index(
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
+    secrets: Sequence[str] | Mapping[str, str] = (),
     allow_private: bool = False,
     **store: Unpack[StoreKeywords],
 ) -> SourceIndex:
@@ -57,14 +58,16 @@ def index(
     `source` is a directory, a file, `git:URL@REV`, `openapi:FILE`, `mcp:COMMAND` or `tools:FILE` for tools (each also
     with a URL), or `pkg:NAME` for a distribution installed in `python` (an interpreter or a virtual environment;
     default: the active one, else codenav's own). Several sources make one index under a `name`, and `name:NAME` is a
-    source from then on. `allow_private` lets specifications of tools refer to private addresses, from then on.
+    source from then on. `secrets` (`ToolOptions.secrets`) are for servers of tools that want a token to tell what they
+    have. `allow_private` lets specifications of tools refer to private addresses, from then on.
 
     `store` and the other keywords are those of `StoreOptions`. Default: the configured ones.
 
     Raises:
         NotFound: there is no such source (the hint names similar ones), or it was never indexed and `refresh` is off.
         UsageError: the source contains nothing that can be indexed, or several sources have no name.
-        Unavailable: a repository or specification cannot be fetched, or the store cannot be reached.
+        Unavailable: a repository or specification cannot be fetched, the variable of a secret is not set, or the store
+            cannot be reached.
         StorageFull: the index cannot be written. An older state stays.
     """
     config = load_config()
@@ -72,7 +75,7 @@ def index(
     specs = [source] if isinstance(source, str | Path) else list(source)
     if not specs or (len(specs) > 1 and name is None):
         raise UsageError("several sources in one index need a name", hint="name=… , or an index for each source")
-    with ExitStack() as opening:
+    with ExitStack() as opening, asking_with(ToolOptions(secrets=secrets).values()):
         opened = open_store(config.store_options(**store))
         opening.callback(opened.close)
         spec = (

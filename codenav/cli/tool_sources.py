@@ -26,18 +26,24 @@ private_option: Decorator = click.option(
 )
 
 
-def states_of(sources: Sequence[str], *, no_refresh: bool = False, allow_private: bool = False) -> list[State]:
+def states_of(
+    sources: Sequence[str], *, secrets: Sequence[str] = (), no_refresh: bool = False, allow_private: bool = False
+) -> list[State]:
     """The states of tool sources; a named index stands for those that it has.
 
+    `secrets` (`NAME=VARIABLE`) are for servers that want a token to tell what they have.
+
     Raises:
-        UsageError: a source is not one of tools, or cannot be read.
-        NotFound, Unavailable, StorageFull: as `tools.layout.laid_out`.
+        UsageError: a source is not one of tools, or cannot be read; a secret is not NAME=VARIABLE.
+        NotFound, Unavailable, StorageFull: as `tools.layout.laid_out`; the variable of a secret is not set.
     """
     from codenav.cli.display import notice
     from codenav.indexers import index_groups
     from codenav.indexers.git import LOOK_AGAIN
+    from codenav.options import ToolOptions
     from codenav.tools import places
     from codenav.tools.layout import laid_out
+    from codenav.tools.reading import asking_with
 
     found = []
     for source in sources:
@@ -47,7 +53,10 @@ def states_of(sources: Sequence[str], *, no_refresh: bool = False, allow_private
         if not specs:
             raise UsageError(f"{source} is no source of tools", hint=ANY_SOURCE)
         age = None if no_refresh else LOOK_AGAIN
-        found += [laid_out(places.parse(one), max_age=age, notice=notice, allow_private=allow_private) for one in specs]
+        with asking_with(ToolOptions(secrets=secrets).values()):
+            found += [
+                laid_out(places.parse(one), max_age=age, notice=notice, allow_private=allow_private) for one in specs
+            ]
     return found
 
 

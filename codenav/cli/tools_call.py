@@ -72,12 +72,10 @@ def command(
     from codenav.cli import asking
     from codenav.options import ToolOptions
     from codenav.tools.describing import is_file
-    from codenav.tools.reading import asking_with
     from codenav.tools.state_files import read_spec_of
 
     options = ToolOptions(secrets=secrets, allow=allow or ToolOptions.allow, server=server or "").checked()
-    with asking_with(options.values()):
-        states = states_of(sources, no_refresh=no_refresh, allow_private=allow_private)
+    states = states_of(sources, secrets=secrets, no_refresh=no_refresh, allow_private=allow_private)
     state, found = find_operation(states, name)
     operation, _ = operation_of(state, found)
     spec = read_spec_of(state.path, names=())

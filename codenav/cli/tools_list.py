@@ -8,6 +8,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, print_json, say
+from codenav.cli.tool_options import secret_option
 from codenav.cli.tool_sources import no_refresh_option, operations_of, private_option, states_of
 
 if TYPE_CHECKING:
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
 
 @click.command("list")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
+@secret_option
 @no_refresh_option
 @private_option
 @json_option
-def command(sources: tuple[str, ...], no_refresh: bool, allow_private: bool, as_json: bool) -> None:
+def command(
+    sources: tuple[str, ...], secrets: tuple[str, ...], no_refresh: bool, allow_private: bool, as_json: bool
+) -> None:
     """List the operations of each SOURCE: name, effect, and what it does.
 
     SOURCE is openapi:FILE, mcp:COMMAND or tools:FILE, each also with a URL, or a name:NAME that has some.
@@ -30,7 +34,7 @@ def command(sources: tuple[str, ...], no_refresh: bool, allow_private: bool, as_
       codenav tools list openapi:shop.yaml
       codenav tools list mcp:'python server.py' --json
     """
-    states = states_of(sources, no_refresh=no_refresh, allow_private=allow_private)
+    states = states_of(sources, secrets=secrets, no_refresh=no_refresh, allow_private=allow_private)
     if as_json:
         print_json(
             [_row(state, operation, block.signature) for state in states for operation, block in operations_of(state)]

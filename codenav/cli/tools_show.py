@@ -6,6 +6,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import json_option, one_line, print_json, say
+from codenav.cli.tool_options import secret_option
 from codenav.cli.tool_sources import find_operation, no_refresh_option, operation_of, private_option, states_of
 
 
@@ -20,10 +21,13 @@ from codenav.cli.tool_sources import find_operation, no_refresh_option, operatio
     shell_complete=completing.sources,
     help="Source of tools: openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL. Repeatable.",
 )
+@secret_option
 @no_refresh_option
 @private_option
 @json_option
-def command(name: str, sources: tuple[str, ...], no_refresh: bool, allow_private: bool, as_json: bool) -> None:
+def command(
+    name: str, sources: tuple[str, ...], secrets: tuple[str, ...], no_refresh: bool, allow_private: bool, as_json: bool
+) -> None:
     """Print the operation NAME as code sees it: import line, signature and docstring.
 
     NAME is create_order, shop.create_order, or the name that the specification has for it.
@@ -33,7 +37,8 @@ def command(name: str, sources: tuple[str, ...], no_refresh: bool, allow_private
       codenav tools show create_order --on openapi:shop.yaml
       codenav tools show shop.create_order --on openapi:shop.yaml --json
     """
-    state, found = find_operation(states_of(sources, no_refresh=no_refresh, allow_private=allow_private), name)
+    states = states_of(sources, secrets=secrets, no_refresh=no_refresh, allow_private=allow_private)
+    state, found = find_operation(states, name)
     operation, block = operation_of(state, found)
     if as_json:
         print_json(

@@ -24,9 +24,11 @@ _SERVERS: ContextVar[Mapping[str, str]] = ContextVar("secrets of servers", defau
 def asking_with(secrets: Mapping[str, str]) -> Iterator[None]:
     """Give secrets, by name, to the MCP servers that are asked within this context: see `environment` of `read_spec`.
 
-    Those with a point in their name (`SPEC.NAME`) are for one specification only, and not given.
+    Those of a context around it are given, too. Those with a point in their name (`SPEC.NAME`) are for one
+    specification only, and not given.
     """
-    token = _SERVERS.set({name: value for name, value in secrets.items() if "." not in name})
+    own = {name: value for name, value in secrets.items() if "." not in name}
+    token = _SERVERS.set({**_SERVERS.get(), **own})
     try:
         yield
     finally:
