@@ -171,14 +171,10 @@ def _tools() -> Row:
     """Check the packages that read specifications of tools."""
     from importlib import util
 
-    from codenav.config import home
-
     missing = [name for name in TOOL_READERS if util.find_spec(name) is None]
     if missing:
         return Row("tools", False, f"{', '.join(missing)} missing", MissingExtra("", "tools").hint)
-    states = home("cache") / "tools"
-    kept = len(list(states.glob("*/state.json")))
-    return Row("tools", True, f"openapi:, mcp: and tools: can be read; {counted(kept, 'source')} kept in {states}")
+    return Row("tools", True, "openapi:, mcp: and tools: can be read")
 
 
 def _model(named: str | None, base_url: str | None) -> Row:
