@@ -14,6 +14,7 @@ from pathlib import Path
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.indexers.modules import readme_paragraph
 from codenav.indexers.sources import Source
+from codenav.navigation.bounded import cut, within
 from codenav.navigation.centrality import rank
 from codenav.navigation.exports import Exports, shortest_names
 from codenav.navigation.references import Entry, File, read_files
@@ -56,12 +57,10 @@ def _described(index: Index, source: Source, folder: str, room: int) -> str:
     files = read_files(_seen((block for block in index.blocks() if block.path.startswith(under)), exports, examples))
     rank(files)
     shown = [file for file in files if not file.aside and not _is_private(file.module)]
-    layout = _within(
-        "Layout:", _modules(index, shown) or _folders(files, under), room * LAYOUT_CHARACTERS // CHARACTERS
-    )
+    layout = within("Layout:", _modules(index, shown) or _folders(files, under), room * LAYOUT_CHARACTERS // CHARACTERS)
     points = _points(files, exports, examples)
     left = room - len(first) - len(layout) - 2
-    entries = _within("Entry points, most used first:", _entry_lines(index, points), left)
+    entries = within("Entry points, most used first:", _entry_lines(index, points), left)
     return "\n".join(filter(None, (first, layout, entries)))
 
 
@@ -93,7 +92,7 @@ def _purpose(source: Source, room: int) -> str:
     more = "" if source.members is not None else readme_paragraph(source.root)
     if more and more not in text:
         text += f"\n{more}"
-    return _cut(neutral(text), room)
+    return cut(neutral(text), room)
 
 
 def _modules(index: Index, files: Sequence[File]) -> list[str]:
@@ -157,7 +156,7 @@ def _entry_lines(index: Index, found: Iterable[tuple[str, Sequence[Entry]]]) -> 
         if blocks and (blocks[0].import_line or blocks[0].language != "python"):
             # Of overloads, take the definition itself: the one with a docstring, or the last.
             block = next((block for block in blocks if block.docstring), blocks[-1])
-            called = _cut(name + _parameters(block), SIGNATURE_CHARACTERS)
+            called = cut(name + _parameters(block), SIGNATURE_CHARACTERS)
             said = _sentence(block.docstring)
             yield f"  {called}: {said}" if said else f"  {called}"
 
@@ -189,22 +188,8 @@ def _sentence(text: str) -> str:
     for paragraph in re.split(r"\n[ \t]*\n|\n[-=~]{3,}[ \t]*\n", text.strip()):
         plain = " ".join(paragraph.split()).strip("#=-*`\"' ")
         if re.match(r"[A-Za-z\d]", plain):
-            sentence = _cut(neutral(re.split(r"(?<=[a-z)`])[.:](?:\s|$)", plain)[0]), SENTENCE_CHARACTERS)
+            sentence = cut(neutral(re.split(r"(?<=[a-z)`])[.:](?:\s|$)", plain)[0]), SENTENCE_CHARACTERS)
             if " " in sentence:
                 return sentence
             title = title or sentence
     return title
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
-def _within(title: str, lines: Iterable[str], room: int) -> str:
-    """A title and as many lines as fit; "" if none fits."""
-    text = title
-    for line in lines:
-        if len(text) + len(line) + 1 > room:
-            break
-        text += f"\n{line}"
-    return text if text != title else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from codenav.blocks import BlockKind
+from codenav.navigation.bounded import cut, within
 from codenav.protocols import Index
 from codenav.tools.state_files import Summary, read_summary
 
@@ -27,8 +28,8 @@ def describe_tools(index: Index, state: Path, folder: str, room: int) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     title = " ".join(filter(None, [summary.title or summary.name, summary.version]))
-    head = _cut(f"{title} (tools.{summary.name}): {_flat(summary.text)}".rstrip(": "), int(room * PURPOSE_SHARE))
-    groups = _within("Groups:", map(_group, summary.groups), int(room * GROUPS_SHARE))
+    head = cut(f"{title} (tools.{summary.name}): {_flat(summary.text)}".rstrip(": "), int(room * PURPOSE_SHARE))
+    groups = within("Groups:", map(_group, summary.groups), int(room * GROUPS_SHARE))
     left = room - len(head) - len(groups) - 2
     return "\n".join(filter(None, [head, groups, _operations(index, summary, folder, left)]))
 
@@ -36,19 +37,19 @@ def describe_tools(index: Index, state: Path, folder: str, room: int) -> str:
 def _group(group: Mapping[str, Any]) -> str:
     paragraphs = [_flat(one) for one in str(group.get("text", "")).split("\n\n")]
     text = " ".join(one if one.endswith((".", "!", "?")) else f"{one}." for one in paragraphs if one)
-    return _cut(f"  {group['module']}: {text}" if text else f"  {group['module']}", GROUP_CHARACTERS)
+    return cut(f"  {group['module']}: {text}" if text else f"  {group['module']}", GROUP_CHARACTERS)
 
 
 def _operations(index: Index, summary: Summary, folder: str, room: int) -> str:
     under = f"{folder}/" if folder else ""
     lines = {
-        block.name: _cut(f"  {block.name}({_parameters(block.signature)}): {_first(block.docstring)}", LINE_CHARACTERS)
+        block.name: cut(f"  {block.name}({_parameters(block.signature)}): {_first(block.docstring)}", LINE_CHARACTERS)
         for block in index.blocks()
         if block.kind is BlockKind.TOOL and block.path.startswith(under)
     }
     ordered = [lines[name] for name in summary.operations if name in lines]
     title = f"Operations ({len(ordered)}):"
-    text = _within(title, ordered, room - 40)
+    text = within(title, ordered, room - 40)
     shown = text.count("\n")
     return f"{text}\n  … and {len(ordered) - shown} more: search for them" if text and shown < len(ordered) else text
 
@@ -71,17 +72,3 @@ def _first(docstring: str) -> str:
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
-def _within(title: str, lines: Iterable[str], room: int) -> str:
-    """A title and as many lines as fit; "" if none fits."""
-    text = title
-    for line in lines:
-        if len(text) + len(line) + 1 > room:
-            break
-        text += f"\n{line}"
-    return text if text != title else ""
