@@ -87,7 +87,7 @@ def _executable(path: Path) -> Path:
     return path
 
 
-_known: dict[Path, tuple[Sequence[int], Interpreter]] = {}
+_known: dict[Path, tuple[Sequence[object], Interpreter]] = {}
 
 
 def _probe(executable: Path) -> Interpreter:
@@ -100,12 +100,14 @@ def _probe(executable: Path) -> Interpreter:
     return found
 
 
-def _stamps(interpreter: Interpreter) -> Sequence[int]:
-    """The modification times of the executable and the folders that it imports from; 0 for missing ones."""
-    stamps = []
-    for path in (interpreter.executable, interpreter.prefix / "pyvenv.cfg", *interpreter.paths):
+def _stamps(interpreter: Interpreter) -> Sequence[object]:
+    """Where the executable is, and it and the folders that it imports from as they are now; 0 for missing ones."""
+    executable = interpreter.executable
+    stamps: list[object] = [os.path.realpath(executable)]
+    for path in (executable, executable.parent.parent / "pyvenv.cfg", *interpreter.paths):
         try:
-            stamps.append(path.stat().st_mtime_ns)
+            found = path.stat()
+            stamps += found.st_ino, found.st_mtime_ns
         except OSError:
             stamps.append(0)
     return stamps

@@ -152,6 +152,14 @@ print(subprocess.run([{str(python.executable)!r}, "-c", code], capture_output=Tr
     assert repr(f"{python.prefix}\n") in child
 
 
+def test_another_interpreter_at_the_same_place_is_asked_anew(home, installation):
+    link = a_link_in_bin(home, installation)
+    assert find_interpreter(link).prefix == installation
+    link.unlink()
+    assert built_with_the_home_as_prefix(home, installation) == link
+    assert find_interpreter(link).prefix == home
+
+
 def test_what_a_pth_file_names_is_a_copy_or_left_out(contained, home, installation):
     executable = an_environment_of_a_link(home, installation)
     project = home / "project"

@@ -95,7 +95,7 @@ def test_without_snapshots_and_checkpoints_all_steps_run_again(fresh):
 def test_near_the_memory_limit_the_oldest_checkpoints_give_way(fresh):
     sandbox = fresh(resources=Resources(memory_bytes=256 * MIB))
     sandbox.run(
-        "big = bytearray(120 << 20)\ndef write(n):\n    for i in range(0, len(big), 4096): big[i] = n\nwrite(1)"
+        "big = bytearray(150 << 20)\ndef write(n):\n    for i in range(0, len(big), 4096): big[i] = n\nwrite(1)"
     )
     sandbox.checkpoint()
     execution = sandbox.run("import time\nwrite(2)\ntime.sleep(0.6)\nwrite(3)\ntime.sleep(0.6)", timeout=60)

@@ -6,6 +6,7 @@ import _socket
 import contextlib
 import json
 import os
+import select
 import threading
 from types import ModuleType
 from typing import Any
@@ -15,8 +16,10 @@ from guest_schema import ANSWER_BYTES, CALL_BYTES, CALL_NAME
 
 _to_json = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _from_json = json.JSONDecoder().decode
-_getpid, _ident, _read = os.getpid, threading.get_ident, os.read
+_getpid, _ident, _read, _poll = os.getpid, threading.get_ident, os.read, select.poll
 """Bound here because user code may put something else in their place."""
+_HEED_MILLISECONDS = 200
+"""Time within which an interrupt is acted on that came just before the wait for an answer, and does not end it."""
 
 _OVER = "the step is over: calls to the host are made while one runs"
 _NOBODY = "the host takes no calls: this sandbox was started without a handler for them"
@@ -83,7 +86,11 @@ class Line:
     def _exchange(self, name: str, arguments: bytes) -> tuple[Message, bytes]:
         self._count += 1
         write_all(self._descriptor, encode({"op": "call", "call": self._count, "name": name}, arguments))
+        answered = _poll()
+        answered.register(self._descriptor, select.POLLIN)
         while True:
+            while not answered.poll(_HEED_MILLISECONDS):
+                pass
             data = _read(self._descriptor, 1 << 16)
             if not data:
                 raise ConnectionError

@@ -13,6 +13,9 @@ from guest_processes import Twin
 
 ENDING_SECONDS = 0.2
 """Time for the end of a process that the kernel has killed to be seen."""
+LOST_SECONDS = 2.0
+"""Time for a step to end by itself when the kernel has killed a process of it: a pool would wait for that one forever,
+and who looks at the end of a child needs a processor for it."""
 LITTLE = 16
 """Divisor of the limit: below that part of it no frozen copy is given up."""
 
@@ -68,7 +71,7 @@ class Memory:
         return False
 
     def over(self, frozen: list[Twin], newest: Twin | None) -> bool | None:
-        """True if user code holds more than its limit, or the kernel has killed part of it; None where that is far off.
+        """True if user code is over its limit, or lost a part to the kernel `LOST_SECONDS` ago; None where far off.
 
         False: with the frozen copies, of which the `newest` may be just being made, it may be too much: see `full`.
         """
@@ -92,13 +95,13 @@ class Memory:
         return None if kernel > self._limit // LITTLE else False
 
     def _lost_one(self, frozen: list[Twin]) -> bool:
-        """True if the kernel has killed more than frozen copies. A process that it kills takes a while to end."""
+        """True if the kernel has killed more than frozen copies, and `LOST_SECONDS` have gone by since."""
         if self._count_kills() - self._kills <= len(_dead(frozen) - self._dead):
             self._lost_since = 0.0
             return False
         now = time.monotonic()
         self._lost_since = self._lost_since or now
-        return now - self._lost_since > ENDING_SECONDS
+        return now - self._lost_since > LOST_SECONDS
 
     def full(self, frozen: list[Twin]) -> bool:
         """True if one of the frozen copies must go: each costs what was rewritten since its fork.
