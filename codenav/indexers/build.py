@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
-from codenav.errors import CodeNavError, MissingExtra, UsageError
+from codenav.errors import CodeNavError, IndexUnavailable, MissingExtra, StorageFull, UsageError
 from codenav.indexers.code_blocks import NO_PARSER
 from codenav.indexers.place import Place
 from codenav.indexers.read import Reading, Task
@@ -20,6 +20,9 @@ from codenav.protocols import WritableIndex
 RACY_SECONDS = 2.0
 """A file changed later than this long before a build is compared by content in the next one: two writes may have the
 same time. 2 s is the coarsest clock of a file system in use (FAT)."""
+
+TICK_SECONDS = 0.02
+"""The same for the time that only the kernel sets, at its own ticks (CONFIG_HZ: 100 to 1000 a second)."""
 
 UNSETTLED = -1
 """The time saved for such a file: it matches no file, so the real time is saved once that is old enough."""
@@ -54,12 +57,14 @@ def build(
     *,
     progress: Callable[[Progress], None] | None = None,
     jobs: int | None = None,
+    rebuild: bool = False,
 ) -> BuildReport:
     """Bring `index` up to date with `source`.
 
-    A file with the same size and time is not read. One with the same content is not parsed; only its state is saved.
-    The rest is parsed by `jobs` processes (None: one per processor if there are many files, else none). Files that
-    are gone or now left out are removed from the index. If nothing changed, nothing is written to the index.
+    A file with the same size, times and inode is not read. One with the same content is not parsed; only its state is
+    saved, if the index can be written. The rest is parsed by `jobs` processes (None: one per processor if there are
+    many files, else none). Files that are gone or now left out are removed from the index. If nothing changed, nothing
+    is written to the index. `rebuild`: every file is read and parsed, whatever the index says.
 
     Raises:
         UsageError: the source has no file that can be indexed, and the index has none to remove.
@@ -67,14 +72,20 @@ def build(
         StorageFull: the index cannot be written; its old state stays.
     """
     started = time.monotonic()
-    run = _Run(source, index, progress)
+    run = _Run(source, index, progress, rebuild)
     with readings(run.tasks, pack=index.pack, jobs=jobs) as stream:
         changes = run.changes(stream)
         first = next(changes, None)
         if first is None and not run.known:
             raise _nothing(source, run.skips)
         if first is not None:
-            index.apply(chain((first,), changes, run.told()), versions=source.versions, started=started)
+            try:
+                index.apply(chain((first,), changes, run.told()), versions=source.versions, started=started)
+            except (IndexUnavailable, StorageFull):
+                # All that is in the index is still right if only times and inodes are new: a copy of the source, as in
+                # a container, that shares its index with others and may only read it.
+                if not run.only_states(changes):
+                    raise
         elif set(run.skips) != set(run.earlier):
             index.apply(run.told(), versions=source.versions, started=started)
     return BuildReport(
@@ -88,9 +99,14 @@ def build(
 class _Run:
     """A single build: the files to read, and the results so far."""
 
-    def __init__(self, source: Source, index: WritableIndex, progress: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self, source: Source, index: WritableIndex, progress: Callable[[Progress], None] | None, rebuild: bool
+    ) -> None:
         self._source = source
         self._progress = progress or (lambda step: None)
+        self._rebuild = rebuild
+        self._same_blocks = True
+        """No change so far replaces or removes blocks."""
         self.known = index.files()
         self.earlier = index.stats().skipped
         self._reasons = {skip.path: skip for skip in self.earlier}
@@ -98,6 +114,7 @@ class _Run:
         self.tasks: list[Task] = []
         self.reused = 0
         self._settled_ns = time.time_ns() - int(RACY_SECONDS * 1e9)
+        self._ticked_ns = time.time_ns() - int(TICK_SECONDS * 1e9)
         self._gone = self._plan()
 
     def _plan(self) -> set[str]:
@@ -108,8 +125,8 @@ class _Run:
                 self.skips.append(found)
                 continue
             seen.add(found.path)
-            state = self.known.get(found.path)
-            if state and (state.size, state.mtime_ns) == (found.size, found.mtime_ns):
+            state = None if self._rebuild else self.known.get(found.path)
+            if state and (state.size, state.mtime_ns, state.ctime_ns, state.inode) == found.look:
                 self._reuse(found.path)
                 continue
             place = Place(self._source.name_of(found.path), found.path, self._source.module_of(found.path))
@@ -123,12 +140,15 @@ class _Run:
 
     def changes(self, stream: Iterator[Reading]) -> Iterator[Change]:
         """The changes to apply to the index, made as the files are read. `told` completes them."""
+        self._same_blocks = not self._gone
         for path in sorted(self._gone):
             yield FileRemoval(path)
         done, total = self.reused, self.reused + len(self.tasks)
         self._progress(Progress(done, total, ""))
         for reading in stream:
-            yield from self._change(reading)
+            for change in self._change(reading):
+                self._same_blocks &= isinstance(change, FileChange) and change.blocks is None
+                yield change
             done += 1
             self._progress(Progress(done, total, reading.path))
 
@@ -146,8 +166,15 @@ class _Run:
         if reading.blocks is not None or state != known:
             yield FileChange(reading.path, state, reading.blocks)
 
+    def only_states(self, rest: Iterator[Change]) -> bool:
+        """True if no change replaces or removes blocks; reads on in those that are left, up to the first that does."""
+        while self._same_blocks and next(rest, None):
+            pass
+        return self._same_blocks and set(self.skips) == set(self.earlier)
+
     def _noted(self, state: FileState) -> FileState:
-        return state if state.mtime_ns < self._settled_ns else replace(state, mtime_ns=UNSETTLED)
+        settled = state.mtime_ns < self._settled_ns and state.ctime_ns < self._ticked_ns
+        return state if settled else replace(state, mtime_ns=UNSETTLED)
 
     def told(self) -> Iterator[FileSkip]:
         """The files that were left out or cut; complete only after `changes` has been consumed."""

@@ -40,6 +40,18 @@ class Draft(BlockDraft):
     elided: list[Elision] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Run:
+    """Adjacent imports, or adjacent statements."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    rows: tuple[int, int]
+    signature: list[str]
+    elided: list[Elision] = field(default_factory=list)
+
+
 class Calls:
     """The names that a file calls, in order of the byte where each ends."""
 

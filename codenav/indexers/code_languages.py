@@ -5,34 +5,43 @@ from __future__ import annotations
 import re
 
 from codenav.blocks import BlockKind
-from codenav.indexers.code_readers import (
+from codenav.indexers.code_native import (
     c_class,
     c_declaration,
     c_function,
     c_macro,
     c_typedef,
+    cs_event,
+    cs_local,
     cs_operator,
     cs_property,
+)
+from codenav.indexers.code_readers import (
     first_name,
     go_method,
     go_type,
     go_value,
-    js_default,
-    js_field,
-    js_pair,
-    js_statement,
-    js_variable,
-    php_statement,
-    ruby_assignment,
-    ruby_call,
-    ruby_class,
-    ruby_method,
-    ruby_singleton,
     rust_impl,
     rust_macro,
     rust_mod,
 )
 from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, namespace
+from codenav.indexers.code_script_readers import (
+    js_default,
+    js_field,
+    js_namespace,
+    js_pair,
+    js_statement,
+    js_variable,
+    php_constants,
+    php_statement,
+    ruby_alias,
+    ruby_assignment,
+    ruby_call,
+    ruby_class,
+    ruby_method,
+    ruby_singleton,
+)
 
 _JAVASCRIPT_DEFINITIONS = {
     "function_declaration": FUNCTION,
@@ -80,8 +89,8 @@ TYPESCRIPT = Rules(
         "method_signature": FUNCTION,
         "abstract_method_signature": FUNCTION,
         "public_field_definition": js_field,
-        "module": namespace,
-        "internal_module": namespace,
+        "module": js_namespace,
+        "internal_module": js_namespace,
     },
     wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration", "ambient_declaration"}),
     containers=frozenset(
@@ -232,6 +241,7 @@ CPP = Rules(
     definitions={
         **_C_DEFINITIONS,
         "class_specifier": c_class,
+        "template_instantiation": c_declaration,
         "alias_declaration": TYPE,
         "concept_definition": TYPE,
         "namespace_definition": namespace,
@@ -268,7 +278,8 @@ CSHARP = Rules(
         "property_declaration": cs_property,
         "indexer_declaration": cs_property,
         "event_declaration": cs_property,
-        "local_function_statement": FUNCTION,
+        "event_field_declaration": cs_event,
+        "local_function_statement": cs_local,
         "field_declaration": first_name,
     },
     containers=frozenset(
@@ -299,6 +310,7 @@ RUBY = Rules(
         "singleton_class": ruby_singleton,
         "assignment": ruby_assignment,
         "call": ruby_call,
+        "alias": ruby_alias,
     },
     containers=frozenset({"body_statement"}),
     conditionals=frozenset({"if", "unless", "while", "until", "case", "begin"}),
@@ -324,7 +336,7 @@ PHP = Rules(
         "enum_declaration": CLASS,
         "function_definition": FUNCTION,
         "method_declaration": FUNCTION,
-        "const_declaration": first_name,
+        "const_declaration": php_constants,
         "property_declaration": first_name,
         "expression_statement": php_statement,
     },

@@ -69,10 +69,16 @@ class _Line:
     indent: str
 
 
-def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[int] = ()) -> list[Draft]:
+def mend(
+    drafts: list[Draft],
+    data: bytes,
+    language: str,
+    comments: Collection[int] = (),
+    rows: Collection[int] | None = None,
+) -> list[Draft]:
     """The drafts of a file with syntax errors, in order, including those that the parser lost.
 
-    `comments` are the rows that hold nothing but a comment.
+    `comments` are the rows that hold nothing but a comment, `rows` those where a definition may be lost; None for any.
 
     A definition that the parser put into the wrong parent gets its qualified name back. Nesting and extent are read
     from the indentation. Lines of more than `_LINE_CHARACTERS` characters are skipped.
@@ -82,6 +88,9 @@ def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[i
         "x" if row in comments or len(line) > _LINE_CHARACTERS else line.decode("utf-8", "replace")
         for row, line in enumerate(written)
     ]
+    if language in ("c", "cpp"):
+        # What a macro is defined as is no definition.
+        lines = ["x" if before.endswith(b"\\") else line for before, line in zip([b"", *written], lines, strict=False)]
     known: dict[str, list[Draft]] = {}
     for draft in drafts:
         known.setdefault(draft.name, []).append(draft)
@@ -99,6 +108,8 @@ def mend(drafts: list[Draft], data: bytes, language: str, comments: Collection[i
                 draft.qualname = ".".join(found.names)
                 if draft.kind is not BlockKind.CLASS:
                     draft.kind = BlockKind.METHOD if found.in_type else BlockKind.FUNCTION
+            continue
+        if rows is not None and found.row not in rows:
             continue
         last = _last_row(lines, found)
         kind = BlockKind.CLASS if found.is_type else BlockKind.METHOD if found.in_type else BlockKind.FUNCTION
@@ -154,13 +165,14 @@ def _match(line: str, language: str) -> tuple[str, tuple[str, ...], str, bool] |
         name = groups.get("type") or groups.get("name") or ""
         if name and name not in _NO_NAMES:
             return groups["indent"], (groups["owner"],) if groups.get("owner") else (), name, bool(groups.get("type"))
-    if alike not in ("c", "java"):
+    if alike not in ("c", "java") or "operator" in line:
         return None
     typed = _TYPED.match(_ARGUMENTS.sub("", _ARGUMENTS.sub("", line)))
     if typed is None or typed["first"] in _NO_NAMES or not line.rstrip().endswith(("{", ")", ",", "(")):
         return None
     *owner, name = (typed["rest"].split() or [""])[-1].lstrip("*&").split("::")
-    if not re.fullmatch(r"~?\w+", name) or name in _NO_NAMES or "." in typed["rest"].split()[-1]:
+    macro = alike == "c" and name.isupper() and len(name) > 2
+    if not re.fullmatch(r"~?\w+", name) or macro or name in _NO_NAMES or "." in typed["rest"].split()[-1]:
         return None
     return typed["indent"], tuple(re.findall(r"^\w+", part)[0] for part in owner if re.match(r"\w", part)), name, False
 

@@ -23,11 +23,18 @@ class Found:
     body: Node | None = None
     """The node that the block of an enclosing class shows as `{ ... }`. The signature ends where it begins."""
     scope: str = ""
-    """Its kind as a scope: `class`, `function`, `namespace` (not a block), `alias` (adds no name), or "" for none."""
+    """Its kind as a scope: `class`, `function`, `namespace` (not a block), `module` (a namespace that is a block),
+    `alias` (adds no name), `members` (`T.prototype`, whose parts are those of `T`), or "" for none."""
     claims: Node | None = None
     """A node below that is part of this definition and not a separate one."""
     signature_end: int = 0
     """Byte where the signature ends; 0 if it ends before the body."""
+    also: tuple[str, ...] = ()
+    """Other last names that the same source defines: `attr_reader :a, :b`."""
+    own: bool = False
+    """True for one that is a block of its own wherever it stands, except in a function: a constant, an accessor."""
+    others: tuple[tuple[str, Node], ...] = ()
+    """Further names for the same, `*Item` in `typedef struct item {} item, *Item;`, and their nodes."""
 
 
 Reader = Callable[["Node", bytes, bool], Found | None]
@@ -73,6 +80,12 @@ class Rules:
 def text_of(node: Node, data: bytes) -> str:
     """The source of a node."""
     return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def last_row(node: Node) -> int:
+    """The last row of a node; one that ends with a line break does not extend to the next row."""
+    row, column = node.end_point
+    return row - 1 if column == 0 and row > node.start_point.row else row
 
 
 def spaced(text: str, limit: int = 200) -> str:

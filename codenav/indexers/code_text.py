@@ -14,6 +14,7 @@ _STRING_OR_COMMENT = re.compile(
 _STAR = re.compile(r"^[ \t]*\*(?!/) ?", re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*(?://[/!]*<?|#+)(?P<rest>.*)$")
 _DIRECTIVE = re.compile(r"^(?://(?:go:|\s*\+build|nolint|export )|#\s*(?:frozen_string_literal|-\*-|!|encoding:))")
+_GROUP = re.compile(r"[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b")
 _TAGS = re.compile(r"</?(?:summary|remarks|para)>")
 _LICENCE = re.compile(r"copyright|licen[sc]ed? |SPDX-|all rights reserved|permission is hereby granted", re.IGNORECASE)
 
@@ -26,7 +27,7 @@ def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
     joined = ""
     for part in source.split("\n"):
         part = " ".join(part.split()).removesuffix("\\").rstrip()
-        if not part:
+        if not part or (part[0] == "#" and _GROUP.match(part)):
             continue
         if part[0] in ")]>":
             joined = joined.removesuffix(",")
@@ -36,6 +37,14 @@ def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
     joined = joined.rstrip()
     joined = joined.rstrip("{;, ")
     return joined if len(joined) <= limit else joined[: limit - 2] + " …"
+
+
+def beginning(data: bytes, parsed: bytes, start: int) -> int:
+    """Where a definition begins that only words are before which were not parsed: `API int entry();`."""
+    if parsed is data:
+        return start
+    line = data.rfind(b"\n", 0, start) + 1
+    return start - len(data[line:start].lstrip()) if not parsed[line:start].strip() else start
 
 
 def doc_text(comments: list[str]) -> str:

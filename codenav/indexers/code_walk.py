@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind
-from codenav.indexers.code_draft import Draft, Elision
+from codenav.indexers.code_draft import Draft, Elision, Run
 from codenav.indexers.code_marks import Mark, Marks
-from codenav.indexers.code_rules import Found, Rules, spaced, text_of
-from codenav.indexers.code_text import doc_text, is_licence, prototype
+from codenav.indexers.code_rules import Found, Rules, last_row, spaced, text_of
+from codenav.indexers.code_text import beginning, doc_text, is_licence, prototype
 from codenav.indexers.code_tree import ERROR, Grammar, Role
 
 if TYPE_CHECKING:
@@ -63,18 +63,6 @@ class _Frame:
         return _Frame(depth, items, self.names, self.kind, runs, elided, importable=self.importable)
 
 
-@dataclass(slots=True)
-class _Run:
-    """Adjacent imports, or adjacent statements."""
-
-    kind: BlockKind
-    start: int
-    end: int
-    rows: tuple[int, int]
-    signature: list[str]
-    elided: list[Elision] = field(default_factory=list)
-
-
 class Walk:
     """A single pass over a syntax tree, with a cursor.
 
@@ -82,12 +70,16 @@ class Walk:
     open brackets, without a way to stop them.
     """
 
-    def __init__(self, data: bytes, root: Node, rules: Rules, grammar: Grammar, marks: Marks, *, path: str) -> None:
+    def __init__(
+        self, data: bytes, root: Node, rules: Rules, grammar: Grammar, marks: Marks, *, path: str, parsed: bytes = b""
+    ) -> None:
+        """`parsed` is what was parsed in place of `data`, with spaces for what was left out."""
         self._data, self._root, self._rules, self._grammar = data, root, rules, grammar
+        self._parsed = parsed or data
         self._module = path.rpartition("/")[2].partition(".")[0]
         self._frames = [_Frame(depth=0, items=1, runs=True)]
         self._marks = marks
-        self._run: _Run | None = None
+        self._run: Run | None = None
         self._claimed: set[int] = set()
         self._package = ""
         self._head: list[Mark] | None = None
@@ -208,7 +200,9 @@ class Walk:
         if found.kind is BlockKind.IMPORT:
             self._add(BlockKind.IMPORT, outer)
             return True
-        if found.kind is BlockKind.ASSIGNMENT:
+        if found.own and frame.kind == "function" and found.scope != "members":
+            return False
+        if found.kind is BlockKind.ASSIGNMENT and not found.own:
             if not item:
                 return False
             if frame.kind == "class" and outer.end_byte - outer.start_byte <= LONG_ASSIGNMENT:
@@ -229,6 +223,7 @@ class Walk:
         keyword = _KEYWORD.search(self._data, max(0, start - 20), start) if frame.items < 0 else None
         if keyword is not None:
             start = keyword.start()
+        start = beginning(self._data, self._parsed, start)
         marks = self._marks.above(start, row)
         signature = self._signature(start, node, outer, found)
         importable = frame.importable
@@ -240,25 +235,38 @@ class Walk:
             qualname=".".join(names),
             start=marks[0].start if marks else start,
             end=outer.end_byte,
-            rows=(marks[0].rows[0] if marks else row, _last_row(outer)),
+            rows=(marks[0].rows[0] if marks else row, last_row(outer)),
             signature=signature,
             docstring=doc_text([self._slice(mark.start, mark.end) for mark in marks if mark.comment]),
             importable=importable,
         )
         self._drafts.append(draft)
+        for also in found.also:
+            self._drafts.append(replace(draft, name=also, qualname=".".join((*names[:-1], also))))
+        for name, other in found.others:
+            self._alias(draft, name, other)
         if frame.elided is not None:
-            self._elide(frame.elided, marks, start, found.body)
+            short = kind is BlockKind.ASSIGNMENT and draft.end - start <= LONG_ASSIGNMENT
+            self._elide(frame.elided, marks, start, None if short else found.body)
         inner = frame.within(depth, -1)
         inner.importable = ""
         if found.scope != "alias":
-            inner.names = names
-        if found.scope in ("class", "alias"):
+            inner.names = names[:-1] if found.scope == "members" else names
+        if found.scope in ("class", "alias", "members", "module"):
             inner.elided = draft.elided
-        if found.scope == "class":
-            inner.kind, inner.items, inner.importable = "class", depth + 1, importable
+        if found.scope in ("class", "members", "module"):
+            inner.items, inner.importable = depth + 1, importable
+            inner.kind = frame.kind if found.scope == "module" else "class"
         elif found.scope == "function":
             inner.kind = "function"
         self._frames.append(inner)
+
+    def _alias(self, draft: Draft, name: str, node: Node) -> None:
+        """Add a further name of a type, with the piece of the source that gives it."""
+        rows = (node.start_point.row, last_row(node))
+        signature = f"typedef {draft.name} {self._slice(node.start_byte, node.end_byte)}"
+        qualname = ".".join((*draft.qualname.split(".")[:-1], name))
+        self._drafts.append(Draft(draft.kind, name, qualname, node.start_byte, node.end_byte, rows, signature))
 
     def _elide(self, elided: list[Elision], marks: list[Mark], start: int, body: Node | None) -> None:
         """Add a definition's elisions to the enclosing block: no doc comments, and `...` for the body."""
@@ -320,7 +328,7 @@ class Walk:
         frame = self._frames[-1]
         self._flush()
         header = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)).split("\n")[0], 200)
-        rows = (node.start_point.row, _last_row(node))
+        rows = (node.start_point.row, last_row(node))
         draft = Draft(BlockKind.CONDITIONAL, header, header, node.start_byte, node.end_byte, rows, header)
         self._drafts.append(draft)
         self._frames.append(frame.within(depth, -1, elided=draft.elided))
@@ -331,7 +339,7 @@ class Walk:
         if run is not None and (run.kind is not kind or node.end_byte - run.start > RUN_BYTES):
             self._flush()
             run = None
-        rows = (node.start_point.row, _last_row(node))
+        rows = (node.start_point.row, last_row(node))
         words = ""
         if run is None or len(run.signature) < 20:
             words = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)), 100)
@@ -342,7 +350,7 @@ class Walk:
         marks = self._marks.above(node.start_byte, rows[0]) if kind is BlockKind.ASSIGNMENT else []
         start = marks[0].start if marks else node.start_byte
         rows = (marks[0].rows[0] if marks else rows[0], rows[1])
-        self._run = _Run(kind, start, node.end_byte, rows, [words])
+        self._run = Run(kind, start, node.end_byte, rows, [words])
 
     def _flush(self) -> None:
         run, self._run = self._run, None
@@ -383,9 +391,3 @@ class Walk:
 
     def _slice(self, start: int, end: int) -> str:
         return self._data[start:end].decode("utf-8", "replace")
-
-
-def _last_row(node: Node) -> int:
-    """The last row of a node; one that ends with a line break does not extend to the next row."""
-    row, column = node.end_point
-    return row - 1 if column == 0 and row > node.start_point.row else row

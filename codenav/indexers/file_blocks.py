@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from codenav.blocks import CodeBlock
+from codenav.indexers.components import script_of
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.notebooks import notebook_blocks
 from codenav.indexers.place import Place
-from codenav.indexers.python_blocks import python_blocks
+from codenav.indexers.python_blocks import cython_blocks, python_blocks
 from codenav.indexers.tool_blocks import LANGUAGE, tool_blocks
 
 
@@ -17,6 +18,8 @@ def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock]
     """
     if language == "python":
         return python_blocks(text, place)
+    if language == "cython":
+        return cython_blocks(text, place)
     if language == "notebook":
         return notebook_blocks(text, place)
     if language in _DOCUMENTS:
@@ -24,6 +27,8 @@ def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock]
     if language == LANGUAGE:
         tools = tool_blocks(text, place)
         return tools, "" if tools else "no operation that codenav wrote"
+    if language == "component":
+        text, language = script_of(text)
     # Imported only here: the tables of ten languages are half of the start-up time of a process that parses.
     from codenav.indexers.code_blocks import code_blocks
 

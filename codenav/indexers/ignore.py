@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codenav.indexers.wildcards import translated
+from codenav.indexers.work_tree import WorkTree, spelled
 
 _RULES_BYTES = 100_000
 """Size limit of a file of rules: a larger one is not read. Git's own largest collections have under 10 KB."""
@@ -28,26 +30,44 @@ class _Rule:
 @dataclass(frozen=True)
 class _Rules:
     folder: str
-    """Absolute; the rules apply to paths below it."""
+    """Absolute, spelled as paths are; the rules apply to paths below it."""
     rules: tuple[_Rule, ...]
 
 
+@dataclass(frozen=True)
 class Ignore:
-    """The ignore rules for one folder: its own `.gitignore` and those of the folders above."""
+    """The ignore rules for one folder: its own and those of the folders above, up to the top of the work tree."""
 
-    def __init__(self, rules: tuple[_Rules, ...] = ()) -> None:
-        self._rules = rules
+    tree: WorkTree | None = None
+    """The work tree that holds the folder, whose tracked files no rule hides."""
+    _rules: tuple[_Rules, ...] = ()
+    _only_tracked: bool = False
+    """True below a folder that is hidden, although it holds something tracked."""
 
     def below(self, folder: str) -> Ignore:
-        """The rules for `folder`, its own `.gitignore` included."""
-        own = _read(Path(folder, ".gitignore"), folder)
-        return Ignore((*self._rules, own)) if own else self
+        """The rules for `folder`, its own `.gitignore` included. Like git, this follows no link in its place."""
+        own = _read(Path(folder, ".gitignore"), folder, follow=False)
+        return replace(self, _rules=(*self._rules, own)) if own else self
 
-    def hides(self, path: str, *, folder: bool) -> bool:
-        """True if the deepest rule that matches `path` (absolute) hides it.
+    def hides(self, path: str) -> bool:
+        """True if a file (absolute path) is left out: it is not tracked, and the deepest rule that matches hides it.
 
-        The folders above are assumed not to be hidden: a walk from the top has already left out those that are.
+        The folders above are assumed not to be left out: a walk from the top does not enter those that are.
         """
+        return (self._only_tracked or self._ruled_out(path, folder=False)) and not self.tracks(path)
+
+    def inside(self, folder: str) -> Ignore | None:
+        """The rules that apply in a folder (absolute path), without its own `.gitignore`; None if it is left out."""
+        if not self._only_tracked and not self._ruled_out(folder, folder=True):
+            return self
+        return replace(self, _only_tracked=True) if self.tracks(folder) else None
+
+    def tracks(self, path: str) -> bool:
+        """True if git tracks that file, or something in that folder."""
+        return self.tree is not None and self.tree.tracks(path)
+
+    def _ruled_out(self, path: str, *, folder: bool) -> bool:
+        path = spelled(path)
         for rules in reversed(self._rules):
             relative = path[len(rules.folder) :].lstrip("/")
             last = next((rule for rule in reversed(rules.rules) if rule.matches(relative, folder=folder)), None)
@@ -56,47 +76,38 @@ class Ignore:
         return False
 
 
-def rules_above(root: Path) -> Ignore:
-    """The rules from outside `root` that apply to it: `.git/info/exclude`, and `.gitignore` up to the repository's top.
+def rules_above(root: str) -> Ignore:
+    """The rules from outside `root` that apply to it: those of its work tree, and `.gitignore` up to the tree's top.
 
     If these rules hide `root` itself they are ignored: the user named it, so it is wanted.
     """
-    top = next((folder for folder in (root, *root.parents) if Path(folder, ".git").exists()), None)
-    if top is None:
+    folders = [root, *map(str, Path(root).parents)]
+    tree = next(filter(None, map(WorkTree.at, folders)), None)
+    if tree is None:
         return Ignore()
-    exclude = _read(_git_folder(top / ".git") / "info" / "exclude", str(top))
-    ignore = Ignore((exclude,) if exclude else ())
-    for folder in reversed((root, *root.parents)):
-        if folder == top or top in folder.parents:
-            if folder != top and ignore.hides(str(folder), folder=True):
-                return Ignore()
-            if folder != root:
-                ignore = ignore.below(str(folder))
+    ignore = rules_of(tree)
+    for folder in reversed(folders[: folders.index(tree.top) + 1]):
+        if folder != tree.top and ignore._ruled_out(folder, folder=True):
+            return Ignore(tree)
+        if folder != root:
+            ignore = ignore.below(folder)
     return ignore
 
 
-def _git_folder(git: Path) -> Path:
-    """The folder that holds `info/exclude`; in work trees and submodules `.git` is a file that leads to it."""
-    try:
-        text = git.read_text(encoding="utf-8", errors="replace") if git.is_file() else ""
-        if not text.startswith("gitdir:"):
-            return git
-        found = git.parent / text.removeprefix("gitdir:").strip()
-        common = found / "commondir"
-        return found / common.read_text(encoding="utf-8").strip() if common.is_file() else found
-    except OSError:
-        return git
+def rules_of(tree: WorkTree) -> Ignore:
+    """The rules of a work tree as a whole: the user's, and those of the repository."""
+    return Ignore(tree, tuple(filter(None, (_read(file, tree.top) for file in tree.excludes))))
 
 
-def _read(path: Path, folder: str) -> _Rules | None:
+def _read(path: Path, folder: str, *, follow: bool = True) -> _Rules | None:
     try:
-        if not path.is_file() or path.stat().st_size > _RULES_BYTES:
+        if not path.is_file() or path.stat().st_size > _RULES_BYTES or (path.is_symlink() and not follow):
             return None
-        text = path.read_bytes().decode("utf-8-sig", "replace")
+        text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("latin-1")
     except OSError:
         return None
     rules = tuple(rule for line in text.split("\n") if (rule := _parsed(line.removesuffix("\r"))))
-    return _Rules(folder, rules) if rules else None
+    return _Rules(spelled(folder), rules) if rules else None
 
 
 def _parsed(line: str) -> _Rule | None:

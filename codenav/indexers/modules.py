@@ -32,18 +32,20 @@ def import_root(path: Path) -> Path:
 
 
 def modules_listed(package: Package) -> tuple[str, ...]:
-    """The dotted names of the modules in a package's list of files, two levels deep."""
+    """The dotted names of a package's modules, two levels deep, by its list of files and folders."""
     names: dict[str, None] = {}
     for member in package.members:
-        stem, suffix = os.path.splitext(member)
+        stem, suffix = os.path.splitext(package.imported.get(member, member))
         parts = stem.split("/")
-        if suffix in (".py", ".pyi") and all(map(is_name, parts)):
-            if parts[-1] == "__init__":
-                parts.pop()
-            names[".".join(parts[:1])] = None
-            names[".".join(parts[:2])] = None
-    if not names:
-        return modules_in(package.root, package.members)
+        folder = package.root / member
+        if not all(map(is_name, parts)) or not (suffix in (".py", ".pyi") or (not suffix and folder.is_dir())):
+            continue
+        if parts[-1] == "__init__":
+            parts.pop()
+        names[".".join(parts[:1])] = None
+        names[".".join(parts[:2])] = None
+        if not suffix and len(parts) == 1:
+            names.update((f"{parts[0]}.{inner}", None) for inner, _ in _python_in(folder))
     return _public(names)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
-import json
+import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from codenav.errors import NotFound, UsageError
+from codenav.indexers.editable import parts_of, project_folder, tops_in
+from codenav.indexers.eggs import unpacked
 from codenav.indexers.walk import language_of
 from codenav.system.interpreter import Interpreter, normalise
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 _SPEC = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:(?:==|@)\s*(?P<version>[\w.!+-]+))?")
 """A name as defined in PEP 508, and an optional version."""
-
-_NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build", "dist", "scripts"}
-"""Folders of a project that are not installed, for one that does not list its modules."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,10 @@ class Package:
     members: tuple[str, ...]
     """Its files, or its top-level folders and files if it has no list of files; relative to `root`."""
     editable: bool = False
+    imported: Mapping[str, str] = field(default_factory=dict)
+    """The paths that members are imported by, such as `gadgets` for `lib/widgets`, if any differs from its own."""
+    import_paths: tuple[Path, ...] = ()
+    """Folders that must be importable in the sandbox, because the interpreter does not find them by itself."""
 
 
 def find_package(name: str, interpreter: Interpreter) -> Package:
@@ -61,7 +62,7 @@ def find_package(name: str, interpreter: Interpreter) -> Package:
                 f"{wanted} {version} is not installed in {interpreter.executable}, but {found.version} is",
                 hint=f"codenav index pkg:{wanted}, or name another environment with --python",
             )
-        return _package(found)
+        return _package(found, interpreter)
     raise NotFound(f"no package {wanted!r} in {interpreter.executable}", hint=_meant(wanted, interpreter))
 
 
@@ -113,20 +114,42 @@ def _meant(wanted: str, interpreter: Interpreter) -> str:
     return f"{pip} list shows the installed packages; if the package index has this one: {pip} install {wanted}"
 
 
-def _package(found: Distribution) -> Package:
+def _package(found: Distribution, interpreter: Interpreter) -> Package:
     name = normalise(found.metadata["Name"])
     summary = str(found.metadata["Summary"] or "").strip()
     summary = "" if summary == "UNKNOWN" else summary
+    project = project_folder(found)
+    if project:
+        return _editable(Package(name, found.version, summary, project, (), editable=True), found, interpreter)
     root = Path(str(found.locate_file("")))
-    editable = _editable_root(found, root)
-    if editable:
-        tops = _tops_in(editable, _top_names(found), name)
-        return Package(name, found.version, summary, editable, tops, editable=True)
+    if root.is_file():
+        # An egg that is a zip archive.
+        root = unpacked(root)
     listed = _listed(found)
     if found.read_text("RECORD") is None:
         # Debian and `setup.py develop` leave no list, or that of the source archive.
-        listed = _tops_in(root, _top_names(found), name, guess=False) or listed
+        listed = tuple(tops_in(root, _top_names(found), name)) or listed
     return Package(name, found.version, summary, root, listed)
+
+
+def _editable(package: Package, found: Distribution, interpreter: Interpreter) -> Package:
+    """Complete a package that is installed from a project, `package.root`."""
+    project = package.root
+    parts = parts_of(found, project, _top_names(found), _installed(interpreter.paths))
+    roots = {part.root for part in parts}
+    if len(roots) == 1 and (root := roots.pop()):
+        return replace(
+            package,
+            root=root,
+            members=tuple(part.imported for part in parts),
+            import_paths=() if root in interpreter.paths else (root,),
+        )
+    root = Path(os.path.commonpath([project, *(part.place for part in parts)]))
+    places = {os.path.relpath(part.place, root): part.imported for part in parts}
+    by_itself = all(part.root in interpreter.paths for part in parts)
+    return replace(
+        package, root=root, members=tuple(places), imported=places, import_paths=() if by_itself else (root,)
+    )
 
 
 def _listed(found: Distribution) -> tuple[str, ...]:
@@ -144,8 +167,7 @@ def _listed(found: Distribution) -> tuple[str, ...]:
         elif path.name == "METADATA":
             metadata.add(str(path))
     members = members or metadata
-    # A stub beside its module adds nothing to it.
-    return tuple(sorted(path for path in members if not (path.endswith(".pyi") and path[:-1] in members)))
+    return tuple(sorted(members))
 
 
 def _top_names(found: Distribution) -> list[str]:
@@ -161,82 +183,3 @@ def _top_names(found: Distribution) -> list[str]:
         elif len(file.parts) == 1 and top.endswith((".py", ".so", ".pyd")) and not top.startswith("__editable__"):
             names[top.partition(".")[0]] = None
     return list(names)
-
-
-def _tops_in(root: Path, names: Sequence[str], distribution: str, *, guess: bool = True) -> tuple[str, ...]:
-    """The top-level packages and modules in a folder that belong to a distribution."""
-    tops = []
-    for name in [*names, distribution.replace("-", "_")]:
-        if re.fullmatch(r"[\w./-]+", name) and ".." not in name:
-            tops += [top for top in (name, f"{name}.py", f"{name}.pyi") if _is_module(root / top)][:1]
-    if not tops and guess and root.is_dir():
-        inside = sorted(root.iterdir())
-        tops = [path.name for path in inside if path.name not in _NOT_MODULES and _is_package(path)]
-    return tuple(dict.fromkeys(tops))
-
-
-def _is_module(path: Path) -> bool:
-    return path.is_dir() if not path.suffix else path.is_file()
-
-
-def _is_package(path: Path) -> bool:
-    return path.is_dir() and (path / "__init__.py").is_file()
-
-
-def _editable_root(found: Distribution, site: Path) -> Path | None:
-    """The folder that an editable install imports from: by a `.pth` file, an import finder, or the project's folder.
-
-    None if it is not an editable install.
-    """
-    project = _project_folder(found)
-    if project is None:
-        # `setup.py develop` leaves the metadata in the project itself.
-        return None
-    for file in found.files or ():
-        if len(file.parts) > 1:
-            continue
-        text = _text(site / file)
-        if file.suffix == ".pth":
-            for line in text.splitlines():
-                folder = Path(line.strip())
-                if folder.is_absolute() and folder.is_dir():
-                    return folder
-        elif file.name.startswith("__editable__") and file.suffix == ".py":
-            mapped = _finder_folder(text)
-            if mapped is not None:
-                return mapped
-    inner = project / "src"
-    return inner if inner.is_dir() else project
-
-
-def _project_folder(found: Distribution) -> Path | None:
-    """The folder that `direct_url.json` names for an editable install (PEP 610)."""
-    try:
-        url = json.loads(found.read_text("direct_url.json") or "{}")
-        if not url.get("dir_info", {}).get("editable"):
-            return None
-        folder = Path(unquote(urlsplit(url["url"]).path))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return folder if folder.is_dir() else None
-
-
-def _finder_folder(source: str) -> Path | None:
-    """The folder of the packages in a setuptools import finder: `MAPPING = {"package": "/folder/package"}`."""
-    line = re.search(r"^MAPPING(?:: [^=]+)? = (\{.*\})$", source, re.MULTILINE)
-    try:
-        mapping = ast.literal_eval(line.group(1)) if line else {}
-    except (ValueError, SyntaxError):
-        return None
-    for place in mapping.values():
-        folder = Path(str(place)).parent
-        if folder.is_dir():
-            return folder
-    return None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -9,7 +9,7 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
 from codenav.indexers.place import Identity, Place, numbered
 from codenav.indexers.python_draft import Calls, Draft, finish, import_line
-from codenav.indexers.python_lexer import Irregular
+from codenav.indexers.python_formatted import Irregular
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
 from codenav.indexers.python_regular_file import regular_drafts
 from codenav.indexers.python_text import dedent, one_line
@@ -18,6 +18,8 @@ from codenav.indexers.python_walk import Walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from codenav.indexers.cython_text import Reading
 
 CUT = "cut: parsed by lines"
 """The reason of a skip for a file that took the parser too long: only its definitions are in the index."""
@@ -37,20 +39,33 @@ def python_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) ->
         return parsed_blocks(text, place, seconds)
 
 
-def parsed_blocks(text: str, place: Place, seconds: float) -> tuple[list[CodeBlock], str]:
-    """The same as `python_blocks`, always by a syntax tree."""
-    data = text.encode("utf-8")
+def cython_blocks(text: str, place: Place, *, seconds: float = PARSE_SECONDS) -> tuple[list[CodeBlock], str]:
+    """The same for Cython: functions of all kinds, classes, structs and what is declared of C."""
+    # Imported only here: its patterns cost each process that parses some milliseconds.
+    from codenav.indexers.cython_text import as_python
+
+    return parsed_blocks(text, place, seconds, as_python(text.encode("utf-8", "replace")))
+
+
+def parsed_blocks(
+    text: str, place: Place, seconds: float, reading: Reading | None = None
+) -> tuple[list[CodeBlock], str]:
+    """The same as `python_blocks`, always by a syntax tree; that of `reading` if the text is Cython."""
+    written = text.encode("utf-8", "replace")
+    data = bytes(reading.python) if reading else written
     seen: Counter[Identity] = Counter()
     try:
         root = parse(data, seconds)
         calls = Calls(*called_names(root, data))
     except OutOfTime:
-        lines = text.split("\n")
+        lines = data.decode("utf-8", "replace").split("\n")
         return numbered(_from_lines(found, lines, place) for found in definitions_by_lines(lines)), CUT
     walk = Walk(data, root, path=place.path, module=place.module)
     drafts = walk.drafts()
-    lost = _mend(root, text.split("\n"), walk.definitions, place) if root.has_error else []
-    blocks = [finish(draft, data, place, calls, seen) for draft in drafts]
+    if reading:
+        drafts = reading.as_written(drafts, walk.definitions, written)
+    lost = _mend(root, data.decode("utf-8", "replace").split("\n"), walk.definitions, place) if root.has_error else []
+    blocks = [finish(draft, written, place, calls, seen) for draft in drafts]
     if lost:
         blocks = numbered(sorted(blocks + lost, key=lambda block: (block.lines.start, -block.lines.end)))
     return blocks, ""

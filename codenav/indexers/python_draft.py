@@ -13,6 +13,9 @@ from codenav.indexers.draft import BlockDraft
 from codenav.indexers.place import Identity, Place, next_id
 from codenav.indexers.python_text import dedent
 
+NAME_LENGTH = 200
+"""Bytes. Of a longer dotted name of a call only the last part is read."""
+
 
 @dataclass(slots=True)
 class Draft(BlockDraft):

@@ -12,11 +12,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from codenav.indexers.python_draft import Calls
+from codenav.indexers.python_draft import NAME_LENGTH, Calls
+from codenav.indexers.python_formatted import STRING, Irregular, expressions
 from codenav.indexers.python_text import clean, literal_text
-
-STRING = "\x01"
-"""The character that strings are filled with; source that contains it is irregular."""
 
 _TOKEN = re.compile(
     r"""\#[^\n]*+
@@ -31,24 +29,25 @@ _TOKEN = re.compile(
 _IRREGULAR = re.compile(r"[\"';\\\t\r\f\v]")
 _DEFINITION = re.compile(r"def +([^\W\d]\w*)")
 _CLASS = re.compile(r"class +([^\W\d]\w*)")
+_NOTHING = re.compile(r" *(?:[#\n]|\Z)")
+"""A line without code."""
+_LAMBDA = re.compile(r"\blambda\b")
 _COLUMN_0 = re.compile(r"\n(?=[^ \n])")
 _INDENTED = re.compile(r"\n +(?=[^ \n)\]}])")
 _PLAIN_HEADER = re.compile(r"[^()\[\]{}:\n]*(?:\([^()\[\]{}]*\)[^()\[\]{}:\n]*)?:")
 _MARK = re.compile(r"[()\[\]{}]|:=?|[<>=!]?==?")
 _STRING = re.compile(rf"[ \n]*([A-Za-z]{{0,2}}{STRING}[A-Za-z {STRING}]*)(?=\n|\Z)")
-_CALL_REVERSED = re.compile(r"\( *([\w.]+)")
-_FORMATTED_CALL = re.compile(r"([\w.]+)\(")
+_CALL_REVERSED = re.compile(r"\(([ \n]*[\w.]+)([ \n]+\.[\w.]*)?")
+"""A name before a bracket, and what ends in a dot before it: `a. b(`."""
+_CHAIN_REVERSED = re.compile(r"[ \n]+([\w.]+)")
 _FORMATTED = re.compile(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 """The prefix of a string that contains expressions: PEP 498 and 750."""
 _IF = re.compile(r"( *)if\b")
 _CASE = re.compile(r"\n +case\b[^\n]*:")
 _CONFLICTS = ("\n<<<<<<<", "\n=======", "\n>>>>>>>")
+_VALUES = ("None", "True", "False")
 _NOT_AT_IMPORT = ("__name__", "TYPE_CHECKING")
 """Names whose presence in the condition of an `if` means that its definitions cannot be imported."""
-
-
-class Irregular(Exception):
-    """Raised for source that the regular expressions could misread."""
 
 
 class Scan:
@@ -65,7 +64,10 @@ class Scan:
         self._formatted: list[tuple[int, str]] = []
         self.masked = _TOKEN.sub(self._blank, text)
         """The source with strings and comments blanked out, at the same length."""
-        if _IRREGULAR.search(self.masked) or any(mark in self.masked for mark in _CONFLICTS):
+        # What Python takes for a name beyond ASCII is no matter of a regular expression.
+        if not self.masked.isascii() or _IRREGULAR.search(self.masked):
+            raise Irregular
+        if any(mark in self.masked for mark in _CONFLICTS):
             raise Irregular
         if " case " in self.masked and _CASE.search(self.masked):
             raise Irregular
@@ -73,10 +75,23 @@ class Scan:
 
     def _blank(self, found: re.Match[str]) -> str:
         token = found.group()
-        if token[0] in "#\\":
+        if token[0] == "#":
             return " " * len(token)
-        if "{" in token and "(" in token and _FORMATTED.search(found.string, max(found.start() - 3, 0), found.start()):
-            self._formatted.append((found.start(), token))
+        if token[0] == "\\":
+            line = found.string.rfind("\n", 0, found.start()) + 1
+            if (
+                _NOTHING.match(found.string, found.end())
+                or found.string[line : found.start()].isspace()
+                or line == found.start()
+            ):
+                raise Irregular
+            return " " * len(token)
+        if "{" in token and _FORMATTED.search(found.string, max(found.start() - 3, 0), found.start()):
+            if token.count("{") != token.count("}"):
+                # Its own quotes stand inside of braces: it has not ended here.
+                raise Irregular
+            if "(" in token:
+                self._formatted.append((found.start(), token))
         return STRING * len(token)
 
     def statements(self) -> Iterator[tuple[int, int]]:
@@ -136,7 +151,7 @@ class Scan:
     def header(self, at: int) -> int:
         """The position after the colon of a definition's header; its name ends at `at`."""
         plain = _PLAIN_HEADER.match(self.masked, at)
-        return plain.end() if plain else self.colon(at)
+        return plain.end() if plain and "lambda" not in plain.group() else self.colon(at)
 
     def colon(self, at: int) -> int:
         """The position after the next colon outside brackets.
@@ -146,8 +161,9 @@ class Scan:
         """
         depth = 0
         for mark in _MARK.finditer(self.masked, at):
-            kind = mark.group()
-            if not depth and "\n" in self.masked[at : mark.start()]:
+            kind, between = mark.group(), self.masked[at : mark.start()]
+            # The colon of a lambda is not that of the statement.
+            if not depth and ("\n" in between or ("lambda" in between and _LAMBDA.search(between))):
                 break
             if kind in "([{":
                 depth += 1
@@ -190,7 +206,8 @@ class Scan:
             token = _TOKEN.match(self.text, quote)
             if token is None:
                 return None
-            text = literal_text(self.text[at : token.end()])
+            # Between two of them may stand a backslash and the end of the line.
+            text = literal_text(self.masked[at:quote] + token.group())
             if text is None:
                 return None
             texts.append(text)
@@ -228,6 +245,9 @@ class Scan:
         guarded = []
         for at in sorted(place for mark in _NOT_AT_IMPORT for place in places(masked, mark)):
             line = masked.rfind("\n", 0, at) + 1
+            depth = balance(masked[:at])
+            while line and balance(masked[line:at]) != depth:
+                line = masked.rfind("\n", 0, line - 1) + 1
             condition = _IF.match(masked, line)
             if condition:
                 with suppress(Irregular):
@@ -237,41 +257,85 @@ class Scan:
         return guarded
 
     def calls(self, names: set[int]) -> Calls:
-        """The calls in the file, without the definitions whose names begin at `names`."""
-        size = len(self.masked)
-        found = [
-            (start, name)
-            for call in _CALL_REVERSED.finditer(self.masked[::-1])
-            if (name := _called[call.group(1)]) and (start := size - call.end()) not in names
-        ]
+        """The calls in the file, without the definitions whose names begin at `names`.
+
+        Raises:
+            Irregular: the name of one is written in an unusual way.
+        """
+        found = _calls(self.masked, self.text, names)
         found.reverse()
         if self._formatted:
-            found += self._in_formatted()
+            for start, token in self._formatted:
+                for begin, end, masked in expressions(token):
+                    found += ((start + begin + at, name) for at, name in _calls(masked, token[begin:end]))
             found.sort()
         return Calls([start for start, _ in found], [name for _, name in found])
 
-    def _in_formatted(self) -> Iterator[tuple[int, str]]:
-        for start, token in self._formatted:
-            for call in _FORMATTED_CALL.finditer(token):
-                inside = token[: call.start()]
-                name = _called[call.group(1)[::-1]]
-                if name and inside.count("{") > inside.count("}"):
-                    yield start + call.start(), name
+
+def _calls(masked: str, text: str, names: set[int] | None = None) -> list[tuple[int, str]]:
+    """Offset and name of each call in a text and the same without its strings and comments, the last one first.
+
+    Those at the offsets in `names` are definitions; None for a text inside of brackets.
+
+    Raises:
+        Irregular: a name has blanks in it.
+    """
+    size = len(masked)
+    backwards = masked[::-1]
+    found = []
+    for call in _CALL_REVERSED.finditer(backwards):
+        name = _called[call[1]]
+        if name:
+            start = size - call.end(1)
+            # Numbers such as `1.` and an ellipsis may end in a dot, too.
+            if (before := call[2]) and not before[-1].isdigit() and not before.endswith(".."):
+                raise Irregular
+            if name[0] == "\n":
+                # Outside of brackets, a name and a bracket on the next line are two statements.
+                if names is not None and not balance(masked[:start]):
+                    continue
+                name = name[1:]
+            if name[0] == "." and masked[start - 1] in " \n":
+                start, name = _chained(backwards, text, call)
+            if not names or start not in names:
+                found.append((start, name))
+    return found
+
+
+def _chained(backwards: str, text: str, call: re.Match[str]) -> tuple[int, str]:
+    """Offset and name of a call with blanks or line ends before its dots, as in a chain of calls over several lines."""
+    size = len(text)
+    written, end = call.group(1).lstrip(" \n"), call.end(1)
+    while written[-1] == "." and (before := _CHAIN_REVERSED.match(backwards, end)):
+        if not text[size - before.start(1) : size - end].isspace():
+            break
+        written, end = written + before.group(1), before.end()
+    name = _called[written] if end - call.end(1) + len(call.group(1).lstrip(" \n")) <= NAME_LENGTH else ""
+    name = name or "." + written.partition(".")[0][::-1]
+    return size - (end if name[0] != "." else call.end(1)), name
 
 
 class _Called(dict[str, str]):
-    """A cache from a name read backwards to the dotted name called: `.fit` on an expression, empty for a keyword."""
+    """A cache from a name read backwards to the dotted name called: `.fit` on an expression, empty for a keyword.
+
+    If the bracket stands on a later line than the name, a line end is put before it.
+    """
 
     def __missing__(self, backwards: str) -> str:
         if len(self) > 100_000:
             self.clear()
-        first, *others = backwards[::-1].split(".")
+        written = backwards.lstrip(" \n")[::-1]
+        first, *others = written.split(".")
         name = ""
-        if all(map(str.isidentifier, others)):
-            if first.isidentifier() and not (keyword.iskeyword(first) and not others):
-                name = backwards[::-1]
-            elif not first and others:
-                name = f".{others[-1]}"
+        if not others:
+            if first.isidentifier() and (first in _VALUES or not keyword.iskeyword(first)):
+                name = first if len(first) <= NAME_LENGTH else ""
+        elif first.isidentifier() and all(map(str.isidentifier, others)) and len(written) <= NAME_LENGTH:
+            name = written
+        # `1.real` is no attribute, `1..real` is.
+        elif others[-1].isidentifier() and (len(others) > 1 or not first[:1].isdigit()):
+            name = f".{others[-1]}"
+        name = "\n" + name if name and "\n" in backwards else name
         self[backwards] = name
         return name
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from codenav.blocks import BlockKind
 from codenav.indexers.python_draft import Calls, Draft
-from codenav.indexers.python_lexer import Irregular, Scan
+from codenav.indexers.python_formatted import Irregular
+from codenav.indexers.python_lexer import Scan, balance
 from codenav.indexers.python_lines import DEPTH
 from codenav.indexers.python_text import one_line
 from codenav.indexers.python_walk import LONG_ASSIGNMENT
@@ -22,6 +23,7 @@ _COMPOUND = _CLAUSES | _CONDITIONALS | _DEFINITIONS
 _WORD = re.compile(r"@|\w+")
 _ASYNC = re.compile(r"async +(\w+)")
 _MATCH = re.compile(r"match\b[^=\n]*: *$", re.MULTILINE)
+_LAMBDA = re.compile(r"\blambda\b")
 _TYPE_ALIAS = re.compile(r"type +(?=[^\W\d]\w* *[\[=])")
 
 
@@ -54,6 +56,7 @@ class _Regular:
         self._drafts: list[Draft] = []
         self._conditionals: list[Draft] = []
         self._long: list[_Scope] = []
+        self._is_ascii = text.isascii()
 
     def read(self) -> tuple[list[Draft], Calls]:
         """Return the drafts and calls; see `regular_drafts`."""
@@ -158,12 +161,15 @@ class _Regular:
         found = self._scan.assigned(target, end)
         if found is None:
             return None
+        arrow = _LAMBDA.search(self._masked, target, found[0])
+        if arrow and not balance(self._masked[target : arrow.start()]):
+            return None
         label = one_line(self._text[target : found[0]], 200).strip()
         if alias:
             label = label.partition("[")[0]
         has_value = found[1] >= 0
         if scope is not None and has_value:
-            value = found[1] + len(self._text[found[1] : end]) - len(self._text[found[1] : end].lstrip(" "))
+            value = end - len(self._masked[found[1] : end].lstrip(" "))
             scope.draft.elided.append((value, end))
         return Draft(
             BlockKind.ASSIGNMENT,
@@ -232,11 +238,15 @@ class _Regular:
             self._drafts.append(draft)
             scope = _Scope(draft, path, is_class, importable, colon)
             above.append(scope)
-            if is_class and end - colon > LONG_ASSIGNMENT:
+            if is_class and self._size(colon, end) > LONG_ASSIGNMENT:
                 self._long.append(scope)
         for scope in self._long:
             self._long_assignments(scope)
         return names
+
+    def _size(self, begin: int, end: int) -> int:
+        """The bytes of a part of the text."""
+        return end - begin if self._is_ascii else len(self._text[begin:end].encode())
 
     def _decorated_from(self, pending: list[tuple[int, int]], begin: int, width: int) -> int:
         """The start of a definition's decorators."""
@@ -245,6 +255,9 @@ class _Regular:
             if indented != width:
                 break
             between = self._masked[at:start].rstrip(" \n")
+            # With a bracket that was opened before, it is an operator: within the arguments of a decorator, perhaps.
+            if balance(between):
+                continue
             if self._scan.dedent(at, width) != at + len(between):
                 break
             start = at
@@ -260,11 +273,11 @@ class _Regular:
         gaps.append((position, scope.draft.end))
         while gaps:
             begin, end = gaps.pop()
-            if end - begin <= LONG_ASSIGNMENT:
+            if self._size(begin, end) <= LONG_ASSIGNMENT:
                 continue
             for first, last in self._scan.statements_in(begin, end):
                 word = self._first_word(first)
-                if last - first <= LONG_ASSIGNMENT or word in _DEFINITIONS:
+                if self._size(first, last) <= LONG_ASSIGNMENT or word in _DEFINITIONS:
                     continue
                 if word in _COMPOUND:
                     gaps.append((self._scan.colon(first), last))

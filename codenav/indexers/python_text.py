@@ -75,6 +75,8 @@ def clean(docstring: str) -> str:
         return cleandoc(docstring)
     margin = min(map(len, _MARGIN.findall(whole)), default=0)
     blanks = docstring[len(docstring.rstrip(" \n")) :]
+    if blanks[:1] == " ":
+        return cleandoc(docstring)
     if max(map(len, blanks.split("\n"))) > margin:
         return cleandoc(docstring)
     return whole.replace("\n" + " " * margin, "\n") if margin else whole

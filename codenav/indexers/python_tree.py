@@ -6,12 +6,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from codenav.indexers.parsing import PARSE_SECONDS, parse_within
+from codenav.indexers.python_draft import NAME_LENGTH
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
-
-_NAME_BYTES = 200
-"""Bytes. Of a longer dotted name of a call only the last part is read."""
 
 
 def parse(data: bytes, seconds: float = PARSE_SECONDS) -> Node:
@@ -31,7 +29,8 @@ def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
     The walk uses a cursor and is linear; tree-sitter's queries are quadratic in the number of brackets that stay
     open, and `Node.children` keeps every node of the tree alive.
     """
-    call, attribute = (_language().id_for_node_kind(kind, True) for kind in ("call", "attribute"))
+    kinds = ("call", "attribute", "type_alias_statement")
+    call, attribute, alias = (_language().id_for_node_kind(kind, True) for kind in kinds)
     spans = []
     cursor = root.walk()
     going = True
@@ -44,6 +43,8 @@ def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
             spans.append((called.start_byte, called.end_byte, last))
         elif called is not None:
             spans.append((called.start_byte, called.end_byte, -1))
+        elif node is not None and node.kind_id == alias and is_no_alias(node, data):
+            spans.append((node.start_byte, node.start_byte + len("type"), -1))
         if not cursor.goto_first_child():
             while not cursor.goto_next_sibling():
                 going = cursor.goto_parent()
@@ -52,7 +53,11 @@ def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
     named = []
     for start, end, last in spans:
         # In a chain of calls as long as a file, reading the text of every link would be quadratic.
-        name = data[start:end].decode("utf-8", "replace") if end - start <= _NAME_BYTES else ""
+        name = data[start:end].decode("utf-8", "replace") if end - start <= NAME_LENGTH else ""
+        if name[:1] == "*":
+            # In a list or set, the grammar takes `*a.b()` for a call of `*a.b`.
+            name = name.lstrip("* \n")
+            start = end - len(name.encode())
         if not name.isidentifier():
             name = "".join(name.split())
             if not all(part.isidentifier() for part in name.split(".")):
@@ -62,6 +67,12 @@ def called_names(root: Node, data: bytes) -> tuple[list[int], list[str]]:
         named.append((start, name))
     named.sort()
     return [start for start, _ in named], [name for _, name in named]
+
+
+def is_no_alias(statement: Node, data: bytes) -> bool:
+    """True if the grammar takes `type(a).b = c` for a type alias, in which `type` is a keyword."""
+    target = statement.child_by_field_name("left")
+    return target is not None and data[target.start_byte : target.start_byte + 1] == b"("
 
 
 @cache

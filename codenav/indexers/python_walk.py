@@ -110,13 +110,24 @@ class Walk:
 
     def _if(self, node: Node, scope: _Scope) -> None:
         condition = node.child_by_field_name("condition")
-        guard = self._data[condition.start_byte : condition.end_byte] if condition is not None else b""
         hidden = scope
-        if any(mark in guard for mark in _NOT_AT_RUN_TIME):
+        if condition is not None and self._is_guard(condition):
             hidden = _Scope(scope.names, scope.kind, "", scope.elided)
         consequence = node.child_by_field_name("consequence")
         for child in node.children:
             self._visit(child, hidden if child == consequence else scope)
+
+    def _is_guard(self, condition: Node) -> bool:
+        """True if a condition has one of the names that do not hold at import."""
+        if not any(mark in self._data[condition.start_byte : condition.end_byte] for mark in _NOT_AT_RUN_TIME):
+            return False
+        stack = [condition]
+        while stack:
+            node = stack.pop()
+            if node.type == "identifier" and any(mark in self._text(node).encode() for mark in _NOT_AT_RUN_TIME):
+                return True
+            stack += node.children
+        return False
 
     def _definition(self, outer: Node, scope: _Scope) -> None:
         node = outer.child_by_field_name("definition") if outer.type == "decorated_definition" else outer
@@ -171,7 +182,9 @@ class Walk:
             return None
         label = one_line(self._text(target), 200)
         if inner.type == "type_alias_statement":
-            label = label.partition("[")[0]
+            # The grammar also takes `type[a] = b` and `type(a).b = c` for one.
+            whole = one_line(self._slice(inner.start_byte, target.end_byte), 200)
+            label = whole if label[:1] in ("[", "(") else label.partition("[")[0]
         value = inner.child_by_field_name("right")
         bound = scope.kind == "module" and value is not None
         draft = Draft(
@@ -247,7 +260,8 @@ def _kind_of(node: Node) -> str:
 
 def _string_text(statement: Node, data: bytes) -> str | None:
     """The text of a statement that is a string; None for anything else."""
-    if statement.type != "expression_statement" or statement.named_child_count != 1:
+    # With a comma after it, it is a tuple.
+    if statement.type != "expression_statement" or statement.child_count != 1:
         return None
     literal = statement.named_children[0]
     if literal.type == "concatenated_string":

@@ -6,13 +6,14 @@ import hashlib
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codenav.blocks import CodeBlock, FileState, Packed
 from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.place import Place
-from codenav.indexers.walk import Found, max_bytes, reason_of, too_large
+from codenav.indexers.type_stubs import stub_blocks
+from codenav.indexers.walk import Found, language_of, look_of, max_bytes, reason_of, too_large
 
 _ATTEMPTS = 3
 """The number of attempts to read a file that changes while it is read."""
@@ -48,7 +49,7 @@ def read(task: Task) -> Reading:
     path = task.found.path
     for _ in range(_ATTEMPTS):
         try:
-            data, found = _content(task.found)
+            data, module, look = _whole(task.found)
             break
         except _Changing:
             continue
@@ -58,7 +59,9 @@ def read(task: Task) -> Reading:
         return Reading(path, reason="changes while it is read")
     if len(data) > max_bytes(task.found.language):
         return Reading(path, reason=too_large(task.found.language))
-    state = FileState(found.st_size, found.st_mtime_ns, hashlib.blake2b(data, digest_size=16).hexdigest())
+    size, mtime, ctime, inode = look
+    digest = hashlib.blake2b(data + b"\0" + module if module else data, digest_size=16).hexdigest()
+    state = FileState(size, mtime, digest, ctime, inode)
     if state.digest == task.digest:
         return Reading(path, state)
     if is_binary(data):
@@ -67,7 +70,21 @@ def read(task: Task) -> Reading:
     if asks_to_be_left_out(text):
         return Reading(path, reason="index: false")
     blocks, reason = file_blocks(text, task.place, task.found.language)
+    if blocks and path.endswith(".pyi"):
+        beside = None
+        if module:
+            beside, _ = file_blocks(decode(module, cookie=True), task.place, language_of(task.found.beside))
+        blocks = stub_blocks(blocks, task.place.module, beside)
     return Reading(path, None if blocks is None else state, blocks, reason)
+
+
+def _whole(found: Found) -> tuple[bytes, bytes, tuple[int, int, int, int]]:
+    """The content of a file, that of the module beside it if it is a stub, and the look of both."""
+    data, state = _content(found)
+    if not found.beside:
+        return data, b"", look_of(state)
+    module, other = _content(replace(found, location=found.beside))
+    return data, module if len(module) <= max_bytes(found.language) else b"", look_of(state, other)
 
 
 def _content(found: Found) -> tuple[bytes, os.stat_result]:
@@ -85,7 +102,7 @@ def _content(found: Found) -> tuple[bytes, os.stat_result]:
             raise OSError(0, "not a regular file")
         data = file.read(limit + 1)
         after = os.fstat(file.fileno())
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+    if any(getattr(before, name) != getattr(after, name) for name in ("st_size", "st_mtime_ns", "st_ctime_ns")):
         raise _Changing
     if len(data) != after.st_size and len(data) <= limit:
         raise _Changing

@@ -17,6 +17,7 @@ from codenav.indexers import index_groups as named
 from codenav.indexers import repository
 from codenav.indexers.modules import first_paragraph, import_root, is_name, modules_in, modules_listed, summary
 from codenav.indexers.packages import Package, find_package, is_installed
+from codenav.indexers.scripts import script_language
 from codenav.indexers.tool_blocks import tool_files
 from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
 from codenav.system.interpreter import Interpreter
@@ -47,12 +48,16 @@ class Source:
     """Its top-level modules and packages, and one level below."""
     members: tuple[str, ...] | None = None
     """Files and folders below `root` that belong to it; None: everything there."""
+    imported: Mapping[str, str] = field(default_factory=dict)
+    """The paths below a folder to import from by which members are imported, if they differ from their own."""
     import_root: Path | None = None
     """The folder that dotted names start from: `root`, its `src/`, or for a bare package the folder above."""
     parts: Mapping[str, Source] = field(default_factory=dict)
     """The sources of an index of several, by the folder name that their paths begin with; else empty."""
     tools: Path | None = None
     """The folder of a state of `tools.layout`, for a source of tools."""
+    tracked: bool = False
+    """All files are those of a commit, so no `.gitignore` hides any."""
 
     def files(self) -> Iterator[Found | FileSkip]:
         """The files to index, and the skips worth reporting. See `walk`.
@@ -63,7 +68,7 @@ class Source:
         if self.tools:
             yield from tool_files(self.tools)
             return
-        for found in () if self.parts else walk(self.root, members=self.members):
+        for found in () if self.parts else walk(self.root, members=self.members, tracked=self.tracked):
             if found.path == "." and isinstance(found, FileSkip):
                 # Nothing is known about its files: treating them all as removed would empty the index.
                 raise UsageError(f"cannot read {self.root}: {found.reason}", hint="ls -ld, and fix its permissions")
@@ -82,10 +87,10 @@ class Source:
             label, _, inner = path.partition("/")
             return self.parts[label].module_of(inner)
         base = self.import_root or self.root
-        location = os.path.join(self.root, path)
+        location = os.path.join(self.root, self._imported_as(path))
         prefix = os.path.join(base, "")
         stem, suffix = os.path.splitext(location)
-        if not location.startswith(prefix) or suffix not in (".py", ".pyi"):
+        if not location.startswith(prefix) or suffix not in (".py", ".pyi", ".pyx"):
             return ""
         parts = stem[len(prefix) :].split("/")
         if parts[-1] == "__init__":
@@ -93,6 +98,12 @@ class Source:
         if not parts or parts[-1] == "__main__":
             return ""
         return ".".join(parts) if all(map(is_name, parts)) else ""
+
+    def _imported_as(self, path: str) -> str:
+        for member, name in self.imported.items():
+            if path == member or path.startswith(f"{member}/"):
+                return name + path[len(member) :]
+        return path
 
 
 def resolve(
@@ -193,17 +204,17 @@ def together(spec: str, sources: Sequence[Source]) -> Source:
 
 def _from_package(spec: str, package: Package, interpreter: Interpreter) -> Source:
     place = os.path.realpath(package.root)
-    found = package.root in interpreter.paths or not package.editable
     return Source(
         spec=spec,
         name=f"pkg:{package.name}@{package.version}",
         key=_key(f"{package.name}-{package.version}", f"{package.name}\0{package.version}\0{place}"),
         root=package.root,
         versions={package.name: package.version},
-        import_paths=() if found else (package.root,),
+        import_paths=package.import_paths,
         summary=package.summary,
-        modules=modules_listed(package) if not package.editable else modules_in(package.root, package.members),
+        modules=modules_listed(package),
         members=package.members,
+        imported=package.imported,
     )
 
 
@@ -222,7 +233,7 @@ def _from_folder(spec: str, path: Path) -> Source:
 
 
 def _from_file(spec: str, path: Path) -> Source:
-    if not language_of(path.name):
+    if not (language_of(path.name) or script_language(str(path), path.stat())):
         raise UsageError(f"{path} is not of a type that is indexed", hint=f"indexed types: {', '.join(LANGUAGES)}")
     python = path.suffix == ".py"
     return Source(
@@ -248,6 +259,7 @@ def _from_repository(spec: str, max_age: float | None, notice: Callable[[str], N
         name=wanted.spec,
         key=_repository_key(wanted),
         versions={wanted.name: state.commit[:12]},
+        tracked=True,
     )
 
 

@@ -65,4 +65,4 @@ def tool_files(state: Path) -> Iterator[Found | FileSkip]:
         if found.st_size > max_bytes(LANGUAGE):
             yield FileSkip(inner, too_large(LANGUAGE))
             continue
-        yield Found(inner, str(path), found.st_size, found.st_mtime_ns, LANGUAGE)
+        yield Found.of(inner, str(path), found, LANGUAGE)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from codenav.blocks import FileSkip
-from codenav.indexers.ignore import Ignore, rules_above
+from codenav.indexers.ignore import Ignore, rules_above, rules_of
+from codenav.indexers.scripts import may_be_script, script_language
+from codenav.indexers.work_tree import WorkTree
 
 LANGUAGES = {
-    ".py": "python", ".pyi": "python", ".ipynb": "notebook",
+    ".py": "python", ".pyi": "python", ".pyw": "python", ".pyx": "cython", ".pxd": "cython", ".pxi": "cython",
+    ".ipynb": "notebook",
     ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".rst": "restructuredtext", ".txt": "text",
     ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
     ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
     ".go": "go", ".java": "java", ".rs": "rust",
     ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".hxx": "cpp",
-    ".cs": "csharp", ".rb": "ruby", ".rake": "ruby", ".php": "php",
+    ".c++": "cpp", ".h++": "cpp", ".ixx": "cpp", ".inl": "cpp", ".ipp": "cpp", ".tpp": "cpp", ".cu": "cpp",
+    ".cuh": "cpp", ".cs": "csharp", ".rb": "ruby", ".rake": "ruby", ".gemspec": "ruby", ".ru": "ruby", ".php": "php",
+    ".vue": "component", ".svelte": "component",
 }  # fmt: skip
 """Languages by file name extension, in any case. A `.h` that contains lines of C++ is read as C++."""
 
@@ -29,6 +34,13 @@ DOCUMENT_NAMES = {
 }  # fmt: skip
 """Names, in any case, of files without an extension that are plain text. Not `LICENSE` and `COPYING`: they are the
 same in every package."""
+
+NAMES = {
+    **dict.fromkeys(DOCUMENT_NAMES, "text"),
+    **dict.fromkeys(("brewfile", "capfile", "dangerfile", "fastfile", "gemfile", "guardfile", "podfile", "rakefile",
+                     "vagrantfile"), "ruby"),
+}  # fmt: skip
+"""Languages by the name, in any case, of files without an extension."""
 
 MAX_BYTES = 1_000_000
 """Size limit of a file. A handful of the 10,166 Python files of ten large packages exceed it: tables and test data."""
@@ -54,14 +66,54 @@ class Found:
     language: str
     follow: bool = False
     """True if it may be a symbolic link: for files that a package lists or a user named."""
+    ctime_ns: int = 0
+    inode: int = 0
+    beside: str = ""
+    """The path to open the module by that is beside a stub: the stub is read together with it, and looks like both."""
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        location: str,
+        found: os.stat_result,
+        language: str,
+        *,
+        beside: str = "",
+        follow: bool = False,
+    ) -> Found:
+        """The file with that state on the disk."""
+        module = _regular(beside, follow=follow) if beside else None
+        size, mtime, ctime, inode = look_of(found, module) if module else look_of(found)
+        return cls(path, location, size, mtime, language, follow, ctime, inode, beside if module else "")
+
+    @property
+    def look(self) -> tuple[int, int, int, int]:
+        """What differs after a write, and after another file has taken its place."""
+        return self.size, self.mtime_ns, self.ctime_ns, self.inode
+
+
+def _regular(location: str, *, follow: bool) -> os.stat_result | None:
+    """The state of a regular file; None for anything else."""
+    try:
+        found = os.stat(location, follow_symlinks=follow)
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def look_of(*states: os.stat_result) -> tuple[int, int, int, int]:
+    """The look of a file, or of several that are read as one."""
+    if len(states) == 1:
+        return states[0].st_size, states[0].st_mtime_ns, states[0].st_ctime_ns, states[0].st_ino
+    sizes, times, changes, inodes = zip(*map(look_of, states), strict=True)
+    return sum(sizes), max(times), max(changes), sum(inodes) % 2**63
 
 
 def language_of(name: str) -> str:
-    """The language of a file by its name; empty if it is not indexed."""
+    """The language of a file by its name; empty if it is not indexed, unless it is a script (`scripts`)."""
     end = os.path.splitext(name)[1].lower()
-    if not end and name.rpartition("/")[2].lower() in DOCUMENT_NAMES:
-        return "text"
-    return LANGUAGES.get(end, "")
+    return LANGUAGES.get(end, "") if end else NAMES.get(name.rpartition("/")[2].lower(), "")
 
 
 def max_bytes(language: str) -> int:
@@ -79,71 +131,100 @@ def printable(path: str) -> str:
     return path.encode("utf-8", "replace").decode("utf-8")
 
 
-def walk(root: Path, *, members: tuple[str, ...] | None = None) -> Iterator[Found | FileSkip]:
+def walk(root: Path, *, members: tuple[str, ...] | None = None, tracked: bool = False) -> Iterator[Found | FileSkip]:
     """The files below a folder in order of their names, and the skips worth reporting.
 
     `members`: files and folders below `root` to take, relative; None takes all. Files that are members are taken
-    even if ignore rules hide them. Skipped silently: other types of files, files that `.gitignore` or
-    `.git/info/exclude` hides, caches, virtual environments, the output of `setup.py build`, and links to files that
-    the walk meets anyway.
+    even if ignore rules hide them. `tracked`: all are from a commit, so no rule hides any. Skipped silently: other
+    types of files, files that git ignores, caches, virtual environments, the output of `setup.py build`, and links to
+    files that the walk meets anyway.
     """
     top = Path(os.path.abspath(root))
-    inside = os.path.realpath(top)
+    folders = _Folders(os.path.realpath(top), tracked)
     if members is None:
-        yield from _folder(str(top), "", rules_above(top), inside)
+        yield from folders.files(str(top), "")
         return
+    listed = frozenset(members)
     for member in members:
         location = str(top / member)
         if os.path.isdir(location):
-            yield from _folder(location, member + "/", rules_above(Path(location)), inside)
+            yield from folders.files(location, member + "/")
         else:
-            yield from _listed(location, member)
+            yield from _listed(location, member, listed)
 
 
-def _folder(top: str, prefix: str, above: Ignore, inside: str) -> Iterator[Found | FileSkip]:
-    """The files below one folder; with an explicit stack, since a tree may be deeper than Python's recursion limit."""
-    pending = [(top, prefix, above)]
-    while pending:
-        location, prefix, ignore = pending.pop()
-        try:
-            with os.scandir(location) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            yield FileSkip(printable(prefix.rstrip("/")) or ".", reason_of(error))
-            continue
-        names = {entry.name for entry in listed}
-        if prefix and not names.isdisjoint(_ENVIRONMENTS):
-            continue
-        rules = ignore.below(location) if ".gitignore" in names else ignore
-        folders = []
-        for entry in listed:
-            path = prefix + entry.name
+class _Folders:
+    """A walk through folders of one source."""
+
+    def __init__(self, inside: str, tracked: bool) -> None:
+        self._inside = inside
+        self._tracked = tracked
+        self._repositories: set[Path] = set()
+        """The repositories met so far, by what their work trees share."""
+
+    def files(self, top: str, prefix: str) -> Iterator[Found | FileSkip]:
+        """The files below one folder; with an explicit stack: a tree may be deeper than Python's recursion limit."""
+        above = Ignore() if self._tracked else rules_above(top)
+        if above.tree:
+            self._repositories.add(above.tree.common)
+        pending = [(top, prefix, above)]
+        while pending:
+            location, prefix, ignore = pending.pop()
             try:
-                if entry.is_symlink():
-                    yield from _link(entry, path, rules, inside)
-                elif entry.is_dir(follow_symlinks=False):
-                    if not _left_out(entry) and not rules.hides(entry.path, folder=True):
-                        folders.append((entry.path, path + "/", rules))
-                elif _wanted(entry.name, names) and not rules.hides(entry.path, folder=False):
-                    yield _file(entry.path, path, entry.stat(follow_symlinks=False))
+                with os.scandir(location) as entries:
+                    listed = sorted(entries, key=lambda entry: entry.name)
             except OSError as error:
-                yield FileSkip(printable(path), reason_of(error))
-        pending.extend(reversed(folders))
+                yield FileSkip(printable(prefix.rstrip("/")) or ".", reason_of(error))
+                continue
+            names = {entry.name for entry in listed}
+            if prefix and not names.isdisjoint(_ENVIRONMENTS):
+                continue
+            if ".git" in names and location != top and (tree := WorkTree.at(location)):
+                if self._twice(tree):
+                    yield FileSkip(printable(prefix.rstrip("/")), "another work tree of a repository in the source")
+                    continue
+                ignore = rules_of(tree)
+            rules = ignore.below(location) if ".gitignore" in names and not self._tracked else ignore
+            folders = []
+            for entry in listed:
+                path = prefix + entry.name
+                try:
+                    if entry.is_symlink():
+                        yield from _link(entry, path, rules, self._inside)
+                    elif entry.is_dir(follow_symlinks=False):
+                        if not self._left_out(entry, rules) and (inner := rules.inside(entry.path)):
+                            folders.append((entry.path, path + "/", inner))
+                    elif _wanted(entry.name, names) and not rules.hides(entry.path):
+                        beside = _module_beside(entry.name, names)
+                        yield from _file(entry.path, path, entry.stat(follow_symlinks=False), beside)
+                except OSError as error:
+                    yield FileSkip(printable(path), reason_of(error))
+            pending.extend(reversed(folders))
+
+    def _twice(self, tree: WorkTree) -> bool:
+        """True if the source holds another work tree of the same repository: the main one, or one met before."""
+        main = tree.main
+        linked = main is not None and tree.git != tree.common and main.is_dir() and main.is_relative_to(self._inside)
+        if linked or tree.common in self._repositories:
+            return True
+        self._repositories.add(tree.common)
+        return False
+
+    def _left_out(self, entry: os.DirEntry[str], rules: Ignore) -> bool:
+        if entry.name in _NEVER:
+            return True
+        if entry.name != "build" or self._tracked or rules.tracks(entry.path):
+            return False
+        # setuptools and distutils leave a copy of the code there: build/lib, build/bdist.linux-x86_64.
+        with os.scandir(entry.path) as inner:
+            return any(item.name == "lib" or item.name.startswith(("lib.", "bdist.")) for item in inner)
 
 
 def _wanted(name: str, siblings: set[str]) -> bool:
-    """True for a file of a known language, except a stub beside its module."""
-    return bool(language_of(name)) and not (name.endswith(".pyi") and name[:-1] in siblings)
-
-
-def _left_out(entry: os.DirEntry[str]) -> bool:
-    if entry.name in _NEVER:
-        return True
-    if entry.name != "build":
+    """True for a file of a known language or without an extension, except declarations of the Cython beside them."""
+    if name.endswith(".pxd") and f"{name[:-3]}pyx" in siblings:
         return False
-    # setuptools and distutils leave a copy of the code there: build/lib, build/bdist.linux-x86_64.
-    with os.scandir(entry.path) as inner:
-        return any(item.name == "lib" or item.name.startswith(("lib.", "bdist.")) for item in inner)
+    return bool(language_of(name)) or may_be_script(name)
 
 
 def _link(entry: os.DirEntry[str], path: str, rules: Ignore, inside: str) -> Iterator[FileSkip]:
@@ -155,7 +236,7 @@ def _link(entry: os.DirEntry[str], path: str, rules: Ignore, inside: str) -> Ite
         folder, loop = False, error.errno == errno.ELOOP
     if not (folder or loop or language_of(entry.name)):
         return
-    if entry.name in _NEVER or rules.hides(entry.path, folder=False):
+    if entry.name in _NEVER or rules.hides(entry.path):
         return
     if loop:
         yield FileSkip(printable(path), "link that leads to itself")
@@ -167,24 +248,37 @@ def _link(entry: os.DirEntry[str], path: str, rules: Ignore, inside: str) -> Ite
         yield FileSkip(printable(path), "link that leads out of the source")
 
 
-def _listed(location: str, path: str) -> Iterator[Found | FileSkip]:
-    if not language_of(path):
+def _module_beside(name: str, siblings: Collection[str]) -> str:
+    """The ending of the module beside a stub; empty for other files, and if there is none."""
+    if not name.endswith(".pyi"):
+        return ""
+    return next((end for end in (".py", ".pyx") if name[:-4] + end in siblings), "")
+
+
+def _listed(location: str, path: str, members: Collection[str]) -> Iterator[Found | FileSkip]:
+    if not (language_of(path) or may_be_script(path)):
         return
     try:
-        yield _file(location, path, os.stat(location), follow=True)
+        yield from _file(location, path, os.stat(location), _module_beside(path, members), follow=True)
     except OSError as error:
         yield FileSkip(printable(path), reason_of(error))
 
 
-def _file(location: str, path: str, found: os.stat_result, *, follow: bool = False) -> Found | FileSkip:
+def _file(
+    location: str, path: str, found: os.stat_result, beside: str, *, follow: bool = False
+) -> Iterator[Found | FileSkip]:
+    language = language_of(path) or script_language(location, found)
+    if not language:
+        return
     if printable(path) != path:
-        return FileSkip(printable(path), "name is not UTF-8")
-    if not stat.S_ISREG(found.st_mode):
-        return FileSkip(path, "not a regular file")
-    language = language_of(path)
-    if found.st_size > max_bytes(language):
-        return FileSkip(path, too_large(language))
-    return Found(path, location, found.st_size, found.st_mtime_ns, language, follow)
+        yield FileSkip(printable(path), "name is not UTF-8")
+    elif not stat.S_ISREG(found.st_mode):
+        yield FileSkip(path, "not a regular file")
+    elif found.st_size > max_bytes(language):
+        yield FileSkip(path, too_large(language))
+    else:
+        module = location[:-4] + beside if beside else ""
+        yield Found.of(path, location, found, language, beside=module, follow=follow)
 
 
 def reason_of(error: OSError) -> str:

@@ -14,7 +14,7 @@ from itertools import groupby
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
-    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z",
+    "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~", "space": r" \t\n\r", "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }  # fmt: skip
 _TOKEN = re.compile(r"(?P<stars>\*+)|(?P<any>\?)|(?P<set>\[)|\\?(?P<literal>.)", re.DOTALL)
@@ -26,8 +26,8 @@ _STAR, _STARS = "*", "**"
 def translated(pattern: str) -> str:
     """The regular expression for whole paths, relative to the folder of the rules and without `/` at the end.
 
-    `pattern` is that of a rule, without a leading `!` and a trailing `/` (gitignore(5), "Pattern format"). Empty if
-    it matches nothing: a set without an end, a backslash at the end.
+    `pattern` is that of a rule, without a leading `!` and a trailing `/` (gitignore(5), "Pattern format"), with one
+    character per byte like the paths. Empty if it matches nothing: a set without an end, a backslash at the end.
     """
     tokens = list(_tokens(pattern))
     if not tokens or "" in tokens:

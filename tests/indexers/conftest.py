@@ -20,6 +20,7 @@ from codenav.blocks import (
     IndexStats,
     SearchResult,
 )
+from codenav.indexers.build import TICK_SECONDS
 from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks
 from codenav.system.interpreter import Interpreter, find_interpreter
@@ -81,6 +82,14 @@ class MemoryIndex:
 
 
 @pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The folder of the packages of an environment of Python 3.9, empty."""
+    folder = tmp_path / "env" / "lib" / "python3.9" / "site-packages"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
 def index() -> MemoryIndex:
     return MemoryIndex()
 
@@ -98,6 +107,8 @@ def tree(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
             settled = path.stat().st_mtime - 10
             os.utime(path, (settled, settled))
+        # The time that the kernel sets cannot be moved back.
+        time.sleep(TICK_SECONDS)
         return root
 
     return write

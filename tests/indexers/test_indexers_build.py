@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codenav.blocks import Change, FileChange, FileRemoval, FileSkip
-from codenav.errors import StorageFull, UsageError
-from codenav.indexers.build import UNSETTLED, BuildReport, Progress, build
+from codenav.errors import IndexUnavailable, StorageFull, UsageError
+from codenav.indexers.build import TICK_SECONDS, UNSETTLED, BuildReport, Progress, build
 from codenav.indexers.python_blocks import CUT
 from codenav.indexers.sources import resolve
 from codenav.retrieval.embedded import EmbeddedIndex
@@ -37,6 +40,7 @@ def touch(path: Path, seconds: float) -> None:
     """Move the time of a file."""
     then = path.stat().st_mtime + seconds
     os.utime(path, (then, then))
+    time.sleep(TICK_SECONDS)
 
 
 def test_a_first_build(tree: Tree, index: Any, built: Build) -> None:
@@ -58,15 +62,104 @@ def test_nothing_changed_writes_nothing(tree: Tree, index: Any, built: Build) ->
     assert (report.files, report.reused_files, index.changed, len(index.applied)) == (3, 3, 0, 1)
 
 
-def test_a_file_with_the_same_size_and_time_is_not_read(tree: Tree, index: Any, built: Build) -> None:
+def written_over(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def moved_over(path: Path, text: str) -> None:
+    other = path.with_name("other")
+    other.write_text(text)
+    then = path.stat().st_mtime_ns
+    os.utime(other, ns=(then, then))
+    other.rename(path)
+
+
+def linked_over(path: Path, text: str) -> None:
+    other = path.with_name("other")
+    other.write_text(text)
+    path.unlink()
+    path.hardlink_to(other)
+
+
+@pytest.mark.parametrize("over", [written_over, moved_over, linked_over])
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_read(
+    tree: Tree, index: Any, built: Build, over: Callable[[Path, str], None]
+) -> None:
     root = tree(FILES)
     built(root)
-    settled = (root / "a.py").stat().st_mtime
-    (root / "a.py").write_text("def z(): pass\n")
-    os.utime(root / "a.py", (settled, settled))
+    before = (root / "a.py").stat()
+    over(root / "a.py", "def z(): pass\n")
+    os.utime(root / "a.py", ns=(before.st_atime_ns, before.st_mtime_ns))
     built(root)
-    assert index.changed == 0
-    assert "z" not in {block.name for block in index.blocks}
+    assert [block.name for block in index.by_path["a.py"]] == ["z"]
+
+
+def test_a_file_that_looks_the_same_is_not_read(tree: Tree, index: Any, built: Build) -> None:
+    root = tree(FILES)
+    built(root)
+    index.states["a.py"] = replace(index.states["a.py"], digest="another")
+    assert built(root).reused_files == 3
+    assert index.states["a.py"].digest == "another"
+
+
+def test_a_rebuild_reads_what_looks_the_same(tree: Tree, index: Any, interpreter: Interpreter) -> None:
+    root = tree(FILES)
+    source = resolve(str(root), interpreter)
+    build(source, index)
+    index.by_path["a.py"] = []
+    report = build(source, index, rebuild=True)
+    assert (report.files, report.reused_files) == (3, 0)
+    assert [block.name for block in index.by_path["a.py"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "attempt", [lambda path: path.chmod(0o600), lambda path: path.with_name("b").hardlink_to(path)]
+)
+def test_a_file_of_which_only_the_inode_changed_is_not_parsed(
+    tree: Tree, index: Any, built: Build, attempt: Callable[[Path], None]
+) -> None:
+    root = tree(FILES)
+    built(root)
+    blocks = index.by_path["a.py"]
+    attempt(root / "a.py")
+    time.sleep(TICK_SECONDS)
+    assert built(root).reused_files == 3
+    assert index.by_path["a.py"] is blocks
+    assert [type(change) for change in index.applied[-1]] == [FileChange]
+    built(root)
+    assert len(index.applied) == 2
+
+
+def test_an_index_without_inodes_is_compared_by_content_once(tree: Tree, index: Any, built: Build) -> None:
+    root = tree(FILES)
+    built(root)
+    index.states = {path: replace(state, ctime_ns=0, inode=0) for path, state in index.states.items()}
+    index.changed = 0
+    assert built(root).reused_files == 3
+    assert (index.changed, len(index.applied)) == (0, 2)
+    built(root)
+    assert len(index.applied) == 2
+
+
+@pytest.mark.parametrize("error", [StorageFull("no space"), IndexUnavailable("no right to write")])
+def test_a_copy_of_the_source_needs_no_right_to_write(
+    tree: Tree, index: Any, interpreter: Interpreter, error: Exception
+) -> None:
+    root = tree(FILES)
+    source = resolve(str(root), interpreter)
+    build(source, index)
+    shutil.copytree(root, root.with_name("copy"))
+    shutil.rmtree(root)
+    root.with_name("copy").rename(root)
+    refusing = FullIndex(index, 1, error)
+    assert build(source, refusing).reused_files == 3
+    assert refusing.taken == 1
+    (root / "sub" / "b.py").write_text("class C: pass\n")
+    with pytest.raises(type(error)):
+        build(source, refusing)
+    (root / "sub" / "b.py").unlink()
+    with pytest.raises(type(error)):
+        build(source, refusing)
 
 
 def test_a_file_written_about_when_it_was_built_is_compared_by_content(tree: Tree, index: Any, built: Build) -> None:
@@ -252,14 +345,15 @@ def test_versions_go_with_a_package(index: Any, interpreter: Interpreter) -> Non
 class FullIndex:
     """An index whose disk is full after some changes."""
 
-    def __init__(self, inner: Any, after: int) -> None:
+    def __init__(self, inner: Any, after: int, error: Exception | None = None) -> None:
         self.inner, self.after, self.taken, self.pack = inner, after, 0, None
+        self.error = error or StorageFull("no space")
         self.files, self.stats = inner.files, inner.stats
 
     def apply(self, changes: Iterable[Change], **options: Any) -> None:
         for self.taken, _ in enumerate(changes, 1):
             if self.taken == self.after:
-                raise StorageFull("no space")
+                raise self.error
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -7,7 +7,8 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -233,7 +234,7 @@ DOCUMENTS = st.lists(
 
 
 @pytest.mark.parametrize("language", ["markdown", "restructuredtext", "text"])
-@settings(max_examples=150, deadline=None, derandomize=True)
+@drawn(150)
 @given(text=DOCUMENTS)
 def test_the_blocks_of_any_text_joined_are_the_text(language: str, text: str) -> None:
     text = text.replace("\r\n", "\n").replace("\r", "\n")

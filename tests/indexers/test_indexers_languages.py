@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from drawn import drawn
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from codenav.blocks import BlockKind, CodeBlock
@@ -297,7 +298,7 @@ def test_hostile_files_are_survived(language: str, source: str) -> None:
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGE_RULES))
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@drawn(25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.binary(max_size=400), seed=st.integers(0, 2**32))
 def test_no_bytes_and_no_mutation_of_a_file_raise(language: str, data: bytes, seed: int) -> None:
     """Random bytes, and real files with pieces cut out, doubled, and random bytes put in."""

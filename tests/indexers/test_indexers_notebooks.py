@@ -9,7 +9,8 @@ from typing import Any
 
 import nbformat
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
@@ -132,7 +133,7 @@ CELLS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@drawn(150)
 @given(cells=CELLS)
 def test_no_character_of_a_cell_is_lost(cells: list[tuple[str, str]]) -> None:
     text = json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells]})
@@ -146,7 +147,7 @@ def test_no_character_of_a_cell_is_lost(cells: list[tuple[str, str]]) -> None:
         assert "".join(block.text.split()) in held or block.kind is BlockKind.CLASS
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100)
 @given(data=st.binary(max_size=200), cut=st.integers(0, 400), put=st.binary(max_size=5))
 def test_no_bytes_raise(data: bytes, cut: int, put: bytes) -> None:
     whole = notebook(V4.new_markdown_cell("# A"), V4.new_code_cell("def f(): pass")).encode()

@@ -26,13 +26,6 @@ KINDS = "name a folder, a file, pkg:NAME, git:URL@REV, openapi:FILE, mcp:COMMAND
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
-    folder = tmp_path / "env" / "lib" / "python3.9" / "site-packages"
-    folder.mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 def other(site: Path) -> Interpreter:
     """An interpreter of another version, whose packages are files that the test writes."""
     prefix = site.parents[2]
@@ -83,7 +76,7 @@ def test_only_its_own_importable_files_and_documents(site: Path, other: Interpre
         file.write("../../../bin/tool.py,,\n/etc/x.py,,\ngoogle/cloud/a/__pycache__/x.py,,\n")
     a, b = resolve("pkg:google-cloud-a", other), resolve("pkg:Google_Cloud.B", other)
     assert files_of(a) == ["google/cloud/a/README.md", "google/cloud/a/__init__.py"]
-    assert files_of(b) == ["google/cloud/b/core.py"]
+    assert files_of(b) == ["google/cloud/b/core.py", "google/cloud/b/core.pyi"]
     assert b.module_of("google/cloud/b/core.py") == "google.cloud.b.core"
     assert (a.name, b.name) == ("pkg:google-cloud-a@1.0", "pkg:google-cloud-b@1.0")
     assert a.key != b.key

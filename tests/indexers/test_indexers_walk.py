@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from drawn import seeds
+from indexers.git_trees import GitTrees, listed, shown_folder
 
 from codenav.blocks import FileSkip
 from codenav.indexers.walk import MAX_BYTES, Found, walk
@@ -34,8 +36,11 @@ def test_files_of_the_types_that_are_indexed_in_order(tree: Tree) -> None:
     assert skipped(root) == {}
 
 
-def test_a_stub_beside_its_module_is_not_read(tree: Tree) -> None:
-    assert taken(tree({"a.py": "", "a.pyi": "", "b.pyi": ""})) == ["a.py", "b.pyi"]
+def test_a_stub_knows_the_module_beside_it(tree: Tree) -> None:
+    root = tree({"a.py": "", "a.pyi": "", "b.pyi": "", "c.pyx": "", "c.pyi": "", "c.pxd": ""})
+    assert taken(root) == ["a.py", "a.pyi", "b.pyi", "c.pyi", "c.pyx"]
+    beside = {found.path: Path(found.beside).name for found in walk(root) if isinstance(found, Found) if found.beside}
+    assert beside == {"a.pyi": "a.py", "c.pyi": "c.pyx"}
 
 
 def test_what_is_never_walked(tree: Tree) -> None:
@@ -90,38 +95,114 @@ def test_rules_above_the_source_hold_unless_they_hide_the_source_itself(tree: Tr
     assert taken(root / "build" / "x") == ["a.md", "a.py"]
 
 
-def test_the_exclude_file_of_a_work_tree(tree: Tree, tmp_path: Path) -> None:
+@pytest.fixture
+def repository(tree: Tree) -> Path:
+    """A work tree with `a.py` and `b.py` committed."""
     root = tree({"a.py": "", "b.py": ""})
-    git = ["git", "-C", str(root), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     subprocess.run(["git", "init", "-q", str(root)], check=True)
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
-    subprocess.run([*git, "worktree", "add", "-q", str(tmp_path / "other")], check=True)
-    (root / ".git" / "info" / "exclude").write_text("b.py\n")
-    assert taken(tmp_path / "other") == ["a.py"]
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "x")
+    return root
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_the_rules_are_read_as_git_reads_them(tmp_path: Path, seed: int) -> None:
+def git(root: Path, *arguments: str | Path) -> None:
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run(["git", "-C", str(root), *who, *map(str, arguments)], check=True)
+
+
+def test_the_exclude_file_of_a_work_tree(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "-q", tmp_path / "other")
+    (repository / ".git" / "info" / "exclude").write_text("b.py\nc.py\n")
+    (tmp_path / "other" / "c.py").touch()
+    assert taken(tmp_path / "other") == ["a.py", "b.py"]
+
+
+TWICE = "another work tree of a repository in the source"
+
+
+def test_a_work_tree_inside_the_tree_is_not_taken_twice(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "-q", repository / "trees" / "other")
+    assert (taken(repository), skipped(repository)) == (["a.py", "b.py"], {"trees/other": TWICE})
+    inner = repository / "trees" / "other"
+    assert (taken(inner), skipped(inner)) == (["a.py", "b.py"], {})
+    # Beside it, its name first in order.
+    git(repository, "worktree", "add", "-q", tmp_path / "all" / "a")
+    repository.rename(tmp_path / "all" / "b")
+    git(
+        tmp_path / "all" / "b", "worktree", "repair", tmp_path / "all" / "a", tmp_path / "all" / "b" / "trees" / "other"
+    )
+    assert taken(tmp_path / "all") == ["b/a.py", "b/b.py"]
+    assert skipped(tmp_path / "all") == {"a": TWICE, "b/trees/other": TWICE}
+
+
+def test_of_the_work_trees_of_a_bare_repository_one_is_taken(repository: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "all" / "bare"
+    subprocess.run(["git", "clone", "-q", "--bare", str(repository), str(bare)], check=True)
+    for name in ("one", "two"):
+        git(bare, "worktree", "add", "-q", "-b", name, tmp_path / "all" / name)
+    assert taken(tmp_path / "all") == ["one/a.py", "one/b.py"]
+    assert skipped(tmp_path / "all") == {"two": TWICE}
+
+
+def test_a_clone_inside_the_tree_is_taken_by_its_own_rules(repository: Path) -> None:
+    (repository / ".gitignore").write_text("*.md\n/out/\n")
+    for name in ("clone", "out/clone"):
+        subprocess.run(["git", "clone", "-q", str(repository), str(repository / name)], check=True)
+    (repository / "clone" / "new.md").touch()
+    (repository / "clone" / ".gitignore").write_text("new.py")
+    (repository / "clone" / "new.py").touch()
+    assert taken(repository) == ["a.py", "b.py", "clone/a.py", "clone/b.py", "clone/new.md"]
+
+
+def test_the_output_of_a_build_is_taken_if_it_is_tracked(repository: Path) -> None:
+    for name in ("build/lib/c.py", "sub/build/lib/d.py"):
+        (repository / name).parent.mkdir(parents=True)
+        (repository / name).touch()
+    git(repository, "add", "build")
+    assert taken(repository) == ["a.py", "b.py", "build/lib/c.py"]
+
+
+def test_of_a_commit_no_rule_hides_a_file(tree: Tree) -> None:
+    root = tree(
+        {".gitignore": "*.py\n/build\n", "a.py": "", "build/lib/b.py": "", "sub/.gitignore": "*", "sub/c.py": ""}
+    )
+    found = [found.path for found in walk(root, tracked=True) if isinstance(found, Found)]
+    assert found == ["a.py", "build/lib/b.py", "sub/c.py"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda git: (git / "index").write_bytes(b"DIRC" + b"\xff" * 90),
+        lambda git: (git / "index").write_bytes((git / "index").read_bytes()[:80]),
+        lambda git: (git / "index").write_bytes(b""),
+        lambda git: (git / "config").write_bytes(b'[core\n[core]\nexcludesfile\n= \\\n[a "b]'),
+        lambda git: (git / "config").write_bytes(b"[core]\nexcludesfile = ~nobody-here/\xff\0\n"),
+        lambda git: (git / "config").write_text("[include]\npath = config\n"),
+        lambda git: (git / "HEAD").unlink(),
+    ],
+)
+def test_a_repository_that_is_damaged_is_walked(repository: Path, spoil: Callable[[Path], object]) -> None:
+    spoil(repository / ".git")
+    (repository / "sub").mkdir()
+    (repository / "sub" / ".git").write_bytes(b"gitdir: /nowhere/\xff\n")
+    (repository / ".gitignore").write_text("x.py\n")
+    (repository / "x.py").touch()
+    assert taken(repository) == ["a.py", "b.py"]
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("seed", seeds(12))
+def test_the_files_are_those_that_git_lists(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    for name, path in {"HOME": home, "XDG_CONFIG_HOME": home, "GIT_CONFIG_SYSTEM": home / "system"}.items():
+        monkeypatch.setenv(name, str(path))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
     chance = random.Random(seed)
-    rules = ["a", "b/", "*.py", "!c.py", "/a", "/b/", "a/*", "!a/c.py", "a/**", "**/b", "a/**/b", "*.md", "!*.md",
-             "[ab]", "?", "!lib/", "lib", "/*", "a/b", "\\!x", "# c", "", "*/d.py", "!a/", "**", "!d.py", "a//",
-             "[!a]*", "/**/a", "a/**/", "*.py ", "*\\ ", "a/*b*", "**/[[:alpha:]]/*.p[xy]", "*i*", "[a",
-             "l*b/**"]  # fmt: skip
-    folders = [""]
-    for _ in range(8):
-        folders.append(os.path.join(chance.choice(folders), chance.choice(["a", "b", "lib"])))
-    for folder in folders:
-        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-        for name in chance.sample(["c.py", "d.py", "x.md", "a.py"], 3):
-            (tmp_path / folder / name).write_text("")
-    for folder in {"", *chance.sample(folders, 2)}:
-        (tmp_path / folder / ".gitignore").write_text("\n".join(chance.choices(rules, k=3)) + "\n")
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    listing = ["git", "-C", str(tmp_path), "ls-files", "-o", "--exclude-standard", "-z"]
-    told = subprocess.run(listing, capture_output=True, text=True, check=True, env=environment).stdout
-    assert set(taken(tmp_path)) == {path for path in told.split("\0") if path.endswith((".py", ".md"))}
+    root = GitTrees(chance, home).written(tmp_path / "tree")
+    assert set(taken(root)) == listed(root)
+    folder = shown_folder(root, chance)
+    assert set(taken(folder)) == listed(folder)
 
 
 def test_links(tree: Tree, tmp_path: Path) -> None:
