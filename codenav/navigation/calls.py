@@ -46,21 +46,27 @@ class Caller:
 
     @property
     def certain(self) -> bool:
-        """True if there is more evidence for one of the calls than its last name."""
+        """True if there is more evidence for one of the calls than its last name, and it can mean nothing else."""
         return any(call.evidence.certain for call in self.calls)
+
+    @property
+    def possible(self) -> bool:
+        """True if it is not certain, and one of the calls is that of a method that heirs of its class override."""
+        return not self.certain and any(call.evidence is Evidence.OVERRIDE for call in self.calls)
 
     def to_dict(self) -> dict[str, Any]:
         """The caller as JSON types."""
         return {
             "block": reference(self.block),
             "certain": self.certain,
+            "possible": self.possible,
             "calls": [call.to_dict() for call in self.calls],
         }
 
 
 @dataclass(frozen=True)
 class Callers(Sequence[Caller]):
-    """The blocks that call a name: a sequence of `Caller`, the certain ones first, tests and vendored code last."""
+    """The blocks that call a name: a sequence of `Caller`, the certain ones first, then the possible ones."""
 
     name: str
     """The name as asked."""
@@ -69,6 +75,8 @@ class Callers(Sequence[Caller]):
     callers: Sequence[Caller] = ()
     certain: int = 0
     """Number of certain callers, those beyond `callers` included."""
+    possible: int = 0
+    """Number of callers of a method that may be overridden: of this one, or of one that this one overrides."""
     by_name: int = 0
     """Number of callers that only have the last name in common, those beyond `callers` included."""
     others: int = 0
@@ -77,7 +85,7 @@ class Callers(Sequence[Caller]):
     @property
     def total(self) -> int:
         """Number of all callers, those beyond `callers` included."""
-        return self.certain + self.by_name
+        return self.certain + self.possible + self.by_name
 
     def __len__(self) -> int:
         return len(self.callers)
@@ -95,6 +103,7 @@ class Callers(Sequence[Caller]):
             "targets": [reference(block) for block in self.targets],
             "total": self.total,
             "certain": self.certain,
+            "possible": self.possible,
             "by_name": self.by_name,
             "others": self.others,
             "callers": [caller.to_dict() for caller in self.callers],
@@ -180,6 +189,7 @@ def callers(index: Index, asked: str, *, limit: int) -> Callers:
     last = targets[0].name if targets else asked.strip().removesuffix("()").replace("::", ".").rpartition(".")[2]
     resolver = Resolver(index)
     certain: list[Caller] = []
+    possible: list[Caller] = []
     by_name: list[Caller] = []
     others = 0
     for block in _outermost_only_where_needed(_calling(index, last), last):
@@ -192,12 +202,13 @@ def callers(index: Index, asked: str, *, limit: int) -> Callers:
         caller = Caller(block, calls)
         others += not calls
         if calls:
-            (certain if caller.certain else by_name).append(caller)
-    if not targets and not certain and not by_name:
+            (certain if caller.certain else possible if caller.possible else by_name).append(caller)
+    if not targets and not certain and not possible and not by_name:
         definition(index, asked)
         raise NotFound(f"nothing called {asked[:200]!r} is defined or called here")
-    found_all = [*sorted(certain, key=_order), *sorted(by_name, key=_order)]
-    return Callers(asked, targets, found_all[: max(limit, 0)], len(certain), len(by_name), others)
+    found_all = [caller for group in (certain, possible, by_name) for caller in sorted(group, key=_order)]
+    counts = (len(certain), len(possible), len(by_name), others)
+    return Callers(asked, targets, found_all[: max(limit, 0)], *counts)
 
 
 def callees(index: Index, asked: str, *, limit: int) -> Callees:
@@ -222,6 +233,7 @@ def callees(index: Index, asked: str, *, limit: int) -> Callees:
 
 
 _RANK = {evidence: 0 for evidence in Evidence if evidence.certain} | {
+    Evidence.OVERRIDE: 0,
     Evidence.UNIQUE: 1,
     Evidence.NAME: 2,
     Evidence.EXTERNAL: 3,
@@ -270,14 +282,13 @@ def _means(found: Resolution, ids: set[str]) -> Evidence | None:
     if not any(block.id in ids for block in found.blocks):
         return None
     # Being the only candidate with the right name is no better evidence than being one of several.
-    return found.evidence if found.evidence.certain else Evidence.NAME
+    return Evidence.NAME if found.evidence is Evidence.UNIQUE else found.evidence
 
 
 def _means_outside(found: Resolution, name: str, asked: str) -> Evidence | None:
     """The same for a target that is not a block: `numpy.mean`, `mean`, or a call as written: `np.mean`, `nx.Graph`."""
     if found.blocks:
-        certain = found.evidence if found.evidence.certain else Evidence.NAME
-        return certain if name == asked else None
+        return _means(found, {found.blocks[0].id}) if name == asked else None
     if found.dotted:
         return Evidence.IMPORT if f".{found.dotted}".endswith(f".{asked}") or name == asked else None
     return Evidence.NAME if f".{name}".endswith(f".{asked}") else None

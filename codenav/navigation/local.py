@@ -67,6 +67,25 @@ def call_lines(block: CodeBlock, call: str) -> list[int]:
     return [first + line for line in sorted(found | decorators)] or [first]
 
 
+def is_declaration(block: CodeBlock) -> bool:
+    """True for a Python method whose body is `...` or `raise NotImplementedError`: another one is what runs."""
+    if not any(mark in block.text for mark in ("...", "NotImplemented")):
+        return False
+    function = next((node for node in _parsed(block.text) if isinstance(node, _FUNCTIONS)), None)
+    body = [node for node in function.body if not _is_string(node)] if function else []
+    return bool(body) and all(_is_no_code(node) for node in body)
+
+
+def _is_string(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_no_code(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        return dotted_name(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) == "NotImplementedError"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...
+
+
 def _parsed(text: str) -> Sequence[ast.stmt]:
     try:
         with warnings.catch_warnings():
@@ -81,7 +100,7 @@ def _bindings(function: ast.AST, names: LocalNames) -> None:
     assigned: dict[str, set[str]] = {}
     for node in _inside(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            made = _dotted(node.value.func) if isinstance(node.value, ast.Call) else ""
+            made = dotted_name(node.value.func) if isinstance(node.value, ast.Call) else ""
             assigned.setdefault(node.targets[0].id, set()).add(made)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             assigned.setdefault(node.target.id, set()).add(_class_name(node.annotation))
@@ -121,7 +140,7 @@ def _inside(function: ast.AST) -> Iterator[ast.AST]:
             stack += ast.iter_child_nodes(node)
 
 
-def _dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """The dotted form of a name or a chain of attributes, `a.b.c`; empty for anything else."""
     parts = []
     while isinstance(node, ast.Attribute):

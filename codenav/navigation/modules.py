@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from codenav.retrieval import query_tree as tree
 DEFINED = frozenset({BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT, BlockKind.TOOL})
 """Kinds of blocks that a name can stand for."""
 _WITH_IMPORTS = (BlockKind.IMPORT, BlockKind.CONDITIONAL)
+_ASSIGNED = re.compile(r"^[ \t]+([^\W\d]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 HOPS = 12
 """The most imports followed from a name to its definition; the longest chain in networkx has four."""
 
@@ -31,6 +33,8 @@ class Module:
     bound: dict[str, Import] = field(default_factory=dict)
     """Module-level names that its imports bind."""
     stars: list[Import] = field(default_factory=list)
+    rebound: set[str] = field(default_factory=set)
+    """Names that a condition at module level may bind to something else than their definition."""
 
     @property
     def is_package(self) -> bool:
@@ -45,7 +49,13 @@ class Module:
             bound, stars = imports_in(block.text)
             self.bound.update(bound)
             self.stars += stars
+        if block.kind is BlockKind.CONDITIONAL and block.language == "python":
+            self.rebound.update(_ASSIGNED.findall(block.text))
         self.name = self.name or module_of(block)
+
+    def is_settled(self, name: str) -> bool:
+        """True if a module-level name can mean nothing but its definition."""
+        return name not in self.rebound and name not in self.bound
 
 
 @dataclass(frozen=True, slots=True)

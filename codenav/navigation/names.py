@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from codenav.blocks import CodeBlock
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
-from codenav.retrieval.documents import KIND_WORTH, worth
+from codenav.retrieval.aside import is_test, is_vendored
 
 MATCHES = 10_000
 """The most blocks looked at for one name. The commonest name in transformers (`forward`) has 8,600."""
@@ -33,7 +33,7 @@ def module_of(block: CodeBlock) -> str:
 
 def is_aside(block: CodeBlock) -> bool:
     """True if the block is in a test or in vendored code."""
-    return worth(block) < KIND_WORTH.get(block.kind, 1.0)
+    return is_test(block.path) or is_vendored(block.path)
 
 
 def place_of(block: CodeBlock) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from codenav.blocks import BlockKind, CodeBlock
-from codenav.navigation.local import LocalNames, local_names
+from codenav.navigation.classes import Classes, Meant
+from codenav.navigation.local import LocalNames, is_declaration, local_names
 from codenav.navigation.modules import Module, Modules, Outside, Thing
 from codenav.protocols import Index
 
@@ -25,6 +26,8 @@ class Evidence(StrEnum):
     ANNOTATION = "annotation"
     ASSIGNMENT = "assignment"
     """The receiver was assigned a call of the class."""
+    OVERRIDE = "may be overridden"
+    """Called on an object of a class that has the method, while another one may run on an object of an heir."""
     UNIQUE = "only one of that name"
     NAME = "name only"
     EXTERNAL = "external"
@@ -33,7 +36,7 @@ class Evidence(StrEnum):
     @property
     def certain(self) -> bool:
         """True if there is more evidence than the last name."""
-        return self not in (Evidence.UNIQUE, Evidence.NAME, Evidence.EXTERNAL)
+        return self not in (Evidence.OVERRIDE, Evidence.UNIQUE, Evidence.NAME, Evidence.EXTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Resolution:
 
     evidence: Evidence
     blocks: Sequence[CodeBlock] = ()
-    """The definitions: for `NAME` all candidates, for `EXTERNAL` none."""
+    """The definitions: for `OVERRIDE` and `NAME` all candidates, for `EXTERNAL` none."""
     dotted: str = ""
     """For `EXTERNAL`, the full name if imports tell it (`numpy.mean` for `np.mean`)."""
 
@@ -53,10 +56,12 @@ _FAMILY = {"tsx": "javascript", "typescript": "javascript", "jsx": "javascript",
 _NESTED = (BlockKind.FUNCTION, BlockKind.METHOD)
 COMMON_METHODS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
 """Methods of built-in types: even if only one definition has such a name, an unknown receiver need not mean it."""
+_ALIAS = re.compile(r"\w+[ \t]*=[ \t]*([^\W\d][\w.]*)[ \t]*(?:#[^\n]*)?\s*")
+"""An assignment of another name."""
+_ALIASES = 5
+"""The most names followed that stand for each other."""
 _REMEMBERED = 1_000
 """The number of functions whose local names are cached."""
-_BASES = 30
-"""The most base classes searched for an inherited method."""
 
 
 class Resolver:
@@ -64,6 +69,7 @@ class Resolver:
 
     def __init__(self, index: Index) -> None:
         self.modules = Modules(index)
+        self.classes = Classes(index, self.modules)
         self._local: dict[str, LocalNames] = {}
 
     def resolve(self, caller: CodeBlock, call: str) -> Resolution:
@@ -93,7 +99,7 @@ class Resolver:
         if not rest and caller.language != "python":
             # A bare name may be a method of the enclosing class, or be defined in another file of the package.
             owner = self._class_around(caller, module)
-            member = self._member(owner, head) if owner else None
+            member = self.classes.on_exactly(owner, head) if owner else None
             return Resolution(Evidence.CLASS, member) if member else self._by_name(caller, head, methods=False)
         if not rest:
             outside = hasattr(builtins, head) or not module.stars
@@ -105,19 +111,16 @@ class Resolver:
     ) -> Resolution | None:
         if len(rest) > 1:
             return None
-        if head in SELF:
-            own = module.definitions.get(f"{owner.qualname}.{rest[0]}")
-            if own:
-                return Resolution(Evidence.CLASS, own)
-        inherited = self._inherited(owner, rest[0])
-        return Resolution(Evidence.BASE, inherited) if inherited else None
+        if head not in SELF:
+            return _told(self.classes.after(owner, rest[0]), Evidence.BASE)
+        own = module.definitions.get(f"{owner.qualname}.{rest[0]}")
+        return _told(self.classes.on(owner, rest[0]), Evidence.CLASS if own else Evidence.BASE)
 
     def _on_expression(self, caller: CodeBlock, rest: Sequence[str], module: Module) -> Resolution:
         """Resolve `.name`, called on an expression such as `f().name()`; the text tells if it is `super().name()`."""
         owner = self._class_around(caller, module)
         if owner and len(rest) == 1 and re.search(rf"\bsuper\([^()]*\)\s*\.\s*{re.escape(rest[0])}\s*\(", caller.text):
-            inherited = self._inherited(owner, rest[0])
-            return Resolution(Evidence.BASE, inherited) if inherited else Resolution(Evidence.EXTERNAL)
+            return _told(self.classes.after(owner, rest[0]), Evidence.BASE) or Resolution(Evidence.EXTERNAL)
         return self._by_name(caller, rest[-1], methods=True)
 
     def _on_local(
@@ -132,10 +135,13 @@ class Resolver:
             thing = thing if thing is not None else self.modules.look_up(module, first)
             made = self._walk(caller, thing, more, Evidence.ANNOTATION) if thing is not None else None
             if made and made.blocks and made.blocks[0].kind is BlockKind.CLASS and made.evidence.certain:
-                found = self._member(made.blocks[0], rest[0])
+                kind, name = made.blocks[0], rest[0]
+                if head in local.annotated:
+                    found = _told(self.classes.on(kind, name), Evidence.ANNOTATION)
+                else:
+                    found = _told(Meant(self.classes.on_exactly(kind, name)), Evidence.ASSIGNMENT)
                 if found:
-                    evidence = Evidence.ANNOTATION if head in local.annotated else Evidence.ASSIGNMENT
-                    return Resolution(evidence, found)
+                    return found
             elif made and made.evidence is Evidence.EXTERNAL and made.dotted:
                 return Resolution(Evidence.EXTERNAL, dotted=".".join([made.dotted, *rest]))
         return self._by_name(caller, rest[-1], methods=True)
@@ -153,8 +159,8 @@ class Resolver:
                 inner = inner if inner is not None else self.modules.lazy(thing.name, name)
                 thing = inner if inner is not None else Outside(f"{thing.name}.{name}")
             elif thing and thing[0].kind is BlockKind.CLASS:
-                found = self._member(thing[0], name)
-                if found is None:
+                found = self.classes.on_exactly(thing[0], name)
+                if not found:
                     return self._by_name(caller, rest[-1], methods=True)
                 thing = found
             else:
@@ -163,7 +169,22 @@ class Resolver:
             return Resolution(Evidence.EXTERNAL, dotted=thing.name)
         if thing is None or isinstance(thing, Module):
             return Resolution(Evidence.EXTERNAL)
-        return Resolution(evidence, thing)
+        if thing and "." not in thing[0].qualname and not self.modules.of(thing[0]).is_settled(thing[0].name):
+            return Resolution(Evidence.NAME, thing)
+        return Resolution(evidence, self._with_aliased(thing))
+
+    def _with_aliased(self, blocks: Sequence[CodeBlock]) -> Sequence[CodeBlock]:
+        """The definitions, and for `name = a.b` that of `a.b`."""
+        found = list(blocks)
+        for block in found:
+            alias = _ALIAS.fullmatch(block.text) if block.kind is BlockKind.ASSIGNMENT else None
+            if alias and len(found) < _ALIASES and "." not in block.qualname:
+                head, *rest = alias[1].split(".")
+                thing = self.modules.look_up(self.modules.of(block), head)
+                meant = self._walk(block, thing, rest, Evidence.MODULE) if head != block.name else None
+                if meant and meant.evidence is Evidence.MODULE:
+                    found += [item for item in meant.blocks if item not in found]
+        return found
 
     def _by_name(self, caller: CodeBlock, name: str, *, methods: bool) -> Resolution:
         """Resolve by the last name alone; with `methods`, only to definitions inside classes."""
@@ -205,41 +226,11 @@ class Resolver:
                     return owner
         return None
 
-    def _member(self, owner: CodeBlock, name: str) -> Sequence[CodeBlock] | None:
-        """The definition of a name in a class, or in its nearest base that has one."""
-        own = self.modules.of(owner).definitions.get(f"{owner.qualname}.{name}")
-        return own or self._inherited(owner, name)
 
-    def _inherited(self, owner: CodeBlock, name: str) -> Sequence[CodeBlock] | None:
-        seen = {owner.id}
-        queue = list(self._bases(owner))
-        while queue and len(seen) < _BASES:
-            base = queue.pop(0)
-            if base.id in seen:
-                continue
-            seen.add(base.id)
-            own = self.modules.of(base).definitions.get(f"{base.qualname}.{name}")
-            if own:
-                return own
-            queue += self._bases(base)
-        return None
-
-    def _bases(self, owner: CodeBlock) -> Iterator[CodeBlock]:
-        module = self.modules.of(owner)
-        for dotted in base_names(owner):
-            head, *rest = dotted.split(".")
-            thing = self.modules.look_up(module, head)
-            if thing is None:
-                continue
-            found = self._walk(owner, thing, rest, Evidence.BASE)
-            if found.evidence is Evidence.BASE and found.blocks and found.blocks[0].kind is BlockKind.CLASS:
-                yield found.blocks[0]
-
-
-def base_names(block: CodeBlock) -> list[str]:
-    """The base classes named in the header of a class, generics without their parameters."""
-    match = re.match(r"class\s+\w+\s*(?:\[[^\]]*\])?\s*\((.*)\)", block.signature, re.DOTALL)
-    if not match:
-        return []
-    inside = re.sub(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]", "", match[1])
-    return [item for part in inside.split(",") if re.fullmatch(r"[^\W\d][\w.]*", item := part.strip())]
+def _told(meant: Meant, evidence: Evidence) -> Resolution | None:
+    """The resolution of a method; None if no class that it could be of has it."""
+    declared = all(is_declaration(block) and not block.path.endswith(".pyi") for block in meant.definitions)
+    if meant.definitions and not meant.others and meant.is_sure and not declared:
+        return Resolution(evidence, meant.definitions)
+    found = [*meant.definitions, *meant.others]
+    return Resolution(Evidence.OVERRIDE, found) if found else None

@@ -155,7 +155,7 @@ def opened(
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     with ExitStack() as opening:
-        kept = open_store(config.store_options(**store))
+        kept = open_store(config.store_options(**store), notice=notice)
         opening.callback(kept.close)
         yield open_indexes(
             named, python=interpreter, store=kept, opening=opening, refresh=refresh, progress=progress, notice=notice

@@ -52,7 +52,7 @@ def test_every_call_of_a_function_is_resolved_or_said_to_be_external(shop_index:
     [
         ("Store.get", "self.load", ("same class", ["Store.load"])),
         ("Store.get", "self.rare_inherited", ("base class", ["Base.rare_inherited"])),
-        ("Base.rare_inherited", "self.load", ("same class", ["Base.load"])),
+        ("Base.rare_inherited", "self.load", ("may be overridden", ["Base.load", "Store.load"])),
         ("Store.size", "self.resize", ("external", [])),
         ("Store.size", "len", ("external", [])),
         ("cancel", "Shelf.get", ("import", ["Store.get"])),
@@ -88,11 +88,169 @@ def test_callers_are_certain_by_name_only_or_left_out(shop_index: SourceIndex) -
 
 
 def test_a_call_on_self_belongs_to_the_class_around(shop_index: SourceIndex) -> None:
-    assert {caller.block.qualname for caller in codenav.callers("Store.load", on=shop_index)} == {
-        "Store.get", "Store.size",
-    }  # fmt: skip
-    of_base = codenav.callers("Base.load", on=shop_index)
-    assert "Base.rare_inherited" in {caller.block.qualname for caller in of_base if caller.certain}
+    found = codenav.callers("Store.load", on=shop_index)
+    assert [caller.block.qualname for caller in found if caller.certain] == ["Store.get", "Store.size"]
+
+
+def test_a_call_on_self_in_a_base_counts_for_what_overrides_it(shop_index: SourceIndex) -> None:
+    for name, certain in (("Store.load", 2), ("Base.load", 1)):
+        found = codenav.callers(name, on=shop_index)
+        assert (found.certain, found.possible, found.by_name, found.total) == (certain, 1, 0, certain + 1)
+        (last,) = found[-1:]
+        assert (last.block.qualname, last.certain, last.possible) == ("Base.rare_inherited", False, True)
+        assert [call.evidence.value for call in last.calls] == ["may be overridden"]
+        assert found.to_dict()["possible"] == 1
+
+
+FAMILY = """
+from abc import abstractmethod
+from far import Far as Nearby
+
+
+class Top:
+    def run(self):
+        self.step()
+        self.__secret()
+        self.only_here()
+
+    def step(self): pass
+
+    def __secret(self): pass
+
+    def only_here(self): pass
+
+
+class Mixin:
+    def step(self):
+        return super().step()
+
+    def ready(self):
+        return self.check()
+
+    def check(self):
+        return True
+
+
+class Strict:
+    def check(self):
+        return False
+
+
+class Both(Mixin, Top): ...
+
+
+class Sub(Top):
+    def step(self):
+        super().step()
+
+    def _Top__secret(self): pass
+
+
+class StrictMixin(Strict, Mixin): ...
+
+
+class Left(Top):
+    def step(self): pass
+
+
+class Right(Top):
+    def step(self): pass
+
+
+class Diamond(Left, Right):
+    def go(self):
+        self.step()
+        super().step()
+
+
+class Form:
+    @abstractmethod
+    def fill(self):
+        '''Fill it in.'''
+        raise NotImplementedError("fill")
+
+    def hook(self):
+        pass
+
+    def use(self):
+        self.fill()
+        self.hook()
+
+
+class Outer:
+    class Inner:
+        def turn(self): pass
+
+    class Again(Inner):
+        def twice(self):
+            self.turn()
+
+
+class Distant(Nearby):
+    def far_off(self): pass
+
+
+def typed(top: Top, made=None):
+    top.step()
+    mine = Top()
+    mine.step()
+    Top.step(mine)
+"""
+
+
+def test_methods_are_looked_up_as_python_does(tmp_path: Path) -> None:
+    (tmp_path / "family.py").write_text(FAMILY)
+    (tmp_path / "far.py").write_text(
+        "class Far:\n    def far_off(self): pass\n\n    def start(self):\n        self.far_off()\n"
+    )
+    with codenav.index(tmp_path) as index:
+        every = ["Top.step", "Mixin.step", "Sub.step", "Left.step", "Right.step"]
+        evidence, found = told(index, "Top.run")["self.step"]
+        assert (evidence, sorted(found)) == ("may be overridden", sorted(every))
+        # A name with two underscores is the class's own, and nobody overrides the last one.
+        assert told(index, "Top.run")["self.__secret"] == ("same class", ["Top.__secret"])
+        assert told(index, "Top.run")["self.only_here"] == ("same class", ["Top.only_here"])
+        # On an object of Both, what follows Mixin is Top, though Mixin has no bases.
+        assert told(index, "Mixin.step")[".step"] == ("may be overridden", ["Top.step"])
+        # Strict is no heir of Mixin, but comes before it.
+        assert told(index, "Mixin.ready")["self.check"] == ("may be overridden", ["Mixin.check", "Strict.check"])
+        assert told(index, "Diamond.go") == {
+            "self.step": ("base class", ["Left.step"]),
+            ".step": ("base class", ["Left.step"]),
+        }
+        assert told(index, "Left.step") == {}
+        # What only says what heirs have to have is not what runs; an empty method is.
+        assert told(index, "Form.use") == {
+            "self.fill": ("may be overridden", ["Form.fill"]),
+            "self.hook": ("same class", ["Form.hook"]),
+        }
+        assert told(index, "Outer.Again.twice") == {"self.turn": ("base class", ["Outer.Inner.turn"])}
+        assert told(index, "Far.start") == {"self.far_off": ("may be overridden", ["Far.far_off", "Distant.far_off"])}
+        calls = codenav.callees("typed", on=index)
+        assert {callee.call.name: callee.call.evidence.value for callee in calls} == {
+            "top.step": "may be overridden",
+            "mine.step": "assignment",
+            "Top": "same module",
+            "Top.step": "same module",
+        }
+
+
+def test_names_that_may_be_bound_again_are_not_certain(tmp_path: Path) -> None:
+    (tmp_path / "quick.py").write_text(
+        "def load(): ...\n\n\nclass Codec:\n    def encode(self): ...\n\n\nencode = Codec.encode\n"
+    )
+    (tmp_path / "slow.py").write_text(
+        "import sys\n\nif sys.platform == 'linux':\n    def look(): ...\nelse:\n    look = None\n\n"
+        "try:\n    from quick import load\nexcept ImportError:\n    def load(): ...\n\n\n"
+        "def use():\n    look()\n    load()\n    encode()\n\n\nfrom quick import encode\n"
+    )
+    with codenav.index(tmp_path) as index:
+        assert told(index, "use") == {
+            "look": ("name only", ["look"]),
+            "load": ("name only", ["load"]),
+            "encode": ("import", ["encode", "Codec.encode"]),
+        }
+        assert "use" in {caller.block.qualname for caller in codenav.callers("Codec.encode", on=index)}
 
 
 def test_tests_come_last_and_all_of_one_name_are_meant(shop_index: SourceIndex) -> None:

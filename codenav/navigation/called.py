@@ -1,0 +1,189 @@
+"""The callables of a code base that calls in some code mean, with what they take and give."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from codenav.blocks import BlockKind, CodeBlock
+from codenav.navigation.modules import Module
+from codenav.navigation.resolve import COMMON_METHODS, Evidence, Resolution, Resolver
+from codenav.traces import callable_name
+
+_OPTIONAL = re.compile(r"\bNone\b|\bOptional\b|\btyping\b")
+_STATIC = re.compile(r"^\s*@\s*(?:staticmethod|typing\.staticmethod)\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A callable that a call means."""
+
+    name: str
+    """As by `traces.callable_name`."""
+    parameters: tuple[str, ...] = ()
+    """Those that arguments without a name go to, in order."""
+    receiver: str = ""
+    """The parameter that takes the object before the dot: `self`."""
+    gives: str = ""
+    """The id of the block of the class of its result; empty if unknown."""
+
+
+class Callables(Protocol):
+    """The meaning of calls."""
+
+    def function(self, written: str) -> Called | None:
+        """The callable of a dotted name whose first part the code has not assigned itself: `nx.path_graph`."""
+        ...
+
+    def method(self, name: str, kind: str) -> Called | None:
+        """The method of that name of an object; `kind` is as `Called.gives`."""
+        ...
+
+
+class InCode:
+    """The callables of an index, as calls in one block mean them."""
+
+    def __init__(self, known: KnownCallables, context: CodeBlock) -> None:
+        self._known, self._context = known, context
+
+    def function(self, written: str) -> Called | None:
+        """See `Callables.function`."""
+        return self._known.called(self._known.resolver.resolve(self._context, written))
+
+    def method(self, name: str, kind: str) -> Called | None:
+        """See `Callables.method`."""
+        return self._known.method(name, kind, self._context)
+
+
+class KnownCallables:
+    """The callables of an index, with their parameters and results, each read once."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._read: dict[str, Called | None] = {}
+        self._kinds: dict[str, CodeBlock] = {}
+        self._families: dict[tuple[str, str], CodeBlock | None] = {}
+
+    def called(self, found: Resolution) -> Called | None:
+        """The callable that a call resolves to with certainty, or as the only one of its name."""
+        if not found.evidence.certain and found.evidence is not Evidence.UNIQUE:
+            return None
+        block = next((one for one in found.blocks if one.kind is not BlockKind.ASSIGNMENT), None)
+        return self.of(block) if block else None
+
+    def method(self, name: str, kind: str, context: CodeBlock) -> Called | None:
+        """A method of an object of a class; of an object of an unknown class of this code base if `kind` is empty."""
+        owner = self._kinds.get(kind)
+        if owner is not None:
+            found = self.resolver.classes.on_exactly(owner, name)
+            # What only declares is done by an heir.
+            return self.of(found[0], owner) if found and found[0].kind is BlockKind.METHOD else None
+        key = (context.source, name)
+        if key not in self._families:
+            self._families[key] = self._head_of(name)
+        block = self._families[key]
+        return self.of(block) if block else None
+
+    def _head_of(self, name: str) -> CodeBlock | None:
+        """The method of that name of the class from which all classes that have one inherit; None if there is none."""
+        if name in COMMON_METHODS or name.startswith("__"):
+            return None
+        resolver = self.resolver
+        owners: dict[str, tuple[CodeBlock, CodeBlock]] = {}
+        for block in resolver.modules.named(name):
+            around = resolver.modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
+            for owner in around:
+                if owner.kind is BlockKind.CLASS and block.kind is BlockKind.METHOD:
+                    owners.setdefault(owner.id, (owner, block))
+        for owner, block in owners.values():
+            heirs = (other for other, _ in owners.values() if other.id != owner.id)
+            if all(any(base.id == owner.id for base in resolver.classes.order(heir)[1:]) for heir in heirs):
+                return block
+        return None
+
+    def of(self, block: CodeBlock, owner: CodeBlock | None = None) -> Called | None:
+        """The callable of a block; None if it is none. `owner`: the class of the object that a method is called on."""
+        key = block.id
+        if key not in self._read:
+            self._read[key] = self._of(block)
+        found = self._read[key]
+        if found and owner and found.gives == _SELF:
+            self._kinds[owner.id] = owner
+            return replace(found, gives=owner.id)
+        return replace(found, gives="") if found and found.gives == _SELF else found
+
+    def _of(self, block: CodeBlock) -> Called | None:
+        name = callable_name(block)
+        if not name:
+            return None
+        if block.kind is BlockKind.CLASS:
+            self._kinds[block.id] = block
+            made = self.resolver.classes.on_exactly(block, "__init__")
+            parameters, _ = _signature(made[0].signature) if made else ((), "")
+            return Called(name, parameters[1:], gives=block.id)
+        parameters, result = _signature(block.signature)
+        receiver = ""
+        if block.kind is BlockKind.METHOD and parameters and not _STATIC.search(block.text):
+            receiver, parameters = parameters[0], parameters[1:]
+        return Called(name, parameters, receiver, self.class_of(result, block))
+
+    def class_of(self, annotation: str, block: CodeBlock) -> str:
+        """The id of the class of the index that an annotation in a block names; empty if it is no such class.
+
+        `DataFrame | Series`, both of the index, is the first of them: what both have is called on it as well.
+        """
+        names = dict.fromkeys(re.findall(r"[A-Za-z_][\w.]*", _OPTIONAL.sub("", annotation)))
+        if not names or "[" in _OPTIONAL.sub("", annotation):
+            return ""
+        if [*names] == ["Self"]:
+            return _SELF
+        module = self.resolver.modules.of(block)
+        found = [kind for name in names if (kind := self._class(name, module))]
+        if len(found) != len(names):
+            return ""
+        self._kinds[found[0].id] = found[0]
+        return found[0].id
+
+    def _class(self, dotted: str, module: Module) -> CodeBlock | None:
+        head, *rest = dotted.split(".")
+        thing = self.resolver.modules.look_up(module, head)
+        if isinstance(thing, Sequence) and not rest:
+            return next((block for block in thing if block.kind is BlockKind.CLASS), None)
+        return None
+
+
+_SELF = "(the class of the receiver)"
+
+
+def annotations_of(signature: str) -> dict[str, str]:
+    """The annotations of the parameters in a signature, by name."""
+    function = _function(signature)
+    if function is None:
+        return {}
+    found = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return {one.arg: _annotation(one.annotation) for one in found if one.annotation is not None}
+
+
+def _signature(signature: str) -> tuple[tuple[str, ...], str]:
+    """The names of the parameters that arguments go to by place, and the annotation of the result."""
+    function = _function(signature)
+    if function is None:
+        return (), ""
+    return tuple(one.arg for one in (*function.args.posonlyargs, *function.args.args)), _annotation(function.returns)
+
+
+def _function(signature: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    try:
+        node = ast.parse(f"{signature.strip().rstrip(':')}: ...").body[0]
+    except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
+        return None
+    return node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+
+
+def _annotation(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return ast.unparse(node) if node is not None else ""
