@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult, StoredIndex
-from codenav.config import load_config
+from codenav.blocks import BlockKind, CodeBlock, Frequencies, IndexStats, SearchResult, StoredIndex
+from codenav.config import home, load_config
 from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.indexers import index_groups as named
 from codenav.indexers import repository
@@ -20,7 +22,7 @@ from codenav.indexers.git import LOOK_AGAIN, forget
 from codenav.indexers.sources import Source, key_of, lasting, resolve, together
 from codenav.indexing.stores import open_store
 from codenav.indexing.tool_weights import ToolWeights
-from codenav.protocols import Index, Store, WritableIndex
+from codenav.protocols import Index, ScaledIndex, Store, WritableIndex
 from codenav.retrieval.combined import CombinedIndex
 from codenav.system.closing import Closing
 from codenav.system.interpreter import Interpreter, find_interpreter
@@ -42,15 +44,37 @@ class SourceIndex(Closing):
         self._weights = ToolWeights.of(source)
         self._owned: Store | None = None
 
-    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """Blocks that match a query, best first. See `protocols.Index.search`."""
+    def search(
+        self,
+        query: str,
+        *,
+        kinds: Collection[BlockKind] | None = None,
+        limit: int = 100,
+        frequencies: Frequencies | None = None,
+    ) -> SearchResult:
+        """Blocks that match a query, best first. See `protocols.ScaledIndex.search`."""
+        search = partial(self._opened.search, query, kinds=kinds)
+        if frequencies and isinstance(self._opened, ScaledIndex):
+            search = partial(self._opened.search, query, kinds=kinds, frequencies=frequencies)
         if self._weights:
-            return self._weights.search(self._opened, query, kinds, limit, strict=self.strict)
-        return self._opened.search(query, kinds=kinds, limit=limit)
+            return self._weights.search(lambda limit: search(limit=limit), limit, strict=self.strict)
+        return search(limit=limit)
+
+    @property
+    def whole(self) -> WritableIndex:
+        """The index in its store, with all blocks: also those of tools that are left out."""
+        return self._opened
+
+    def frequencies(self, query: str) -> Frequencies | None:
+        """The statistics by which the words of a query are scored; None if the store does not tell."""
+        return self._opened.frequencies(query) if isinstance(self._opened, ScaledIndex) else None
 
     def get(self, id: str) -> CodeBlock | None:
-        """The block with that id."""
-        return self._opened.get(id)
+        """The block with that id, unless it is of a tool that is left out."""
+        block = self._opened.get(id)
+        if block is None or self._weights is None:
+            return block
+        return next(self._weights.blocks([block], strict=self.strict), None)
 
     def blocks(self) -> Iterator[CodeBlock]:
         """Every block, by path and first line."""
@@ -127,12 +151,15 @@ def open_index(
     python: Interpreter,
     store: Store | None = None,
     refresh: bool = True,
+    rebuild: bool = False,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
     wait: bool = False,
     allow_private: bool = False,
 ) -> SourceIndex:
     """Open the index of a source, built on first use and brought up to date if `refresh` is set.
+
+    `rebuild`: every file is read and parsed, also those that look unchanged.
 
     `store`: stays open when the index is closed; None opens the configured one, which is closed with the index.
 
@@ -156,6 +183,7 @@ def open_index(
                 python=python,
                 store=owned,
                 refresh=refresh,
+                rebuild=rebuild,
                 progress=progress,
                 notice=notice,
                 wait=wait,
@@ -181,7 +209,7 @@ def open_index(
     try:
         with store.build_lock(source.key, wait=False) as free:
             if free:
-                return _built(source, store, progress, tell)
+                return _built(source, store, progress, tell, rebuild)
     except StorageFull as error:
         if wait:
             raise
@@ -195,7 +223,7 @@ def open_index(
         raise full
     tell(f"another process is building the index of {source.name}: waiting for it")
     with store.build_lock(source.key, wait=True):
-        return _built(source, store, progress, tell)
+        return _built(source, store, progress, tell, rebuild)
 
 
 def open_indexes(
@@ -231,13 +259,15 @@ def open_indexes(
     return indexes
 
 
-def _built(source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice) -> SourceIndex:
+def _built(
+    source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice, rebuild: bool
+) -> SourceIndex:
     """Open the index and bring it up to date; its lock is held by the caller."""
     opened = store.open(source.key, source=source.name)
     try:
         if opened.notice:
             tell(opened.notice)
-        report = build(source, opened, progress=progress)
+        report = build(source, opened, progress=progress, rebuild=rebuild)
         index = SourceIndex(source, opened, report=report)
         if report.reused_files < report.files and (remark := index.remark()):
             tell(remark)
@@ -302,11 +332,16 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
     return found[-1]
 
 
+def vectors_dir() -> Path:
+    """The folder of the vectors of blocks, which has a folder for each source, by the key of its index."""
+    return home("cache") / "vectors"
+
+
 def remove_index(spec: str | Path, *, python: str | Path | None = None, store: Store | None = None) -> str:
     """Remove the index of a source, found as by `stored_index`; return the source's name.
 
-    The files that codenav itself keeps for the source are removed too: those of a repository, the states of a
-    specification of tools, the list of a named index.
+    The files that codenav itself keeps for the source are removed too: the vectors of its blocks, those of a
+    repository, the states of a specification of tools, the list of a named index.
 
     Raises:
         NotFound: there is no such index.
@@ -315,6 +350,7 @@ def remove_index(spec: str | Path, *, python: str | Path | None = None, store: S
     store = store or open_store(load_config().store_options())
     entry = stored_index(spec, python=python, store=store)
     store.remove(entry.key)
+    shutil.rmtree(vectors_dir() / entry.key, ignore_errors=True)
     for name in dict.fromkeys((entry.source, str(spec))):
         if name.startswith("git:"):
             with suppress(UsageError):

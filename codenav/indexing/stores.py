@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from codenav.protocols import Store, WritableIndex
 from codenav.retrieval.self_check import CheckRow, run_checks
 
 
-def open_store(options: StoreOptions) -> Store:
+def open_store(options: StoreOptions, *, notice: Callable[[str], None] | None = None) -> Store:
     """Open the store that the options name. Nothing is read and no server is asked before an index is opened.
+
+    `notice` is told when a server makes us wait.
 
     Raises:
         UsageError: Elasticsearch is asked for, but no server is named and none was started by
@@ -25,11 +27,11 @@ def open_store(options: StoreOptions) -> Store:
     if options.store == "embedded":
         from codenav.retrieval.catalog import EmbeddedStore
 
-        return EmbeddedStore(indexes_dir())
+        return EmbeddedStore(indexes_dir(), vectors=options.vectors)
     from codenav.retrieval.elastic.local_server import with_local_server
     from codenav.retrieval.elastic.store import ElasticsearchStore
 
-    return ElasticsearchStore(with_local_server(options))
+    return ElasticsearchStore(with_local_server(options), notice=notice)
 
 
 def check_store(options: StoreOptions) -> Iterator[CheckRow]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, SearchResult
+from codenav.blocks import CodeBlock, Hit, SearchResult
 from codenav.indexers.sources import Source
-from codenav.protocols import Index
 from codenav.tools import weights
 from codenav.tools.weights import Checked
+
+AHEAD = 16
+"""Hits fetched beyond a limit at first, to see whether many share the last score."""
 
 
 class _Weighed(Hit):
@@ -70,24 +72,22 @@ class ToolWeights:
         tools = f"{found} tool{'s' * (found > 1)}"
         return f"checks found {tools} wanting: codenav tools check SOURCE names them" if found else ""
 
-    def search(
-        self, index: Index, query: str, kinds: Collection[BlockKind] | None, limit: int, *, strict: bool
-    ) -> SearchResult:
-        """The hits of an index with their weights, those of equal score by weight.
+    def search(self, search: Callable[[int], SearchResult], limit: int, *, strict: bool) -> SearchResult:
+        """The hits of a search up to a limit with their weights, those of equal score by weight.
 
         `strict` leaves out tools that a check found wanting.
         """
         checks = self.checks()
-        result = index.search(query, kinds=kinds, limit=limit)
         if not checks or limit < 1:
-            return result
-        asked = limit
+            return search(limit)
+        asked = limit + AHEAD
+        result = search(asked)
         # The heaviest of equal score may be beyond the limit; in a strict search so may be all that stay.
         while len(result.hits) == asked and (strict or result.hits[-1].score == result.hits[limit - 1].score):
             asked = result.total if strict else asked * 8
             if asked <= len(result.hits):
                 break
-            result = index.search(query, kinds=kinds, limit=asked)
+            result = search(asked)
         hits = [hit for hit in result.hits if not (strict and _wanting(checks, hit.path))]
         hits = [_Weighed(hit, checks[hit.path]) if _wanting(checks, hit.path) else hit for hit in hits]
         hits.sort(key=lambda hit: (-hit.score, -hit.weight))

@@ -79,7 +79,7 @@ def watch(
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     tell = notice or (lambda text: None)
-    opened = open_store(config.store_options(**store))
+    opened = open_store(config.store_options(**store), notice=tell)
     try:
         specs = (
             [define(name, sources, python=interpreter, notice=tell, allow_private=allow_private)]
@@ -159,8 +159,7 @@ class _Watched:
         begun = time.monotonic()
         source = self._resolved(ASK_SECONDS)
         seen: dict[str, object] = {
-            found.path: found.reason if isinstance(found, FileSkip) else (found.size, found.mtime_ns)
-            for found in source.files()
+            found.path: found.reason if isinstance(found, FileSkip) else found.look for found in source.files()
         }
         # This changes with an upgraded package or another commit.
         seen[""] = (source.key, tuple(source.versions.items()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 MAX_TOKEN = 255
 """The most characters kept of a token: Lucene's white space analyzer splits longer ones."""
@@ -31,9 +32,13 @@ class _Cache(dict[str, tuple[str, str]]):
     def __missing__(self, word: str) -> tuple[str, str]:
         if len(self) > 200_000:
             self.clear()
-        value = (" ".join(_wholes(word)), " ".join(_parts(word)))
-        if len(word) <= MAX_TOKEN:
-            self[word] = value
+        if len(word) > MAX_TOKEN:
+            return " ".join(_wholes(word)), " ".join(_parts(word))
+        if word.isascii():
+            value = word.lower(), _ascii_parts[word.encode()].decode()
+        else:
+            value = " ".join(_wholes(word)), " ".join(_parts(word))
+        self[word] = value
         return value
 
 
@@ -112,6 +117,16 @@ def analysed(text: str) -> tuple[str, str]:
     return joined or SENTINEL, parts or SENTINEL
 
 
+def parts(text: str) -> str:
+    """The second field of `analysed` alone."""
+    if text.isascii():
+        identifiers = text.encode().translate(_BLANKED).split()
+        found = b" ".join(map(_ascii_parts.__getitem__, identifiers)).decode()
+        if not _ascii_parts.met_long or max(map(len, identifiers), default=0) <= MAX_TOKEN:
+            return found if found.strip() else SENTINEL
+    return analysed(text)[1]
+
+
 def named(name: str) -> tuple[str, str]:
     """Two fields of a name, never empty: its whole identifiers, each once, and their parts, in order."""
     pairs = [_cache[word] for word in words(name)]
@@ -129,6 +144,11 @@ def prefixes(text: str) -> str:
     ]
     # Each only once: without frequencies, Lucene's average length counts a token once, tantivy's each occurrence.
     return " ".join(dict.fromkeys(tokens)) or SENTINEL
+
+
+def as_set(parts: Iterable[str]) -> str:
+    """One token for the parts of a name, whatever their order: `club_graph_karate` for `karate_club_graph`."""
+    return "_".join(sorted(set(parts)))[:MAX_TOKEN] or SENTINEL
 
 
 def path_token(path: str) -> str:

@@ -23,12 +23,13 @@ class EmbeddedStore:
 
     name = "embedded"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, vectors: bool = True) -> None:
         self.folder = folder
+        self._vectors = vectors
 
     def open(self, key: str, *, source: str) -> EmbeddedIndex:
         """The index with that key, which need not exist yet."""
-        return EmbeddedIndex(self.folder / key, source=source)
+        return EmbeddedIndex(self.folder / key, source=source, near=self._vectors)
 
     def build_lock(self, key: str, *, wait: bool) -> AbstractContextManager[bool]:
         """Lock an index for a build. See `generations.build_lock`."""

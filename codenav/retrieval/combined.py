@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
 
 from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
-from codenav.protocols import Index
-from codenav.retrieval.query import parse
+from codenav.protocols import Index, ScaledIndex
+from codenav.retrieval import scale
 
 
 class CombinedIndex:
@@ -19,24 +22,31 @@ class CombinedIndex:
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """The hits of all indexes by score; equal scores by weight, then by path, then by index and its order.
 
+        Each index scores with the frequencies of all together, as far as indexes tell theirs.
+
         Raises:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: one of the indexes cannot be read.
         """
-        understood = parse(query)
-        results = [index.search(query, kinds=kinds, limit=limit) for index in self.indexes]
-        ranked = sorted(
-            (-hit.score, -hit.weight, hit.path, number, place)
-            for number, result in enumerate(results)
-            for place, hit in enumerate(result.hits)
-        )
+        understood = scale.understood(query).read
+        results = [search(query, kinds=kinds, limit=limit) for search in self._searches(query)]
+        # A merge, as each index orders its own hits: by its lines and ids, which are not known here.
+        ranked = heapq.merge(*(result.hits for result in results), key=lambda hit: (-hit.score, -hit.weight, hit.path))
         return SearchResult(
             query,
-            hits=[results[number].hits[place] for _, _, _, number, place in ranked[: max(limit, 0)]],
+            hits=list(islice(ranked, max(limit, 0))),
             total=sum(result.total for result in results),
             read_as=understood.read_as,
-            repairs=understood.repairs,
+            repairs=tuple(dict.fromkeys(chain(understood.repairs, *(result.repairs for result in results)))),
         )
+
+    def _searches(self, query: str) -> Iterator[Callable[..., SearchResult]]:
+        """The search of each index, with the frequencies of all."""
+        scaled = {number: index for number, index in enumerate(self.indexes) if isinstance(index, ScaledIndex)}
+        known = {number: index.frequencies(query) for number, index in scaled.items()}
+        every = scale.summed([told for told in known.values() if told])
+        for number, index in enumerate(self.indexes):
+            yield partial(scaled[number].search, frequencies=every) if known.get(number) else index.search
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id, from the first index that has it."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from codenav.blocks import BlockKind, CodeBlock
-from codenav.retrieval import analysis
+from codenav.retrieval import analysis, stems
+from codenav.retrieval.aside import is_test, is_vendored
 
 KIND_WORTH = {
     BlockKind.CONDITIONAL: 0.8,
@@ -19,29 +20,64 @@ KIND_WORTH = {
 mild, so that a name that was asked for comes first, of whatever kind."""
 TEST_WORTH = 0.6
 """Factor of the score for blocks in tests and in vendored code."""
-_ASIDE = re.compile(
-    r"(?:^|/)(?:tests?|testing|_?vendor(?:ed)?|third_party|node_modules)/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$"
-)
 
 
 def worth(block: CodeBlock) -> float:
-    """The factor of a block's score, from its kind and its path; at most 1."""
+    """The factor of a block's score where names are asked for, from its kind and its path; at most 1."""
     return _worth(block.kind, block.path)
 
 
 @lru_cache(maxsize=256)
 def _worth(kind: BlockKind, path: str) -> float:
-    return KIND_WORTH.get(kind, 1.0) * (TEST_WORTH if _ASIDE.search(path.lower()) else 1.0)
+    return KIND_WORTH.get(kind, 1.0) * (TEST_WORTH if _is_aside(path) else 1.0)
 
 
-WEIGHT_SCALE = 4.0
-"""log2(2 + weight) is the worth times this. tantivy multiplies scores by it (Elasticsearch: `ln2p`) and treats a
-negative weight as 0, so the smallest worth is 1/4."""
+@lru_cache(maxsize=256)
+def _is_aside(path: str) -> bool:
+    return is_test(path) or is_vendored(path)
 
 
-def weight(block: CodeBlock) -> float:
-    """The worth of a block in the form that engines multiply by."""
-    return max(0.0, math.exp2(WEIGHT_SCALE * worth(block)) - 2.0)
+ASIDE, PRIVATE, SECTION = 0.4, 0.7, 0.8
+"""Factors of the prior for tests and vendored code, for private names, and for sections of documents."""
+OFFERED = 0.75
+"""The prior of tools and episodes: that of code with 400 characters of docstring. Each is there to be used, and the
+length of its text tells the number of its parameters: what has many is not asked for more often."""
+DESCRIBED = 0.2
+"""The growth of the prior with each doubling of the docstring's length."""
+SHORT, LONG = 100, 3_000
+"""Characters of a docstring from which the prior grows, and beyond which it does not."""
+_PRIVATE = re.compile(r"(?:^|\.)_(?!_\w+__(?:\.|$))")
+
+
+def prior(block: CodeBlock) -> float:
+    """The factor of a block's score where a description is asked for: how likely anybody means it; at most 1.
+
+    Code that is written for others to use is public, and is described at length.
+    """
+    if block.kind in (BlockKind.TOOL, BlockKind.EPISODE):
+        return OFFERED
+    known = KIND_WORTH.get(block.kind, 1.0) * (ASIDE if _is_aside(block.path) else 1.0)
+    if block.kind is BlockKind.DOCUMENT:
+        return known * SECTION
+    if "_" in block.qualname and _PRIVATE.search(block.qualname):
+        known *= PRIVATE
+    return known * _growth(len(block.docstring))
+
+
+@lru_cache(maxsize=LONG + 1)
+def _growth(length: int) -> float:
+    whole, own = (1 + DESCRIBED * math.log2(1 + min(size, LONG) / SHORT) for size in (LONG, length))
+    return own / whole
+
+
+WEIGHT_SCALE = 16.0
+"""log2(2 + weight) is a factor times this. tantivy multiplies scores by it (Elasticsearch: `ln2p`) and treats a
+negative weight as 0, so the smallest factor is 1/16."""
+
+
+def weight(factor: float) -> float:
+    """A factor of the score in the form that engines multiply by."""
+    return max(0.0, math.exp2(WEIGHT_SCALE * factor) - 2.0)
 
 
 PHRASES = frozenset({"name_parts", "signature_parts", "text_parts", "doc_parts", "path_parts"})
@@ -57,10 +93,10 @@ of parts contain."""
 
 def text_fields(block: CodeBlock) -> dict[str, str]:
     """The scored fields of a block, each as tokens joined by white space, none empty."""
-    name, name_parts, name_prefixes = _name_fields(block.name)
+    name, name_parts, name_prefixes, name_words = _name_fields(block.name)
     signature, signature_parts = analysis.analysed(block.signature)
     text, text_parts = analysis.analysed(f"{block.qualname}\n{block.text}")
-    _, doc_parts = analysis.analysed(block.docstring)
+    doc_parts = analysis.parts(block.docstring) if block.docstring else analysis.SENTINEL
     return {
         "name": name,
         "name_parts": name_parts,
@@ -71,6 +107,10 @@ def text_fields(block: CodeBlock) -> dict[str, str]:
         "text_parts": text_parts,
         "doc_parts": doc_parts,
         "path_parts": _path_parts(block.path),
+        "name_words": name_words,
+        "name_stems": _name_stems(block.name),
+        "owner_stems": _owner_stems(block.path, block.qualname.removesuffix(block.name)),
+        "summary_stems": _summary_stems(block.docstring),
         "calls": _calls(block.calls),
         "source": _source(block.source),
     }
@@ -111,8 +151,36 @@ def _call(name: str) -> dict[str, None]:
 
 
 @lru_cache(maxsize=50_000)
-def _name_fields(name: str) -> tuple[str, str, str]:
-    return (*analysis.named(name), analysis.prefixes(name))
+def _name_stems(name: str) -> str:
+    return " ".join(stems.stems(name)) or analysis.SENTINEL
+
+
+@lru_cache(maxsize=1_000)
+def _owner_stems(path: str, owner: str) -> str:
+    """The field of what a block belongs to: the classes around it, the modules and folders of its file."""
+    return " ".join(stems.stems(f"{path.rpartition('.')[0]} {owner}")) or analysis.SENTINEL
+
+
+def _summary_stems(docstring: str) -> str:
+    return " ".join(stems.stems(summary(docstring))) or analysis.SENTINEL
+
+
+LONGEST_SUMMARY = 500
+"""The most characters of a summary."""
+_BLANK_LINE = re.compile(r"\n\s*\n")
+
+
+def summary(docstring: str) -> str:
+    """The first paragraph of a docstring."""
+    text = docstring.lstrip()
+    end = _BLANK_LINE.search(text, 0, LONGEST_SUMMARY)
+    return text[: end.start() if end else LONGEST_SUMMARY]
+
+
+@lru_cache(maxsize=50_000)
+def _name_fields(name: str) -> tuple[str, str, str, str]:
+    wholes, parts = analysis.named(name)
+    return wholes, parts, analysis.prefixes(name), analysis.as_set(parts.split())
 
 
 @lru_cache(maxsize=64)

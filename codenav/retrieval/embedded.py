@@ -18,19 +18,14 @@ from codenav.blocks import (
     FileRemoval,
     FileSkip,
     FileState,
+    Frequencies,
     IndexStats,
     Packed,
     SearchResult,
 )
 from codenav.errors import IndexUnavailable
-from codenav.retrieval import engine, generations, rows
+from codenav.retrieval import engine, engine_files, generations, merges, reranking, rows, scale
 from codenav.retrieval.generations import FileEntry, Manifest
-from codenav.retrieval.plan import plan
-from codenav.retrieval.query import parse
-
-MAX_DELETED = 0.1
-"""The share of deleted documents beyond which an index is rewritten: until then they count in BM25, and at 30 % every
-tenth query ordered its first ten hits differently."""
 
 
 class EmbeddedIndex:
@@ -39,7 +34,9 @@ class EmbeddedIndex:
     An index that is damaged or in another format counts as absent, and `notice` says so: a build rewrites it.
     """
 
-    def __init__(self, folder: Path, *, source: str) -> None:
+    def __init__(self, folder: Path, *, source: str, near: bool = True) -> None:
+        """`near`: words are also compared by meaning."""
+        self._near = near
         self.folder = folder
         self.source = source
         self.notice = ""
@@ -59,23 +56,46 @@ class EmbeddedIndex:
         """True if the index has a state to search."""
         return self._state is not None
 
-    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
+    def search(
+        self,
+        query: str,
+        *,
+        kinds: Collection[BlockKind] | None = None,
+        limit: int = 100,
+        frequencies: Frequencies | None = None,
+    ) -> SearchResult:
         """Blocks that match a query, best first; equal scores by path, first line and id.
+
+        `frequencies`: see `protocols.ScaledIndex.search`.
 
         Raises:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: the index was closed, or its files are damaged.
         """
-        understood = parse(query)
-        result = SearchResult(query, read_as=understood.read_as, repairs=understood.repairs)
+        understood = scale.understood(query, kinds, near=self._near)
+        read, what = understood.read, understood.plan
+        result = SearchResult(query, read_as=read.read_as, repairs=read.repairs)
         reader = self._open()
         if reader is None:
             return result
         with damage_told(self.folder):
-            ranking = reader.search(plan(understood.tree, kinds=kinds), limit)
-            hits = reader.hits(ranking.found, understood.tree)
+            if frequencies:
+                what = scale.scaled(what, reader.frequencies(understood.terms), frequencies)
+            wanted = reranking.wanted(limit) if understood.again else limit
+            ranking = reader.search(what, wanted, described=understood.described)
+            hits = reader.hits(ranking.found, read.tree)
+            if understood.again:
+                hits = reranking.again(understood, hits, near=self._near)[: max(limit, 0)]
         told = [f"the pattern {regex[:60]} is too big for this index and matched nothing" for regex in ranking.refused]
         return dataclasses.replace(result, hits=hits, total=ranking.total, repairs=(*result.repairs, *told))
+
+    def frequencies(self, query: str) -> Frequencies:
+        """The statistics by which the words of a query are scored. Raises as `search`."""
+        reader = self._open()
+        if reader is None:
+            return Frequencies(0, {}, {})
+        with damage_told(self.folder):
+            return reader.frequencies(scale.understood(query, near=self._near).terms)
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id.
@@ -218,12 +238,11 @@ class _Build:
     def _replace(self, change: FileChange, known: FileEntry | None) -> None:
         blocks = change.blocks or ()
         packed = blocks if isinstance(blocks, Packed) else rows.pack(blocks)
-        number = known.number if known else self.manifest.next_number
+        number = self.manifest.next_number
+        self.manifest.next_number += 1
         writer = self._write()
         if known:
             writer.remove(known.number)
-        else:
-            self.manifest.next_number += 1
         with generations.storing():
             writer.add(packed.content, file=number)
         self.manifest.files[change.path] = FileEntry(number, change.state, packed.kinds, packed.languages)
@@ -250,8 +269,7 @@ class _Build:
         if self.writer:
             self.writer.commit()
             self.writer = None
-            if engine.deleted_share(self.place) > MAX_DELETED:
-                self._write_anew()
+            self._forget()
         manifest.seconds = time.monotonic() - started
         if self.fresh:
             manifest.built = datetime.now(UTC).isoformat(timespec="seconds")
@@ -260,16 +278,25 @@ class _Build:
         elif changed:
             generations.save(self.place, manifest)
 
-    def _write_anew(self) -> None:
-        """Rewrite the index without the deleted documents."""
-        numbers = {path: entry.number for path, entry in self.manifest.files.items()}
-        crowded = self.place
-        reader = engine.Reader(crowded, {number: path for path, number in numbers.items()})
-        self.fresh = generations.clone(None, self.folder)
-        writer = engine.Writer(self.fresh, fresh=True)
-        for block in reader.blocks():
-            writer.add(rows.pack([block]).content, file=numbers[block.path])
-        writer.commit()
+    def _forget(self) -> None:
+        """Drop deleted blocks when it is time for that, by writing again what is left."""
+        manifest = self.manifest
+        sizes, deleted = engine_files.sizes(self.place)
+        anew = deleted > merges.MAX_DELETED * (sum(sizes) + deleted)
+        if anew or merges.crowded(sizes):
+            first = 0 if anew else manifest.first_build
+            again = {entry.number: path for path, entry in manifest.files.items() if entry.number >= first}
+            reader = engine.Reader(self.place, again)
+            if anew:
+                self.fresh = generations.clone(None, self.folder)
+            writer = engine.Writer(self.place, fresh=anew)
+            for number in again if not anew else ():
+                writer.remove(number)
+            for block in reader.blocks():
+                writer.add(rows.pack([block]).content, file=manifest.files[block.path].number)
+            writer.commit()
+        if anew or self.old is None:
+            manifest.first_build = manifest.next_number
 
     def abandon(self) -> None:
         """Remove everything written; the old state stays."""

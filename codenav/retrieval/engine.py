@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import CodeBlock, Hit
+from codenav.blocks import CodeBlock, Frequencies
 from codenav.errors import IndexUnavailable
-from codenav.retrieval import analysis, documents, plan, rows
+from codenav.retrieval import analysis, documents, engine_files, plan, rows
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
@@ -31,6 +30,8 @@ _FILES_AT_ONCE = 64
 """Number of files whose blocks `Reader.blocks` reads and sorts together."""
 _BEGINNING = re.compile(r"[^*?\\]+\*")
 """A pattern that is just a prefix."""
+WORTH, PRIOR = "weight", "prior"
+"""The fields of the factors of a block's score, for names and for descriptions."""
 TIES = 400
 """Hits fetched beyond the limit at first, since many may share the last score."""
 
@@ -54,7 +55,8 @@ def schema() -> Any:
     builder.add_bytes_field("block", stored=True)
     for name in ("file", "kind", "id_number", "first_line", "last_line"):
         builder.add_unsigned_field(name, fast=True)
-    builder.add_float_field("weight", fast=True)
+    for name in (WORTH, PRIOR):
+        builder.add_float_field(name, fast=True)
     return builder.build()
 
 
@@ -96,7 +98,7 @@ class Writer:
 def _document(row: Row, file: int, mark: str) -> Any:
     import tantivy
 
-    texts, facts, stored, kind, id_number, first_line, last_line, weight = row
+    texts, facts, stored, kind, id_number, first_line, last_line, worth, prior = row
     document = tantivy.Document()
     for name, text in zip(rows.SCORED, texts, strict=True):
         document.add_text(name, text)
@@ -108,7 +110,8 @@ def _document(row: Row, file: int, mark: str) -> Any:
         document.add_unsigned("id_number", id_number)
     document.add_unsigned("first_line", first_line)
     document.add_unsigned("last_line", last_line)
-    document.add_float("weight", weight)
+    document.add_float(WORTH, worth)
+    document.add_float(PRIOR, prior)
     return document
 
 
@@ -136,30 +139,53 @@ class Reader:
             index.config_reader(reload_policy="manual")
             self._searcher = index.searcher()
             self._schema = index.schema
+        self._size = engine_files.counted(place)
         self._walked: set[str] = set()
         self._terms: dict[str, Terms | None] = {}
         self._lock = threading.Lock()
         self._paths = paths
         self._rank = {number: rank for rank, (number, _) in enumerate(sorted(paths.items(), key=lambda item: item[1]))}
 
-    def search(self, what: Plan, limit: int) -> Ranking:
-        """Find the best `limit` hits and the total number.
+    def search(self, what: Plan, limit: int, *, described: bool = False) -> Ranking:
+        """Find the best `limit` hits and the total number; `described`: with the factors for descriptions.
 
         Equal scores are ordered by path, first line and id; for that, all blocks that share the last score are fetched.
         """
         translation = _Translation(self._schema, self._matching)
         with translated():
             query = translation.query(what)
+        factor = PRIOR if described else WORTH
         fetch = max(limit, 1) + TIES
         while True:
             with translated():
-                found: Any = self._searcher.search(query, fetch, count=True, weight_by_field="weight")
+                found: Any = self._searcher.search(query, fetch, count=True, weight_by_field=factor)
             hits = found.hits
             if len(hits) < fetch or limit < 1 or hits[-1][0] < hits[limit - 1][0]:
                 break
             fetch = min(found.count + 1, fetch * 100)
         best = self._ordered(hits, limit)
         return Ranking([hits[at] for at in best], found.count, tuple(translation.refused))
+
+    def frequencies(self, terms: Iterable[tuple[str, str]]) -> Frequencies:
+        """The statistics by which the engine scores: deleted blocks count until they are merged away."""
+        with translated():
+            counts = {(field, token): self._searcher.doc_freq(*_term(field, token)) for field, token in terms}
+            return Frequencies(self._size, counts, self._lengths)
+
+    @cached_property
+    def _lengths(self) -> Mapping[str, float]:
+        """The mean length of each scored field, which the engine tells where it explains the score of some block."""
+        from tantivy import Query
+
+        lengths: dict[str, float] = {}
+        for _, address in self._searcher.search(Query.all_query(), 1).hits:
+            texts = documents.text_fields(self.block(address))
+            for name in rows.SCORED:
+                # A token that is not in this block's field is one of an older analysis: its length stays unknown.
+                with contextlib.suppress(ValueError):
+                    term = Query.term_query(self._schema, name, texts[name].partition(" ")[0])
+                    lengths[name] = _length(term.explain(self._searcher, address).to_json())
+        return lengths
 
     def _matching(self, field: str, wildcard: str) -> list[str] | None:
         """The terms of a field that match a wildcard; None if the engine shall find them itself.
@@ -216,7 +242,7 @@ class Reader:
             for number, address in zip(numbers, addresses, strict=True)
         ]
 
-    def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Hit]:
+    def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Found]:
         """The hits of a ranking, which load their block on first access."""
         addresses = [address for _, address in found]
         ids, kinds, files = self.ids(addresses), self._numbers("kind", addresses), self._numbers("file", addresses)
@@ -264,6 +290,11 @@ def _place(field: str) -> tuple[str, str]:
     return (rows.FACTS if mark else field), mark
 
 
+def _term(field: str, token: str) -> tuple[str, str]:
+    """The engine's field and token for those of a plan."""
+    return (rows.FACTS, rows.fact(field, token)) if field in rows.MARKS else (field, token)
+
+
 class _Translation:
     """A translation of a plan into the engine's queries."""
 
@@ -280,9 +311,7 @@ class _Translation:
         schema = self._schema
         match what:
             case plan.Match(field, token):
-                if field in rows.MARKS:
-                    return Query.term_query(schema, rows.FACTS, rows.fact(field, token))
-                return Query.term_query(schema, field, token)
+                return Query.term_query(schema, *_term(field, token))
             case plan.Sequence(field, tokens, slop):
                 return Query.phrase_query(schema, field, list(tokens), slop)
             case plan.Pattern(field, regex, wildcard):
@@ -301,6 +330,8 @@ class _Translation:
                 return Query.range_query(schema, field, FieldType.Unsigned, *bounds)
             case plan.Everything():
                 return Query.const_score_query(Query.all_query(), 1.0)
+            case plan.Best(parts, share):
+                return Query.disjunction_max_query([self.query(part) for part in parts], share)
             case plan.Weighted(part, factor):
                 return Query.boost_query(self.query(part), factor)
             case plan.Constant(part, score):
@@ -322,12 +353,14 @@ class _Translation:
         return Query.empty_query()
 
 
-def deleted_share(place: Path) -> float:
-    """The share of documents in the index that are deleted but still count in BM25, from 0 to 1."""
-    segments = json.loads((place / "meta.json").read_text(encoding="utf-8"))["segments"]
-    total = sum(segment["max_doc"] for segment in segments)
-    deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
-    return deleted / total if total else 0.0
+_MEAN_LENGTH = re.compile(r'"value":\s*([0-9.e+-]+),\s*"description":\s*"avgdl,')
+
+
+def _length(explanation: str) -> float:
+    found = _MEAN_LENGTH.search(explanation)
+    if not found:
+        raise ValueError("the engine does not tell the mean length of a field")
+    return float(found[1])
 
 
 @contextlib.contextmanager

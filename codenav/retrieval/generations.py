@@ -27,7 +27,7 @@ from codenav.errors import IndexUnavailable, StorageFull
 from codenav.system import locks
 from codenav.system.atomic_files import write_whole
 
-FORMAT = 7
+FORMAT = 9
 """Version of manifest and schema; an index with another version counts as absent."""
 POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")
@@ -44,7 +44,7 @@ class FileEntry:
     """A file in the index."""
 
     number: int
-    """The number of the path in the engine; never reused for another path."""
+    """The number of the path in the engine, a new one whenever the file is written; never reused."""
     state: FileState
     kinds: Mapping[str, int]
     languages: Mapping[str, int]
@@ -61,6 +61,8 @@ class Manifest:
     seconds: float = 0.0
     reused: int = 0
     next_number: int = 0
+    first_build: int = 0
+    """The number that came next when the whole index was written; files of later builds have greater ones."""
     files: dict[str, FileEntry] = field(default_factory=dict)
     skipped: list[FileSkip] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -97,6 +99,8 @@ class Manifest:
                 entry.state.digest,
                 entry.kinds,
                 entry.languages,
+                entry.state.ctime_ns,
+                entry.state.inode,
             ]
             for path, entry in self.files.items()
         }
@@ -115,8 +119,8 @@ class Manifest:
             if data.pop("format") != FORMAT:
                 raise Unusable("it was made by another version of codenav")
             files = {
-                path: FileEntry(number, FileState(size, mtime, digest), kinds, languages)
-                for path, (number, size, mtime, digest, kinds, languages) in data.pop("files").items()
+                path: FileEntry(number, FileState(size, mtime, digest, *more), kinds, languages)
+                for path, (number, size, mtime, digest, kinds, languages, *more) in data.pop("files").items()
             }
             skipped = [FileSkip(path, reason) for path, reason in data.pop("skipped")]
             return cls(**data, files=files, skipped=skipped)

@@ -41,6 +41,8 @@ class Query:
     """The tree in the query language; parsing it gives the same tree."""
     repairs: tuple[str, ...] = ()
     """The repairs, one sentence each."""
+    plain: bool = False
+    """Words alone, without any operator."""
 
 
 def parse(text: str) -> Query:
@@ -61,7 +63,20 @@ def parse(text: str) -> Query:
         parser.tell(f"operators nested over {MAX_HEIGHT} deep were read as a list of words")
     if isinstance(low, tree.Nothing):
         parser.tell("the query holds nothing to look for")
-    return Query(low, tree.render(low), tuple(parser.repairs))
+    beside = "" if parser.either else _beside(low)
+    return Query(low, beside or tree.render(low), tuple(parser.repairs), plain=bool(beside))
+
+
+def _beside(node: Node) -> str:
+    """Plain words side by side; "" if the tree holds more, or if they would be read as more."""
+    children = node.children if isinstance(node, tree.Or) else (node,)
+    if not all(isinstance(child, tree.Words) and child.field == "text" for child in children):
+        return ""
+    text = " ".join(map(tree.render, children))
+    if len(children) < 2:
+        return text if len(getattr(node, "words", ())) == 1 else ""
+    again = _Parser(cleaned(text)[0])
+    return text if again.whole() == node and not again.repairs and not again.either else ""
 
 
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
@@ -120,6 +135,8 @@ class _Parser(Clauses):
         self.steps = MAX_STEPS
         self.required = False
         """True if the clause just read is required next to others: `class: Loader fast`."""
+        self.either = False
+        """True once an `OR` was read."""
 
     @cached_property
     def has_member(self) -> bool:
@@ -171,6 +188,7 @@ class _Parser(Clauses):
             ands.append(node)
             run, operator = _Run(), found
             if found == "OR":
+                self.either = True
                 ors.append(all_of(ands))
                 ands = []
         node = self.joined(run)
@@ -240,6 +258,7 @@ class _Parser(Clauses):
         if word == "XOR" or not (
             isinstance(left, phrases) and isinstance(right, phrases) and left.field == right.field
         ):
+            self.either = True
             self.tell(f"{word} was read as OR")
             return any_of([left, right])
         slop = 0 if word == "ADJ" else min(int(between[1] or NEAR_SLOP), 100)
@@ -265,8 +284,10 @@ class _Parser(Clauses):
             if not self.rest() or self.text[self.at] == ")" or _BINARY.match(self.text, self.at) or self.field_next():
                 self.tell(f"{name}: without a value was left out")
                 return tree.Nothing()
-            if self.eat(_NOT) or (name != "lines" and self.eat(_SIGN)):
-                return negated(self.primary(name, depth)) if self.rest() else tree.Nothing()
+            sign = self.eat(_NOT) or (self.eat(_SIGN) if name != "lines" else None)
+            if sign:
+                node = self.primary(name, depth) if self.rest() else tree.Nothing()
+                return node if sign.group() == "+" else negated(node)
         self.eat(_PREFIX)
         if self.text[self.at] == "(":
             return self.group(name, depth)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from codenav.retrieval import query_places as places
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.query_automaton import wildcards_too_large
+from codenav.retrieval.query_text import normal
 from codenav.retrieval.query_tree import Node, all_of, any_of
 from codenav.retrieval.query_values import LANGUAGES, block_kinds, language, names_kind, regex_wildcards
 
@@ -36,6 +37,9 @@ _MORE_PATHS = re.compile(
 )
 _MORE_QUOTED = re.compile(r"\s+OR\s+\"([^\"\\]*)\"(?![~^])")
 _MORE_CALLS = re.compile(r"\s*,\s*([^\W\d][\w.:]*)(?=[\s),(]|\Z)(?!\s*:)")
+_CALL = re.compile(r"\(.*|\A[\s.@&]*(?:(?:await|new)\s+)*(?=\w)", re.DOTALL)
+"""What people write around a name that is called; a star is a wildcard."""
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Literals:
@@ -237,24 +241,23 @@ class Literals:
 
     def valued(self, name: str, content: list[tuple[str, bool]]) -> Node:
         """Make a value of a keyword field from its characters, each with True if it was escaped."""
-        plain = "".join(char for char, _ in content).strip()
-        if not plain or not self.take(1):
+        pattern = normal("".join(_escaped(name, char, escaped) for char, escaped in content)).strip()
+        if not pattern or not self.take(1):
             return tree.Nothing()
         if name == "type":
-            return self.type(plain)
+            return self.type(_plain(pattern))
+        if name == "file_path":
+            return self.path(pattern)
         if name == "calls":
-            plain = (
-                re.sub(r"\(.*|\A[\s.@&*]*(?:await\s+|new\s+)?\s*(?=\w)", "", plain, flags=re.DOTALL).strip() or plain
-            )
-        if any(char in "*?" and not escaped for char, escaped in content):
-            pattern = "".join("\\" + char if escaped and char in "*?\\" else char for char, escaped in content).strip()
-            if name != "file_path" or "\\" in pattern:
-                return any_of(self.literal_pattern(name, part) for part in _globs(name, pattern))
-        elif "*" in plain or "?" in plain:
-            return tree.Value(name, plain)
-        if name == "language":
-            plain = language(plain)
-        return self.path(plain) if name == "file_path" else tree.Value(name, plain)
+            pattern = _CALL.sub("", pattern).strip() or pattern
+        return self.leaf(name, re.sub(r"(?<!\\)\*+", "*", pattern))
+
+    def leaf(self, name: str, pattern: str) -> Node:
+        """Make a value of a keyword field, or a pattern if there is a wildcard in it that is not escaped."""
+        if re.search(r"[*?]", _ESCAPE.sub("", pattern)):
+            return self.literal_pattern(name, pattern)
+        plain = _plain(pattern)
+        return tree.Value(name, language(plain) if name == "language" else plain)
 
     def literal_pattern(self, name: str, pattern: str) -> Node:
         """Make a pattern that is matched against whole values of a keyword field."""
@@ -267,19 +270,21 @@ class Literals:
         return self.scanned(node, leading=False)
 
     def path(self, written: str) -> Node:
-        """Make a node of a path, perhaps with line numbers behind it."""
-        path, first, last = places.without_lines(written)
-        wanted, helping = places.relative(re.sub(r"\A(?:\./)+", "", path))
-        node = any_of(self.file(part) for part in _globs("file_path", wanted))
-        node = tree.preferring(node, tree.Value("file_path", helping) if helping else tree.Nothing())
-        return all_of([node, tree.Lines(first, last) if first else tree.Nothing()])
+        """Make a node of a path or of a pattern of paths, perhaps with line numbers behind it.
 
-    def file(self, path: str) -> Node:
-        """Make a node of a file's path, or of a pattern of paths."""
-        if re.search(r"[*?]", path):
-            return self.literal_pattern("file_path", path)
-        plain = path.lstrip("/ ") or path
-        return tree.Value("file_path", plain) if plain else tree.Nothing()
+        What people paste is resolved step by step until nothing changes any more.
+        """
+        written = normal(written).strip()
+        wanted, first, last = places.without_lines(written)
+        wanted, helping = places.relative(wanted)
+        parts = places.expanded(wanted)
+        if parts == [written] or not written:
+            return self.leaf("file_path", written) if written else tree.Nothing()
+        node = any_of(self.path(part) for part in parts)
+        if helping and not places.is_settled(helping):
+            helping = ""
+        node = tree.preferring(node, self.leaf("file_path", helping) if helping else tree.Nothing())
+        return all_of([node, tree.Lines(first, last) if first else tree.Nothing()])
 
     def type(self, value: str) -> Node:
         """Make a node of the kinds that a value of `type:` names; if it names none, its words are kept as spare."""
@@ -295,10 +300,16 @@ class Literals:
         return any_of(tree.Value("type", kind.value) for kind in kinds)
 
 
-def _globs(name: str, pattern: str) -> list[str]:
-    if name != "file_path":
-        return [re.sub(r"(?<!\\)\*+", "*", pattern)]
-    return [re.sub(r"\A(?:\./)*/*", "", part) or part for part in places.expanded(pattern)]
+def _escaped(name: str, char: str, escaped: bool) -> str:
+    """A character of a value as it is written in a pattern."""
+    if char == "\\":
+        return "/" if name == "file_path" and not escaped else "\\\\"
+    return f"\\{char}" if escaped and char in "*?" else char
+
+
+def _plain(pattern: str) -> str:
+    """The text of a pattern without wildcards."""
+    return _ESCAPE.sub(r"\1", pattern)
 
 
 def _unescaped(content: str) -> list[tuple[str, bool]]:

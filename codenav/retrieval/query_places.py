@@ -83,14 +83,27 @@ def relative(path: str) -> tuple[str, str]:
     An absolute path on some machine is not one of the index: only the part after `site-packages/` counts, or else the
     file name.
     """
-    path = path.replace("../", "")
+    before = ""
+    while path != before:
+        before = path
+        path = re.sub(r"\A(?:\./)+", "", path.replace("../", ""))
     cut = _ELSEWHERE.sub("", path, count=1)
     if cut != path:
         return cut, ""
     if _ABSOLUTE.match(path):
         parts = [part for part in path.split("/") if part]
         return parts[-1], "/".join(parts[-2:]) if len(parts) > 2 else ""
-    return path, ""
+    return path.lstrip("/ ") or path, ""
+
+
+def is_settled(path: str) -> bool:
+    """True if a path is read as it is written: it has no lines behind it, and nothing is left out or resolved."""
+    return (
+        path == path.strip()
+        and without_lines(path)[1] is None
+        and relative(path) == (path, "")
+        and expanded(path) == [path]
+    )
 
 
 def expanded(pattern: str) -> list[str]:
@@ -98,10 +111,10 @@ def expanded(pattern: str) -> list[str]:
     match = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", pattern)
     if match:
         choices = dict.fromkeys(choice.strip() for choice in match[2].split(","))
-        return [part for choice in list(choices)[:8] for part in expanded(match[1] + choice + match[3])]
-    pattern = re.sub(r"\A(?:\*\*/)+", "", re.sub(r"(?:\*\*/)+", "**/", pattern))
+        return [match[1] + choice + match[3] for choice in list(choices)[:8]]
+    pattern = re.sub(r"\A(?:\*\*/)+", "", re.sub(r"(?:(?<!\\)\*\*/)+", "**/", pattern))
     if pattern.count("/**/") == 1:
-        return [_STARS.sub("*", pattern.replace("/**/", between)) for between in ("/", "/*/")]
+        return [pattern.replace("/**/", between) for between in ("/", "/*/")]
     return [_STARS.sub("*", pattern)]
 
 

@@ -133,8 +133,15 @@ def _class(written: str) -> _Part:
                 raise Beyond(f"the range {first}-{last} is backwards")
             if ord(last) < 128:
                 chars |= {chr(code).lower() for code in range(ord(first), ord(last) + 1)} & _WORD
+            elif first == last:
+                lower = first.lower()[0]
+                if lower.isascii():
+                    # The only such letter is a capital I with a dot.
+                    chars |= {lower} & _WORD
+                else:
+                    others.append(lower)
             elif ord(first) >= 128:
-                others.append(first.lower()[:1] if first == last else f"{first}-{last}")
+                others.append(f"{first}-{last}")
             else:
                 raise Beyond(f"the range {first}-{last} is not understood")
     return _said(_WORD - chars if negated else chars, rest != negated, others if rest == negated or negated else [])

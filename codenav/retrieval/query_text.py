@@ -9,9 +9,26 @@ from codenav.retrieval.query_fields import ALIASES, FIELD, KEYWORD_FIELDS, TEXT_
 
 _QUOTES = str.maketrans({
     "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "`": " ", "−": "-",
-    "–": "-", "—": " ", "\u200b": None, "\u200c": None, "\u200d": None, "\u2060": None, "\ufeff": None, "\u00ad": None,
-    "\x00": " ",
+    "–": "-", "—": " ",
 })  # fmt: skip
+
+
+class _Plain(dict[int, int | None]):
+    """A table for `str.translate`: white space is a space or a line end, and no character is invisible."""
+
+    def __missing__(self, code: int) -> int | None:
+        char, category = chr(code), unicodedata.category(chr(code))
+        plain: int | None = code
+        if char.isspace() and char not in " \t\n":
+            plain = ord(" " if category == "Zs" else "\n")
+        elif category == "Cc" and char not in "\t\n":
+            plain = ord(" ")
+        elif category == "Cf":
+            plain = None
+        return self.setdefault(code, plain)
+
+
+_PLAIN = _Plain()
 _FENCE = re.compile(r"```[\w+-]{0,20}[ \t]{0,9}\n")
 _TAGS = re.compile(r"</?(?:content|thought|query|search)>", re.IGNORECASE)
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])[ \t]+(?=[^\s])(?!(?:AND|OR|NOT)\b)")
@@ -24,12 +41,12 @@ _KEY = re.compile(r"[\"'](\w+)[\"']\s*:\s*")
 def cleaned(text: str) -> tuple[str, list[str]]:
     """Return the text to parse, and the repairs that change its meaning."""
     told: list[str] = []
-    plain, fences = _FENCE.subn(" ", text)
+    plain, fences = _FENCE.subn(" ", normal(text))
     if "`" in plain:
         told.append("backticks were left out")
     elif fences:
         told.append("a Markdown fence was left out")
-    plain = unicodedata.normalize("NFKC", plain).translate(_QUOTES).replace('"""', '"').replace("'''", "'")
+    plain = plain.translate(_QUOTES).replace('"""', '"').replace("'''", "'")
     plain, tags = _TAGS.subn(" ", plain)
     if tags:
         told.append("tags around the query were left out")
@@ -43,6 +60,15 @@ def cleaned(text: str) -> tuple[str, list[str]]:
     plain = _json(plain, told)
     plain = _unquoted(plain, told)
     return _question(plain, told), told
+
+
+def normal(text: str) -> str:
+    """The text in the characters that a query is read in: NFKC, without invisible ones and odd white space."""
+    before = ""
+    while text != before:
+        before = text
+        text = unicodedata.normalize("NFKC", text.translate(_PLAIN))
+    return text
 
 
 def _json(text: str, told: list[str]) -> str:

@@ -226,7 +226,7 @@ def render(node: Node) -> str:
         case Prefer(required, optional):
             more = optional.children if isinstance(optional, Or) else (optional,)
             if not all(isinstance(child, Words | Phrase) for child in more):
-                return f"+{_inside(required, free=())} {_inside(optional, free=())}"
+                return f"{_beside(f'+{_inside(required, free=())}')} {_beside(_inside(optional, free=()))}"
             return " ".join(
                 _beside(f"{sign}{_inside(child, free=())}")
                 for sign, child in [("+", required), *(("", child) for child in more)]
@@ -286,9 +286,9 @@ def _implied(words: tuple[str, ...]) -> bool:
 def _goes_on(before: str, text: str) -> bool:
     """True if a text after `OR` would be read as another value of the field before it."""
     if text.startswith('"'):
-        return bool(
-            re.search(r'\b(?:file_path|source|calls|language|type|name|doc|signature):"(?:[^"\\]|\\.)*"\Z', before)
-        )
+        if re.search(r'\b(?:file_path|source|calls|language|type|name|doc|signature):"(?:[^"\\]|\\.)*"\Z', before):
+            return True
+        text = text.strip('"')
     field = re.search(r'\b(type|language|file_path):(?:"(?:[^"\\]|\\.)*"|(?:\\.|[^\s\\()])+)\Z', before)
     if field is None:
         return False

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codenav.blocks import BlockKind, CodeBlock, Hit
-from codenav.retrieval import analysis
+from codenav.retrieval import analysis, stems
 from codenav.retrieval import query_tree as tree
 
 
 class Found(Hit):
     """A hit that computes `why` on access, since that loads the block."""
 
-    __slots__ = ("_tree",)
+    __slots__ = ("_tree", "lifted")
 
     def __init__(
         self, id: str, *, kind: BlockKind, path: str, score: float, query: tree.Node, load: Callable[[], CodeBlock]
     ) -> None:
         self._tree = query
+        self.lifted = False
+        """True if its meaning brought it before a hit that matches the words better."""
         super().__init__(id, kind=kind, path=path, score=score, why="", load=load)
 
     @property
     def why(self) -> str:
-        """`name: exact`, `name: part`, or the fields that were searched."""
-        return why(self._tree, self.block)
+        """`name: exact`, `name: part`, or the fields that were searched; `meaning` if that found or lifted it."""
+        found = why(self._tree, self.block)
+        return f"{found}, meaning" if self.lifted and found != MEANING else found
 
     @why.setter
     def why(self, value: str) -> None:
@@ -34,7 +37,8 @@ class Found(Hit):
 def why(node: tree.Node, block: CodeBlock) -> str:
     """The reason of a match: `name: exact` for a whole identifier of the name, `name: part` for a part or a pattern.
 
-    Otherwise the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`).
+    Otherwise the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`);
+    `meaning` for a block that holds no word of the query.
     """
     leaves = tree.leaves(node)
     wholes, parts = (set(tokens.split()) for tokens in analysis.named(block.name))
@@ -44,8 +48,23 @@ def why(node: tree.Node, block: CodeBlock) -> str:
         return "name: exact"
     if any(_part(leaf, wholes, parts) for leaf in named):
         return "name: part"
+    if _is_only_near(node, block):
+        return MEANING
     texts = [name for name in fields.values() if name in tree.TEXT_FIELDS]
     return ", ".join(dict.fromkeys(texts or filter(None, fields.values()))) or "everything"
+
+
+MEANING = "meaning"
+
+
+def _is_only_near(node: tree.Node, block: CodeBlock) -> bool:
+    """True if plain words are asked for, and the block holds no stem of any."""
+    children = node.children if isinstance(node, tree.Or) else (node,)
+    if not all(isinstance(child, tree.Words) and child.field == "text" for child in children):
+        return False
+    text = f"{block.path} {block.qualname} {block.docstring} {block.text}"
+    asked = stems.stems(" ".join(word for child in children for word in getattr(child, "words", ())))
+    return bool(asked) and not set(asked) & set(stems.stems(text))
 
 
 def _exact(leaf: tree.Leaf, wholes: set[str]) -> bool:

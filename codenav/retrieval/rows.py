@@ -14,18 +14,20 @@ KINDS = tuple(BlockKind)
 """The kinds in the order of the numbers that they are stored as, which is part of the format."""
 FACTS = "facts"
 """The field of all values that only narrow a search. Separate fields for them would cost a tenth of a build."""
-MARKS = {"id": "i:", "file_path": "f:", "type": "t:", "language": "l:", "source": "s:", "calls": "c:"}
+MARKS = {
+    "id": "i:", "file_path": "f:", "type": "t:", "language": "l:", "name_words": "w:", "source": "s:", "calls": "c:",
+}  # fmt: skip
 """The prefixes of tokens in `FACTS`, by the field of a plan that they belong to."""
 FILE_MARK = "n:"
 """The prefix of the number of a block's file."""
 SCORED = (
     "name", "name_parts", "name_prefixes", "signature", "signature_parts", "text", "text_parts", "doc_parts",
-    "path_parts",
+    "path_parts", "name_stems", "owner_stems", "summary_stems",
 )  # fmt: skip
 """The scored fields, in the order of a row."""
 
-Row = tuple[tuple[str, ...], str, bytes, int, int | None, int, int, float]
-"""The values of `SCORED`, the facts without the file, the stored form, kind, id as a number, lines, weight."""
+Row = tuple[tuple[str, ...], str, bytes, int, int | None, int, int, float, float]
+"""The values of `SCORED`, the facts without the file, the stored form, kind, id as a number, lines, both weights."""
 
 _NUMBER_ID = re.compile(r"[0-9a-f]{16}")
 _FIELD, _ITEM = "\x1f", "\x1e"
@@ -45,6 +47,7 @@ def _row(block: CodeBlock) -> Row:
         f"f:{keywords['file_path']}",
         f"t:{keywords['type']}",
         f"l:{keywords['language']}",
+        f"w:{texts['name_words']}",
         _marked("s:", texts["source"]),
         _marked("c:", texts["calls"]),
     ]
@@ -56,7 +59,8 @@ def _row(block: CodeBlock) -> Row:
         int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
         max(block.lines.start, 0),
         max(block.lines.end, 0),
-        documents.weight(block),
+        documents.weight(documents.worth(block)),
+        documents.weight(documents.prior(block)),
     )
 
 

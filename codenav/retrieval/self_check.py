@@ -143,8 +143,8 @@ def _a_store_reopens(opened: Callable[[], WritableIndex]) -> None:
 def _a_touched_file_keeps_its_blocks(opened: Callable[[], WritableIndex]) -> None:
     store = opened()
     store.apply([change("a.py", block("kept"))])
-    store.apply([FileChange("a.py", FileState(1, 99, "1"), None)])
-    _expect("state", opened().files(), {"a.py": FileState(1, 99, "1")})
+    store.apply([FileChange("a.py", FileState(1, 99, "1", 98, 97), None)])
+    _expect("state", opened().files(), {"a.py": FileState(1, 99, "1", 98, 97)})
     _expect("hits", (_names(store, "kept"), store.stats().reused_files), (["kept"], 1))
 
 
@@ -156,7 +156,7 @@ def _equal_scores_are_ordered(opened: Callable[[], WritableIndex]) -> None:
         for path in paths
     )
     wanted = sorted((each.path, each.lines.start, each.id) for each in store.blocks())
-    for query in ("same", "type:FUNCTION", "*", "sam*"):
+    for query in ("name:same", "type:FUNCTION", "*", "sam*"):
         for limit in (0, 1, 5, 18, 20, 100):
             result = store.search(query, limit=limit)
             _expect(f"{query}, limit {limit}", [(hit.path, hit.lines.start, hit.id) for hit in result], wanted[:limit])

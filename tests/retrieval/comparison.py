@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from codenav.blocks import CodeBlock, SearchResult
 from codenav.protocols import Index
 from codenav.retrieval import query_tree
+from codenav.retrieval.requests import as_words
 from codenav.retrieval.self_check import CheckRow
 
 SAME_SCORE = 1e-4
@@ -176,5 +177,6 @@ KINDS: dict[str, Callable[[_Words], str]] = {
     "boosts": _boosts,
     "messy": _messy,
     "everything": lambda words: query_tree.render(query_tree.Everything()),
+    "words of a request": lambda words: as_words(" ".join(words.word() for _ in range(words.rng.randint(8, 30)))),
 }  # fmt: skip
 """Functions that make a query, by kind."""

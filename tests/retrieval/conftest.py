@@ -69,3 +69,30 @@ def networkx_index(tmp_path_factory: pytest.TempPathFactory, networkx_changes: l
     index = EmbeddedIndex(tmp_path_factory.mktemp("networkx"), source="pkg:networkx")
     index.apply(networkx_changes, versions={"networkx": "3"})
     return index
+
+
+TOOLS = {
+    "create_order": "Create an order for a customer.",
+    "list_orders": "List the orders of a customer, the newest first.",
+    "get_order": "Get an order of a customer with its items.",
+    "create_customer": "Create a customer with an account.",
+    "find_customers": "Find customers by name or account.",
+    "list_shoes": "List the shoes that can be ordered, by colour and size.",
+    "convert_currency": "Convert an amount of money from one currency into another, such as euros into dollars.",
+    "get_weather": "Get the weather of a city.\n\nArgs:\n" + "    city: the name of a city.\n" * 40,
+}
+
+
+def shop_tools() -> list[FileChange]:
+    """The tools of a shop, each a file with one block of kind TOOL."""
+    found = []
+    for name, docstring in TOOLS.items():
+        path = f"shop/{name}.tool"
+        text = f'def {name}() -> Any:\n    """{docstring}"""\n'
+        id = block_id("tools:shop.json", path, name, BlockKind.TOOL, text)
+        block = CodeBlock(
+            id, BlockKind.TOOL, name, name, path, LineSpan(1, 2), text, f"def {name}() -> Any", docstring, "python",
+            "tools:shop.json", f"from tools.shop import {name}",
+        )  # fmt: skip
+        found.append(FileChange(path, FileState(len(text), 0, id), [block]))
+    return found

@@ -13,9 +13,6 @@ from pathlib import Path
 
 import pytest
 from elasticsearch_server import Server
-from retrieval.comparison import compare, queries_of
-from retrieval.conftest import changes_of
-from retrieval.elastic import file, indexes, many, one, options, store_of
 
 from codenav.blocks import BlockKind, FileChange, FileRemoval, FileSkip, FileState
 from codenav.config import StoreOptions
@@ -27,6 +24,9 @@ from codenav.retrieval.elastic.lines import lines, removals
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.retrieval.self_check import CHECKS, block, run_checks
+from retrieval.comparison import compare, queries_of
+from retrieval.conftest import changes_of
+from retrieval.elastic import file, indexes, many, one, options, store_of
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_an_update_replaces_the_index_behind_the_alias(elasticsearch: Server, st
 def test_a_hit_that_was_found_before_two_builds_says_so(store: ElasticsearchStore) -> None:
     index = store.open("late", source="s")
     index.apply([one("first"), one("second", "b.py")])
-    hits = store.open("late", source="s").search("first OR second")
+    hits = store.open("late", source="s").search("name:first OR name:second")
     index.apply([one("third")])
     index.apply([one("fourth")])
     with pytest.raises(IndexUnavailable, match="rebuilt meanwhile"):
@@ -306,7 +306,7 @@ def test_ids_may_be_of_any_form(store: ElasticsearchStore) -> None:
     index = store.open("ids", source="s")
     made = [replace(block("same", line=1), id=id) for id in ("b", "a/ü?", "0" * 16, "x" * 500, "f" * 16)]
     index.apply([file("a.py", *made)])
-    hits = index.search("same")
+    hits = index.search("name:same")
     assert [hit.id for hit in hits] == [hit.block.id for hit in hits] == sorted(each.id for each in made)
     assert all(index.get(each.id) == each for each in made)
     assert sorted(each.id for each in index.blocks()) == sorted(each.id for each in made)
@@ -346,6 +346,36 @@ def test_both_stores_order_alike(base: str, shards: int, elasticsearch: Server, 
         rows = list(compare(embedded, elastic, queries_of(blocks, each=15)))
     assert len(rows) * 15 >= 300
     assert [f"{row.name}: {row.detail}" for row in rows if not row.ok] == []
+
+
+def test_both_stores_forget_alike(elasticsearch: Server, tmp_path: Path) -> None:
+    """Edits of the same file, edits after a rename, removals: deleted blocks count in both for equally long."""
+    rng = random.Random(7)
+    now = {change.path: change for change in many(40, each=5)()}
+    embedded = EmbeddedIndex(tmp_path, source="s")
+    with store_of(elasticsearch) as store:
+        elastic = store.open("forgetting", source="s")
+        for index in (embedded, elastic):
+            index.apply(now.values())
+        last = "lib/f00003.py"
+        for turn in range(13):
+            kind, path = rng.choice(("edit", "edit the last", "rename", "remove")), rng.choice(sorted(now))
+            gone = [] if kind.startswith("edit") else [FileRemoval(path)]
+            if gone:
+                del now[path]
+            if kind != "remove":
+                last = last if kind == "edit the last" and last in now else path if not gone else f"lib/r{turn}.py"
+                names = [f"thing_{rng.randrange(40)}_{at}" for at in range(rng.randrange(1, 8))]
+                text = " ".join(f"value_{rng.randrange(900)}" for _ in range(turn * 5))
+                made = [block(name, last, line=at, text=f"{name} {text}") for at, name in enumerate(names, start=1)]
+                now[last] = file(last, *made)
+            for index in (embedded, elastic):
+                index.apply([*gone, *([now[last]] if kind != "remove" else [])])
+            if turn in (6, 12):
+                blocks = list(embedded.blocks())
+                assert blocks == list(elastic.blocks())
+                rows = list(compare(embedded, elastic, queries_of(blocks, each=3, seed=turn)))
+                assert [f"{turn} {row.name}: {row.detail}" for row in rows if not row.ok] == []
 
 
 def test_options_are_kept_out_of_sight() -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from elasticsearch_server import Cluster
-from retrieval.elastic import indexes, many, one, options, store_of
 
 from codenav.blocks import FileChange
 from codenav.retrieval.elastic.store import ElasticsearchStore
+from retrieval.elastic import indexes, many, one, options, store_of
 
 
 @pytest.fixture(scope="module")

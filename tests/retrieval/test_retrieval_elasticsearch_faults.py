@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 from elasticsearch_server import Server
-from retrieval.elastic import many, one, store_of
 
 from codenav.blocks import FileChange
 from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
+from codenav.indexing.source_index import open_index
 from codenav.retrieval.elastic.store import ElasticsearchStore
+from codenav.system.interpreter import find_interpreter
+from retrieval.elastic import many, one, store_of
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,9 @@ def secured() -> Iterator[Server]:
     roles = {
         "reader": {"indices": [{"names": ["codenav-*"], "privileges": ["read", "view_index_metadata"]}]},
         "writer": {"indices": [{"names": ["codenav-*"], "privileges": ["all"]}]},
+        "only": {
+            "indices": [{"names": ["codenav-path*", "codenav-*-*"], "privileges": ["read", "view_index_metadata"]}]
+        },
         "nobody": {"indices": [{"names": ["other-*"], "privileges": ["read"]}]},
     }
     with Server(tls=True, roles=roles) as server:
@@ -235,12 +240,34 @@ def test_rights_that_are_missing(secured: Server) -> None:
     with store_of(secured, **ca(secured), elasticsearch_user="reader") as store:
         index = store.open("roles", source="s")
         assert [hit.name for hit in index.search("first")] == ["first"]
-        with pytest.raises(IndexUnavailable, match="does not let reader do that"):
+        with pytest.raises(StorageFull, match="does not let reader do that") as caught:
             index.apply([one("second")])
+        assert caught.value.exit_code == 4 and "the role needs" in caught.value.hint
         assert [hit.name for hit in index.search("*")] == ["first"]
+        assert "roles" in [item.key for item in store.list()]
     refused = pytest.raises(IndexUnavailable, match="does not let nobody do that")
     with store_of(secured, **ca(secured), elasticsearch_user="nobody") as store, refused:
         store.open("roles", source="s")
+
+
+def test_a_reader_is_answered_from_the_state_before(secured: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def first(): ...\n")
+    python, notes = find_interpreter(), list[str]()
+    with store_of(secured, **ca(secured), elasticsearch_user="writer") as store:
+        open_index(tmp_path, python=python, store=store).close()
+    (tmp_path / "a.py").write_text("def second(): return 2\n")
+    for user in ("reader", "only"):
+        with store_of(secured, **ca(secured), elasticsearch_user=user) as store:
+            index = open_index(tmp_path, python=python, store=store, notice=notes.append)
+            assert [hit.name for hit in index.search("name:*")] == ["first"]
+            with pytest.raises(StorageFull, match=f"does not let {user} do that"):
+                open_index(tmp_path, python=python, store=store, wait=True)
+            index.close()
+            (tmp_path / "b").mkdir(exist_ok=True)
+            (tmp_path / "b" / "b.py").write_text("b = 1\n")
+            with pytest.raises(StorageFull, match=f"does not let {user} do that"):
+                open_index(tmp_path / "b", python=python, store=store)
+    assert len(notes) == 2 and all("answering from the state before it" in note for note in notes)
 
 
 def test_tls_to_a_port_without(elasticsearch: Server) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from codenav.blocks import BlockKind, Change, CodeBlock, FileChange, FileRemoval, FileSkip, FileState
 from codenav.errors import IndexUnavailable, QueryTooLarge, StorageFull
-from codenav.retrieval import generations
+from codenav.retrieval import engine_files, generations, merges
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.retrieval.generations import build_lock
 from codenav.retrieval.self_check import CHECKS, CheckRow, block, change, run_checks
@@ -88,6 +88,13 @@ def test_a_build_without_changes_writes_nothing_and_is_told(index: EmbeddedIndex
     assert {path for path in after if after[path] != before.get(path)} <= {index.folder / ".write.lock"}
     assert index.stats().reused_files == 2 and index.stats().seconds >= 60
     assert index.stats().built == opened(index.folder).stats().built
+
+
+def test_a_manifest_without_inodes_is_read(index: EmbeddedIndex) -> None:
+    manifest = generations.current(index.folder)[1]  # type: ignore[index]
+    rows = json.loads(manifest.to_json())["files"]
+    _change_manifest(index.folder, "files", {path: row[:6] for path, row in rows.items()})
+    assert opened(index.folder).files() == index.files() != {}
 
 
 def test_an_empty_source_gives_an_index(tmp_path: Path) -> None:
@@ -172,6 +179,30 @@ EmbeddedIndex(Path(sys.argv[1]), source="check").apply(changes())
 """
 
 
+def test_small_builds_are_gathered_before_the_engine_merges_them(index: EmbeddedIndex) -> None:
+    index.apply([change(f"lib/{at}.py", block(f"lib_{at}", f"lib/{at}.py")) for at in range(200)])
+    index.apply([FileRemoval("b.py")])
+    places = ["c.py", "d.py", "c.py", "e.py", "d.py", "c.py", "f.py", "g.py", "h.py", "i.py", "j.py"]
+    most = 0
+    for turn, path in enumerate(places):
+        index.apply([change(path, block(f"turn_{turn}", path))])
+        sizes, deleted = engine_files.sizes(max(index.folder.glob("gen-*"), key=lambda place: int(place.name[4:])))
+        most = max(most, len(sizes))
+        assert sum(sizes) == index.stats().blocks == index.search("*", limit=0).total
+        assert not merges.crowded(sizes) and deleted <= merges.MAX_DELETED * (sum(sizes) + deleted)
+    assert most == merges.MAX_SMALL - 1
+    assert names(index, "name:turn*") == [
+        "turn_5",
+        "turn_4",
+        "turn_3",
+        "turn_6",
+        "turn_7",
+        "turn_8",
+        "turn_9",
+        "turn_10",
+    ]
+
+
 def test_a_killed_build_leaves_the_old_state_and_its_leftovers_are_removed(index: EmbeddedIndex) -> None:
     with subprocess.Popen([sys.executable, "-c", WRITER, index.folder], stdout=subprocess.PIPE) as writer:
         assert writer.stdout and writer.stdout.readline() == b"writing\n"
@@ -188,7 +219,7 @@ def test_a_killed_build_leaves_the_old_state_and_its_leftovers_are_removed(index
 KILLED = """
 import os, sys
 from pathlib import Path
-from codenav.retrieval import generations
+from codenav.retrieval import engine, generations, merges
 from codenav.retrieval.embedded import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 
@@ -449,7 +480,7 @@ def test_ids_and_paths_of_any_form(tmp_path: Path) -> None:
         for id in ("z", "a b", "0" * 16, "\ud800")
     ]
     index.apply([FileChange(odd, FileState(1, 1, "d"), blocks)])
-    assert [hit.id for hit in index.search("same")] == sorted(block.id for block in blocks)
+    assert [hit.id for hit in index.search("name:same")] == sorted(block.id for block in blocks)
     assert [index.get(block.id) for block in blocks] == blocks
     assert index.search('file_path:"dir with blank"').total == 4
     index.apply([FileRemoval(odd)])

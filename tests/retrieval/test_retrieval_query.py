@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from retrieval.queries import ALL
 
 from codenav.errors import QueryTooLarge
-from codenav.retrieval.plan import plan
+from codenav.retrieval.planning import plan
 from codenav.retrieval.query import MAX_HEIGHT, parse
 from codenav.retrieval.query_literals import MAX_CLAUSES, MAX_LEADING, MAX_PATTERNS
 from codenav.retrieval.query_tree import And, Fuzzy, Lines, Not, Or, Phrase, Prefer, Regex, Value, Wildcard, Words
+from retrieval.queries import ALL
 
 
 @pytest.mark.parametrize(("query", "read_as", "told"), ALL)

@@ -152,7 +152,7 @@ def _fields(one: CodeBlock) -> dict[str, object]:
 
 
 def test_text_is_not_loaded_for_ranking(networkx_index: EmbeddedIndex) -> None:
-    hit = networkx_index.search("karate_club_graph", limit=1)[0]
+    hit = networkx_index.search("name:karate_club_graph", limit=1)[0]
     assert (hit.kind, hit.path, len(hit.id)) == (BlockKind.FUNCTION, "networkx/generators/social.py", 16)
     assert hit._block is None
     assert hit.why == "name: exact"

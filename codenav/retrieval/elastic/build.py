@@ -81,10 +81,11 @@ class Build:
             self.abandon()
             return None, dataclasses.replace(stats, seconds=time.monotonic() - started)
         sender = self._write()
-        for part in state.file_lines(self.files, self._dirty | self._parsed):
+        # All of it, changed or not: one that stayed where it was would keep a segment whose blocks are all deleted, and
+        # they would count in BM25 for longer than in the embedded engine.
+        for part in state.file_lines(self.files, self.files.keys() | self._dirty):
             sender.add(part)
-        if stats.skipped != before.skipped:
-            sender.add(state.skip_lines(self._skips, len(before.skipped)))
+        sender.add(state.skip_lines(self._skips, len(before.skipped)))
         content = bool(self._parsed or self.files.keys() != self._known.keys())
         built = datetime.now(UTC).isoformat(timespec="seconds") if content or not before.built else before.built
         stats = dataclasses.replace(state.summed(self.files.values(), stats), built=built)
@@ -95,7 +96,7 @@ class Build:
         if lock:
             lock.check()
         fresh = self._fresh or ""
-        self._indices.publish(fresh, self._old)
+        self._indices.publish(fresh, self._old, blocks=stats.blocks, first=self._base is None)
         self._fresh = None
         return fresh, stats
 

@@ -1,19 +1,19 @@
-"""The sending of many documents: two requests at a time, in smaller ones and again where the server is overloaded."""
+"""The sending of many documents: two requests at a time, each as large as the server takes them now."""
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from codenav.errors import IndexUnavailable, StorageFull
 from codenav.retrieval.elastic import faults
 from codenav.retrieval.elastic.connection import Connection
-from codenav.retrieval.elastic.faults import Refused
+from codenav.retrieval.elastic.faults import Refused, part
 
 if TYPE_CHECKING:
+    from elastic_transport import ObjectApiResponse
     from elasticsearch import Elasticsearch
 
 THREADS = 2
@@ -21,8 +21,31 @@ THREADS = 2
 CHUNK_BYTES = 3_000_000
 """Bytes of one request: about 1,500 blocks. A server with 128 MB of heap takes 12 MB in all requests at a time."""
 SMALLEST = 64_000
-"""Bytes below which the size of a refused request is not halved again."""
+"""Bytes below which the size of a refused request is not halved again, unless it was refused for its size alone."""
+GROWS_AFTER = 4
+"""Requests in a row that have to succeed before the next ones are twice as large again."""
 _PARTS = "errors,items.*.error.type,items.*.error.reason,items.*.status"
+
+
+class Size:
+    """The bytes of a request: halved when one is refused, doubled again when several have succeeded."""
+
+    def __init__(self) -> None:
+        self.now = self._most = CHUNK_BYTES
+        self._taken = 0
+
+    def refused(self, sent: int, *, for_good: bool) -> None:
+        """Note that a request of so many bytes was refused; `for_good`: one of this size always will be."""
+        self._taken = 0
+        self.now = min(self.now, max(sent // 2, 1 if for_good else SMALLEST))
+        if for_good:
+            self._most = min(self._most, self.now)
+
+    def taken(self) -> None:
+        """Note that a request succeeded."""
+        self._taken += 1
+        if self._taken >= GROWS_AFTER:
+            self.now, self._taken = min(2 * self.now, self._most), 0
 
 
 class Sender:
@@ -32,9 +55,10 @@ class Sender:
         self._connection, self._alias = connection, alias
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="codenav-bulk")
         self._parts: list[bytes] = []
-        self._size = 0
+        self._waiting = 0
         self._sent: deque[Future[None]] = deque()
         self._stopped = False
+        self._size = Size()
 
     def add(self, lines: bytes) -> None:
         """Add whole lines for the bulk interface. Waits while enough is on its way.
@@ -43,8 +67,8 @@ class Sender:
             IndexUnavailable, StorageFull: an earlier piece could not be written.
         """
         self._parts.append(lines)
-        self._size += len(lines)
-        if self._size >= CHUNK_BYTES:
+        self._waiting += len(lines)
+        if self._waiting >= CHUNK_BYTES:
             self._send()
             while len(self._sent) > THREADS:
                 self._sent.popleft().result()
@@ -61,44 +85,66 @@ class Sender:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _send(self) -> None:
-        if self._size:
+        if self._waiting:
             self._sent.append(self._pool.submit(self._deliver, b"".join(self._parts)))
-            self._parts, self._size = [], 0
+            self._parts, self._waiting = [], 0
 
     def _deliver(self, lines: bytes) -> None:
-        """Send all of these lines, in requests of half the size each time that the server has no room for one."""
-        size = 4 * CHUNK_BYTES
+        """Send all of these lines. What was taken is not sent again, and each request has the whole patience."""
+        rest = deque(actions(lines))
+        sent = 0
 
-        def ask(client: Elasticsearch) -> None:
-            nonlocal size
-            from elasticsearch import helpers
+        def ask(client: Elasticsearch) -> ObjectApiResponse[Any] | None:
+            nonlocal sent
+            answer = None
+            while answer is None and not self._stopped:
+                sent = _fitting(rest, self._size.now)
+                answer = self._ask(client, [rest[at] for at in range(sent)])
+            return answer
 
-            size = max(size // 2, SMALLEST)
-            given: Any = actions(lines)
+        while rest and not self._stopped:
             try:
-                if not self._stopped:
-                    helpers.bulk(
-                        client, given, expand_action_callback=lambda action: action, chunk_size=sys.maxsize,
-                        max_chunk_bytes=size, index=self._alias, require_alias=True, filter_path=_PARTS,
-                    )  # fmt: skip
-            except helpers.BulkIndexError as error:
-                raise self._worst(error.errors) from error
+                self._connection.write(ask)
+            except Refused as error:
+                if error.status == 404:
+                    raise IndexUnavailable(
+                        "the index that was being written is gone: something else removed it",
+                        hint="run codenav index again",
+                    ) from error
+                raise
+            self._size.taken()
+            for _ in range(sent):
+                rest.popleft()
 
+    def _ask(self, client: Elasticsearch, pairs: Sequence[Pair]) -> ObjectApiResponse[Any] | None:
+        """Send one request and note if its size was refused; None where it is to be sent again in parts, at once."""
+        from elasticsearch import ApiError, TransportError
+
+        rows: Any = [row for pair in pairs for row in pair if row is not None]
+        size = sum(len(row) + 1 for row in rows)
         try:
-            self._connection.write(ask)
-        except Refused as error:
-            if error.status == 404:
-                raise IndexUnavailable(
-                    "the index that was being written is gone: something else removed it",
-                    hint="run codenav index again",
-                ) from error
+            answer = client.bulk(operations=rows, index=self._alias, require_alias=True, filter_path=_PARTS)
+            if part(answer.body).get("errors"):
+                raise self._worst(answer.body["items"])
+        except ApiError as error:
+            too_large = error.status_code == 413
+            self._size.refused(size, for_good=too_large)
+            if too_large and len(pairs) > 1:
+                return None
             raise
+        except (TransportError, Refused):
+            # A proxy may hang up where it is sent too much.
+            self._size.refused(size, for_good=False)
+            raise
+        return answer
 
     def _worst(self, items: list[dict[str, Any]]) -> Refused | StorageFull:
         """The first error of a document that will not pass, else the first one."""
         found: list[Refused | StorageFull] = []
         for item in items:
             for outcome in item.values():
+                if "error" not in outcome:
+                    continue
                 where, user = self._connection.where, self._connection.user
                 fault = faults.refused(int(outcome.get("status", 0)), outcome, where=where, user=user)
                 if not isinstance(fault, Refused) or not fault.passes:
@@ -107,8 +153,21 @@ class Sender:
         return found[0]
 
 
-def actions(lines: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """The pairs in lines of the bulk interface: what is to be done, and the document if there is one."""
+Pair = tuple[bytes, bytes | None]
+"""What is to be done, and the document if there is one."""
+
+
+def _fitting(pairs: Sequence[Pair], size: int) -> int:
+    """The number of pairs, at least one, that a request of that size holds."""
+    for count, (action, document) in enumerate(pairs):
+        size -= len(action) + len(document or b"") + 2
+        if size < 0:
+            return max(count, 1)
+    return len(pairs)
+
+
+def actions(lines: bytes) -> Iterator[Pair]:
+    """The pairs in lines of the bulk interface."""
     rows = iter(lines.splitlines())
     for row in rows:
         yield row, None if row.startswith(b'{"delete"') else next(rows)

@@ -33,6 +33,8 @@ LEAST_PATIENCE = 1.0
 """Seconds in which a server that answers is asked again: for a moment after an index was removed its shards fail."""
 BUILD_PATIENCE = 60.0
 """Seconds in which a step of a build is tried again: a node that restarts is back in 10 to 25 s."""
+TOLD_AFTER, TOLD_AGAIN = 2.0, 30.0
+"""Seconds for which something is tried again before it is told, and least seconds between two such notices."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
 """Seconds between two tries; each pause is twice as long as the one before."""
 _PORTS = "write the port: 9200 as a rule, 443 for many hosted ones"
@@ -45,8 +47,10 @@ Ask = Callable[["Elasticsearch"], "ObjectApiResponse[Any] | None"]
 class Connection:
     """The nodes of one cluster; safe to use from several threads. Nothing is sent before the first call."""
 
-    def __init__(self, options: StoreOptions, *, patience: float = BUILD_PATIENCE) -> None:
-        """`patience`: seconds in which a step of a build is tried again.
+    def __init__(
+        self, options: StoreOptions, *, patience: float = BUILD_PATIENCE, notice: Callable[[str], None] | None = None
+    ) -> None:
+        """`patience`: seconds in which a step of a build is tried again; `notice` is told when that takes long.
 
         Raises:
             UsageError: a URL or a file that cannot be right, or two ways to say who we are.
@@ -60,13 +64,14 @@ class Connection:
         nodes = [node_of(url) for url in urls]
         self.where = " and ".join(map(shown_url, urls))
         self.patience = patience
+        self._notice, self._told = notice, -TOLD_AGAIN
         self.user, identity = _identity(options, nodes)
         self._ca_file = options.elasticsearch_ca_file
         self._several = len(nodes) > 1
         self._client = _client(nodes, _tls(nodes, self._ca_file), identity)
         self._reading = self._client.options(request_timeout=REQUEST_SECONDS)
         self._writing = self._client.options(request_timeout=WRITE_SECONDS)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._checked = False
 
     def __repr__(self) -> str:
@@ -84,9 +89,14 @@ class Connection:
 
         Raises:
             Refused: as IndexUnavailable, after `patience` where it may pass.
-            StorageFull: a disk of the cluster is full.
+            StorageFull: a disk of the cluster is full, or we have no right to write.
         """
-        return self._patiently(ask, self._writing, empty, WRITE_SECONDS, self.patience)
+        try:
+            return self._patiently(ask, self._writing, empty, WRITE_SECONDS, self.patience)
+        except Refused as error:
+            if error.status == 403:
+                raise StorageFull(str(error), hint=error.hint) from error
+            raise
 
     def check(self) -> None:
         """Check, once, that this is an Elasticsearch that we know.
@@ -152,8 +162,17 @@ class Connection:
             least = LEAST_PATIENCE if fault.status else 0.0
             if time.monotonic() + pause > begun + max(patience, least):
                 raise fault
+            self._tell(fault, waited=time.monotonic() + pause - begun, patience=max(patience, least))
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _tell(self, fault: Refused, *, waited: float, patience: float) -> None:
+        now = time.monotonic()
+        with self._lock:
+            due = waited > TOLD_AFTER and now - self._told > TOLD_AGAIN
+            self._told = now if due else self._told
+        if due and self._notice:
+            self._notice(f"{fault}; waiting for it, {patience:.0f} s at most")
 
 
 def node_of(url: str) -> SplitResult:

@@ -35,7 +35,11 @@ _MARK = {"codenav.role": "elasticsearch"}
 _HOME = "/usr/share/elasticsearch"
 _SECRET = f"{_HOME}/config/codenav-password"
 _PORT = "9200/tcp"
+_FREE = {"low": "2gb", "high": "1gb", "flood_stage": "500mb"}
+"""The least free space that the server asks for. By default it leaves shards of any size unplaced, and its indexes red,
+on a disk that is nine tenths full (Elasticsearch Guide, disk-based shard allocation), as many a laptop's is."""
 _ENVIRONMENT = {
+    **{f"cluster.routing.allocation.disk.watermark.{name}": size for name, size in _FREE.items()},
     "discovery.type": "single-node", "transport.host": "127.0.0.1", "xpack.ml.enabled": "false",
     "xpack.security.enabled": "true", "xpack.security.http.ssl.enabled": "false", "ELASTIC_PASSWORD_FILE": _SECRET,
 }  # fmt: skip
@@ -78,14 +82,14 @@ class Container:
             if container is None or container.status != "running":
                 if container is not None:
                     container.remove(force=True)
-                self._start(image or IMAGE, port or 9200, size, patience)
-                return self.status(), True
+                answered = self._start(image or IMAGE, port or 9200, size, patience)
+                return self._described()[0] | answered, True
             server, own = _server(container), container.attrs["Config"]["Image"]
             if (image and image != own) or (port and port != urlsplit(server.url).port):
                 raise UsageError(f"{own} already runs at {server.url}", hint="codenav elasticsearch down, then up")
-            _wait(container, server, patience)
+            answered = _wait(container, server, patience)
             remember(server)
-            return self.status(), False
+            return self._described()[0] | answered, False
 
     def down(self, *, delete_data: bool = False) -> bool:
         """Stop and remove the container. The data stay, unless they are to go. True if there was a container."""
@@ -103,23 +107,28 @@ class Container:
         Raises:
             Unavailable: the engine refuses.
         """
+        found, server = self._described()
+        if server is None:
+            return found
+        with contextlib.closing(_connection(server)) as connection:
+            try:
+                return found | _answered(connection)
+            except IndexUnavailable:
+                return found | {"health": "starting"}
+
+    def _described(self) -> tuple[dict[str, Any], LocalServer | None]:
+        """The status as far as Docker knows it, and the server if it runs."""
         found = {"running": False, "url": "", "version": "", "health": "", "image": "", "volume": "", "size_bytes": 0}
         with docker_engine.engine_says():
             container = self._ours("container")
             found["volume"] = NAME if self._ours("volume") else ""
             if container is None or container.status != "running":
-                return found
+                return found, None
             server = _server(container)
-        found |= {"running": True, "url": server.url, "image": container.attrs["Config"]["Image"]}
-        with contextlib.closing(_connection(server)) as connection:
-            try:
-                health = connection.read(lambda es: es.cluster.health())["status"]
-                size = stored_bytes(connection, "_all")
-                return {**found, "health": health, "version": connection.versions()[0], "size_bytes": size}
-            except IndexUnavailable:
-                return {**found, "health": "starting"}
+        return found | {"running": True, "url": server.url, "image": container.attrs["Config"]["Image"]}, server
 
-    def _start(self, image: str, port: int, memory: int, patience: float) -> None:
+    def _start(self, image: str, port: int, memory: int, patience: float) -> dict[str, Any]:
+        """Start the server and return what it answers first."""
         from docker.errors import APIError, ImageNotFound, NotFound
 
         try:
@@ -142,7 +151,7 @@ class Container:
             remember(server)
             self._tell(f"Starting {image}")
             container.start()
-            _wait(container, server, patience)
+            return _wait(container, server, patience)
         except BaseException as error:
             self._clear(fresh)
             if isinstance(error, NotFound):
@@ -222,15 +231,22 @@ def _connection(server: LocalServer) -> Connection:
     return Connection(with_server(StoreOptions("elasticsearch"), server), patience=0.0)
 
 
-def _wait(container: Any, server: LocalServer, patience: float) -> None:
-    """Wait until the server answers."""
+def _answered(connection: Connection) -> dict[str, Any]:
+    """The part of a status that the server itself knows."""
+    health = connection.read(lambda es: es.cluster.health())["status"]
+    size = stored_bytes(connection, "_all")
+    return {"health": health, "version": connection.versions()[0], "size_bytes": size}
+
+
+def _wait(container: Any, server: LocalServer, patience: float) -> dict[str, Any]:
+    """Wait until the server answers, and return its part of the status: one that has just begun may yet refuse some."""
     deadline, refused_since = time.monotonic() + patience, 0.0
     with contextlib.closing(_connection(server)) as connection:
         while True:
             refused = False
             try:
                 if connection.read(lambda es: es.cluster.health(wait_for_status="yellow", timeout="1s"), empty=(408,)):
-                    return
+                    return _answered(connection)
             except IndexUnavailable as error:
                 refused = isinstance(error, Refused) and error.status == 401
             refused_since = (refused_since or time.monotonic()) if refused else 0.0

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PRODUCT = "x-elastic-product"
 """The header of every answer of an Elasticsearch but 401 and 403."""
+CLOSED = "index_closed_exception"
+"""The type of the error where an index is closed."""
 _REASON = 240
 """Maximum characters of a server's own words that are shown."""
 
@@ -56,7 +58,9 @@ def is_elasticsearch(answer: ApiError | ObjectApiResponse[Any]) -> bool:
 
 def foreign(status: int, *, where: str) -> Refused:
     """The error for an answer of something other than an Elasticsearch, or in front of it."""
-    if status in (502, 503, 504):
+    if status == 413:
+        return _too_large(where)
+    if status in (429, 502, 503, 504):
         message = f"a proxy answers at {where} in the place of Elasticsearch: status {status}"
         return Refused(message, status=status, passes=True)
     return Refused(
@@ -96,10 +100,20 @@ def refused(status: int, body: Any, *, where: str, user: str) -> Refused | Stora
             message = f"the cluster at {where} is red: a shard of this index has no copy that answers ({said})"
             hint = "bring the missing node back, or remove the index: codenav sources remove SOURCE"
         case 413, _:
-            message = f"Elasticsearch at {where} takes no request of this size"
-            hint = "raise http.max_content_length of the server"
-    # After a 413 documents are sent in smaller requests.
-    return Refused(message, hint=hint, status=status, kind=kind, passes=status in (413, 429, 502, 503, 504))
+            return _too_large(where)
+        case 400, kind if kind == CLOSED:
+            index = neutral(str(part(body, "error").get("index", "")))
+            message = f"the index {index} at {where} is closed"
+            hint = f"open it: curl -X POST '{where.partition(' and ')[0]}/{index}/_open'"
+    return Refused(message, hint=hint, status=status, kind=kind, passes=status in (429, 502, 503, 504))
+
+
+def _too_large(where: str) -> Refused:
+    return Refused(
+        f"what answers at {where} takes no request of this size",
+        hint="raise http.max_content_length of Elasticsearch, or the limit of the proxy in front of it",
+        status=413,
+    )
 
 
 def unreachable(error: TransportError, *, where: str, seconds: float, ca_file: str) -> Refused:

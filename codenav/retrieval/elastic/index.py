@@ -9,17 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, SearchResult
+from codenav.blocks import BlockKind, Change, CodeBlock, FileState, Frequencies, IndexStats, SearchResult
 from codenav.errors import IndexUnavailable
+from codenav.retrieval import reranking, scale
 from codenav.retrieval.elastic.build import Build
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
 from codenav.retrieval.elastic.lines import pack
 from codenav.retrieval.elastic.locks import Lock
-from codenav.retrieval.elastic.reader import IndexReplaced, Reader
+from codenav.retrieval.elastic.reader import FIRST_TEXTS, IndexReplaced, Ranking, Reader
 from codenav.retrieval.elastic.state import FileEntry
-from codenav.retrieval.plan import plan
-from codenav.retrieval.query import parse
 
 STORE = "elasticsearch"
 _Result = TypeVar("_Result")
@@ -33,7 +32,11 @@ class ElasticsearchIndex:
     after the second one the newest state answers.
     """
 
-    def __init__(self, connection: Connection, indices: Indices, *, source: str, lock: WriteLock) -> None:
+    def __init__(
+        self, connection: Connection, indices: Indices, *, source: str, lock: WriteLock, near: bool = True
+    ) -> None:
+        """`near`: words are also compared by meaning."""
+        self._near = near
         self.source = source
         self.notice = ""
         """A notice for the user of this index; empty where there is nothing to know."""
@@ -55,22 +58,47 @@ class ElasticsearchIndex:
         """True if there is a state to search."""
         return self._reader is not None
 
-    def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
+    def search(
+        self,
+        query: str,
+        *,
+        kinds: Collection[BlockKind] | None = None,
+        limit: int = 100,
+        frequencies: Frequencies | None = None,
+    ) -> SearchResult:
         """The blocks that match a query, best first; equal scores by path, first line and id.
+
+        `frequencies`: see `protocols.ScaledIndex.search`.
 
         Raises:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: the index was closed, or the cluster does not answer.
         """
-        understood = parse(query)
-        result = SearchResult(query, read_as=understood.read_as, repairs=understood.repairs)
-        what = plan(understood.tree, kinds=kinds)
-        ranking = self._read(lambda reader: (reader.search(what, limit), reader), None)
+        understood = scale.understood(query, kinds, near=self._near)
+        read, what, again = understood.read, understood.plan, understood.again
+        result = SearchResult(query, read_as=read.read_as, repairs=read.repairs)
+
+        wanted = reranking.wanted(limit) if again else limit
+
+        def ask(reader: Reader) -> tuple[Ranking, Reader]:
+            scaled = what
+            if frequencies:
+                scaled = scale.scaled(what, reader.frequencies(understood.terms), frequencies)
+            return reader.search(scaled, wanted, described=understood.described), reader
+
+        ranking = self._read(ask, None)
         if ranking is None:
             return result
         found, reader = ranking
-        hits = reader.hits(found, understood.tree, self._texts)
+        hits = reader.hits(found, read.tree, self._texts, first=reranking.WINDOW if again else FIRST_TEXTS)
+        if again:
+            hits = reranking.again(understood, hits, near=self._near)[: max(limit, 0)]
         return dataclasses.replace(result, hits=hits, total=found.total, repairs=(*result.repairs, *found.told))
+
+    def frequencies(self, query: str) -> Frequencies:
+        """The statistics by which the words of a query are scored. Raises as `search`."""
+        terms = scale.understood(query, near=self._near).terms
+        return self._read(lambda reader: reader.frequencies(terms), Frequencies(0, {}, {}))
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id. Raises as `search`."""

@@ -9,13 +9,10 @@ from typing import Any
 
 from codenav.config import StoreOptions
 from codenav.errors import IndexUnavailable
-from codenav.retrieval.elastic import names, schema
+from codenav.retrieval.elastic import merging, names, schema
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
 
-MAX_DELETED = 0.1
-"""The share of deleted documents beyond which they are merged away: they count in BM25 until then, and at 30 % of
-them 15 of 250 queries ordered their first ten hits differently."""
 COPIES_SECONDS = 60
 """Time that a build waits for the copies asked for. A cluster that is short of nodes never has them all."""
 STATE = "*.mappings._meta,*.aliases"
@@ -40,9 +37,9 @@ def marks(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored_bytes(connection: Connection, index: str) -> int:
-    """The bytes of an index on disk with its copies, as the server counts them; 0 where it is gone."""
+    """The bytes of an index on disk with its copies, as the server counts them; 0 where it does not say."""
     answer = connection.read(
-        lambda es: es.indices.stats(index=index, metric="store", filter_path="_all.total.store"), empty=(404,)
+        lambda es: es.indices.stats(index=index, metric="store", filter_path="_all.total.store"), empty=(400, 403, 404)
     )
     return int(part(answer, "_all", "total", "store").get("size_in_bytes", 0))
 
@@ -88,8 +85,8 @@ class Indices:
         body: dict[str, Any] = {"settings": schema.cloned(self._options), "aliases": {self.building: {}}}
         return self._made(lambda fresh: lambda es: es.indices.clone(index=old.name, target=fresh, **body, **_READY))
 
-    def publish(self, fresh: str, before: Current | None) -> None:
-        """Make a written index the one that answers, durably.
+    def publish(self, fresh: str, before: Current | None, *, blocks: int, first: bool) -> None:
+        """Make a written index of so many blocks the one that answers, durably. `first`: it is no copy.
 
         The one before it stays until the next build, for the readers that have it open; older ones go in this step.
 
@@ -97,11 +94,7 @@ class Indices:
             IndexUnavailable: another one has taken its place meanwhile.
         """
         write = self._connection.write
-        write(lambda es: es.indices.refresh(index=fresh))
-        if self._deleted(fresh) > MAX_DELETED:
-            # Not `only_expunge_deletes`: that keeps, for seconds after a write, what a copy might still ask for.
-            write(lambda es: es.indices.forcemerge(index=fresh, max_num_segments=1))
-            write(lambda es: es.indices.refresh(index=fresh))
+        merging.settle(self._connection, fresh, blocks=blocks, first=first)
         write(lambda es: es.indices.flush(index=fresh))
         write(lambda es: es.indices.put_settings(index=fresh, settings=schema.PUBLISHED))
         actions: list[dict[str, Any]] = [
@@ -187,12 +180,3 @@ class Indices:
         if copies > 1:
             until = {"wait_for_active_shards": copies * health.get("active_primary_shards", 1)}
             write(lambda es: es.cluster.health(index=index, timeout=f"{COPIES_SECONDS}s", **until), empty=empty)
-
-    def _deleted(self, index: str) -> float:
-        """The share of the documents that are deleted and still count in BM25, 0 to 1."""
-        answer = self._connection.write(
-            lambda es: es.indices.stats(index=index, metric="docs", filter_path="_all.primaries.docs")
-        )
-        docs = part(answer, "_all", "primaries", "docs")
-        count, deleted = docs.get("count", 0), docs.get("deleted", 0)
-        return float(deleted / (count + deleted)) if deleted else 0.0

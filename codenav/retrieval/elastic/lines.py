@@ -11,8 +11,8 @@ from codenav.blocks import BlockKind, CodeBlock, Packed
 from codenav.retrieval import analysis, documents
 from codenav.retrieval.elastic import codec
 
-BLOCK, WORTH, FIRST, LAST = "block", "worth", "first_line", "last_line"
-"""Our own fields besides those of `documents`: the whole block, the factor of its score, its lines."""
+BLOCK, WORTH, PRIOR, FIRST, LAST = "block", "worth", "prior", "first_line", "last_line"
+"""Our own fields besides those of `documents`: the whole block, the factors of its score, its lines."""
 NUMBER, KIND = "number", "kind"
 """The id and the kind as numbers: sorting by them, and showing them, takes a third of the time of texts."""
 _KINDS = tuple(BlockKind)
@@ -62,11 +62,17 @@ def document(block: CodeBlock) -> dict[str, str | int | float]:
         **documents.text_fields(block),
         **documents.keyword_fields(block),
         BLOCK: stored(block),
-        WORTH: math.log2(2.0 + documents.weight(block)),
+        WORTH: _factor(documents.worth(block)),
+        PRIOR: _factor(documents.prior(block)),
         FIRST: max(block.lines.start, 0),
         LAST: max(block.lines.end, 0),
         **numbers(block),
     }
+
+
+def _factor(factor: float) -> float:
+    """A factor as the embedded store multiplies by it, rounding included."""
+    return math.log2(2.0 + documents.weight(factor))
 
 
 def numbers(block: CodeBlock) -> dict[str, int]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from codenav.errors import IndexUnavailable
-from codenav.retrieval.elastic import names
+from codenav.retrieval.elastic import names, schema
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.indices import EXISTS, STATE, marks
@@ -33,8 +33,8 @@ _FIELDS = {
     "beat": {"type": "double", "index": False},
 }  # fmt: skip
 _BODY: dict[str, Any] = {
-    "settings": {"index.number_of_shards": 1, "index.auto_expand_replicas": "0-1"},
-    "mappings": {"dynamic": "strict", "_meta": {"codenav": {"locks": 1}}, "properties": _FIELDS},
+    "settings": {**schema.OWN, "index.number_of_shards": 1, "index.auto_expand_replicas": "0-1"},
+    "mappings": {**schema.WHOLE, "_meta": {"codenav": {"locks": 1}}, "properties": _FIELDS},
     "wait_for_active_shards": 1,
 }
 
@@ -44,7 +44,8 @@ def held(connection: Connection, what: str, *, wait: bool) -> Iterator[Lock | No
     """Hold the lock of that name; yields None where it was not got, which happens only without `wait`.
 
     Raises:
-        IndexUnavailable: the cluster does not let us make it.
+        StorageFull: we have no right to write, or a disk of the cluster is full.
+        IndexUnavailable: the cluster does not answer.
     """
     _make_room(connection)
     lock = Lock(connection, what)
@@ -162,7 +163,8 @@ def _make_room(connection: Connection) -> None:
     """Make the index that holds the locks, unless it exists."""
 
     def found() -> dict[str, Any]:
-        return connection.read(lambda es: es.indices.get(index=names.LOCKS, filter_path=STATE), empty=(404,))
+        # Not `read`: who has no right to see the locks has none to write, which is told apart.
+        return connection.write(lambda es: es.indices.get(index=names.LOCKS, filter_path=STATE), empty=(404,))
 
     there = found()
     if not there:

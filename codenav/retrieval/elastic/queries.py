@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from codenav.retrieval import plan
-from codenav.retrieval.elastic.lines import FIRST, KIND, NUMBER, WORTH
+from codenav.retrieval.elastic.lines import FIRST, KIND, NUMBER, PRIOR, WORTH
 from codenav.retrieval.plan import Plan
 
 NOTHING: dict[str, Any] = {"match_none": {}}
@@ -20,9 +20,12 @@ STATES = 10_000
 """Maximum effort to make an automaton of a regular expression; the engine's own default."""
 
 
-def ranked(what: Plan, *, refused: Collection[str] = ()) -> dict[str, Any]:
-    """The query for a plan whose scores are multiplied by the worth of each block; `refused` patterns match nothing."""
-    factor = {"field": WORTH, "missing": 1.0}
+def ranked(what: Plan, *, refused: Collection[str] = (), described: bool = False) -> dict[str, Any]:
+    """The query for a plan whose scores are multiplied by the factor of each block; `refused` patterns match nothing.
+
+    `described`: with the factors for descriptions.
+    """
+    factor = {"field": PRIOR if described else WORTH, "missing": 1.0}
     looked_for = query(what, refused)
     phrases = sorted({part.field for part in leaves(what) if isinstance(part, plan.Sequence)})
     if phrases:
@@ -51,6 +54,9 @@ def query(what: Plan, refused: Collection[str] = (), boost: float = 1.0) -> dict
             return {"range": {field: {**bounds, "boost": boost}}}
         case plan.Everything():
             return {"constant_score": {"filter": EVERY_BLOCK, "boost": boost}}
+        case plan.Best(parts, share):
+            queries = [query(part, refused) for part in parts]
+            return {"dis_max": {"queries": queries, "tie_breaker": share, "boost": boost}}
         case plan.Weighted(part, factor):
             return query(part, refused, boost * factor)
         case plan.Constant(part, score):
@@ -92,6 +98,9 @@ def leaves(what: Plan) -> Iterator[Plan]:
             yield from leaves(part)
         case plan.Join(required, optional, excluded):
             for part in (*required, *optional, *excluded):
+                yield from leaves(part)
+        case plan.Best(parts):
+            for part in parts:
                 yield from leaves(part)
         case _:
             yield what

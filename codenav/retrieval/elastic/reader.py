@@ -5,19 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, IndexStats
+from codenav.blocks import BlockKind, CodeBlock, Frequencies, IndexStats
 from codenav.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
-from codenav.retrieval.elastic import codec, queries, schema, state
-from codenav.retrieval.elastic.connection import Connection
+from codenav.retrieval.elastic import codec, faults, queries, schema, state, statistics
+from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query_tree import Node
 from codenav.retrieval.reasons import Found
+from codenav.retrieval.scale import Term
 
 PAGE = 500
 """Blocks per request where all are read."""
@@ -69,6 +70,18 @@ class Reader:
     def __init__(self, connection: Connection, index: str) -> None:
         self.index = index
         self._connection = connection
+        self._frequencies: tuple[Sequence[Term], Frequencies] | None = None
+
+    def frequencies(self, terms: Sequence[Term]) -> Frequencies:
+        """The statistics by which these terms are scored; the last ones are kept. Raises as `load`."""
+        kept = self._frequencies
+        if kept is None or kept[0] != terms:
+            kept = self._frequencies = (terms, statistics.frequencies(self._term_vectors, self._shards, terms))
+        return kept[1]
+
+    @cached_property
+    def _shards(self) -> int:
+        return int(part(self._ask("_shards.total", query=queries.NOTHING, size=0), "_shards").get("total", 1))
 
     def stats(self) -> IndexStats:
         """The statistics of the last build.
@@ -92,8 +105,8 @@ class Reader:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._damaged() from error
 
-    def search(self, what: Plan, limit: int) -> Ranking:
-        """The best `limit` hits, and the number of all that match.
+    def search(self, what: Plan, limit: int, *, described: bool = False) -> Ranking:
+        """The best `limit` hits, and the number of all that match; `described`: with the factors for descriptions.
 
         What the server refuses (a pattern that is too big, too many clauses) is left out and told.
 
@@ -104,12 +117,12 @@ class Reader:
         refused: frozenset[str] = frozenset()
         wanted = limit + NEAR_TIES if limit > 0 else 0
         while True:
-            query = queries.ranked(what, refused=refused)
+            query = queries.ranked(what, refused=refused, described=described)
             try:
                 answer = self._page(query, min(wanted, schema.WINDOW))
                 break
             except Refused as error:
-                if error.status != 400:
+                if error.status != 400 or error.kind == faults.CLOSED:
                     raise
                 wrong = frozenset(self._refused(what)) - refused
                 if not wrong:
@@ -131,9 +144,9 @@ class Reader:
         """Check that the index is still there. Raises as `load`."""
         self._ask("took", query=queries.NOTHING, size=0)
 
-    def hits(self, found: Ranking, query: Node, load: Load) -> list[Hit]:
-        """The hits of a ranking, which load their block on first access."""
-        texts = _Texts([row.id or "" for row in found.rows], load)
+    def hits(self, found: Ranking, query: Node, load: Load, *, first: int = FIRST_TEXTS) -> list[Found]:
+        """The hits of a ranking, which load their block on first access, `first` of them together."""
+        texts = _Texts([row.id or "" for row in found.rows], load, first)
         return [
             Found(
                 row.id or "",
@@ -203,13 +216,19 @@ class Reader:
             yield codec.loads(hit["_source"][BLOCK])
 
     def _ask(self, parts: str, **given: Any) -> dict[str, Any]:
+        return self._read(
+            lambda es: es.search(
+                index=self.index, filter_path=parts, allow_partial_search_results=False,
+                preference=f"codenav-{self.index}"[:64], **given,
+            )
+        )  # fmt: skip
+
+    def _term_vectors(self, **given: Any) -> dict[str, Any]:
+        return self._read(lambda es: es.termvectors(index=self.index, filter_path="term_vectors", **given))
+
+    def _read(self, ask: Ask) -> dict[str, Any]:
         try:
-            return self._connection.read(
-                lambda es: es.search(
-                    index=self.index, filter_path=parts, allow_partial_search_results=False,
-                    preference=f"codenav-{self.index}"[:64], **given,
-                )
-            )  # fmt: skip
+            return self._connection.read(ask)
         except Refused as error:
             if error.status == 404:
                 raise IndexReplaced(self.index) from error
@@ -222,7 +241,7 @@ class Reader:
             try:
                 self._ask("took", query=queries.pattern(name, regex), size=0)
             except Refused as error:
-                if error.status != 400:
+                if error.status != 400 or error.kind == faults.CLOSED:
                     raise
                 yield regex
 
@@ -302,8 +321,9 @@ def cut(what: Plan, budget: int) -> tuple[Plan, int]:
 class _Texts:
     """The blocks of one result: the first that is asked for brings its neighbours, the next one all others."""
 
-    def __init__(self, ids: Sequence[str], load: Load) -> None:
+    def __init__(self, ids: Sequence[str], load: Load, first: int) -> None:
         self._ids = ids
+        self._first = first
         self._load = load
         self._blocks: dict[str, CodeBlock] = {}
         self._lock = threading.Lock()
@@ -317,7 +337,7 @@ class _Texts:
         with self._lock:
             id = self._ids[place]
             if id not in self._blocks:
-                size = PAGE if self._blocks else FIRST_TEXTS
+                size = PAGE if self._blocks else self._first
                 wanted = [id for id in self._ids[place : place + size] if id not in self._blocks]
                 self._blocks.update(self._load(wanted))
             if id not in self._blocks:

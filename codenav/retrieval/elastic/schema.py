@@ -10,9 +10,9 @@ from codenav.blocks import CodeBlock
 from codenav.config import StoreOptions
 from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
-from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, WORTH
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, WORTH
 
-FORMAT = 2
+FORMAT = 3
 """The version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
 ROLE = "role"
 """The field in which a document that holds no block says what it holds."""
@@ -22,6 +22,13 @@ LONGEST_REGEX = 100_000
 """Maximum characters of a regular expression, as our wildcards become; the engine's own limit on states stays."""
 WINDOW = 100_000
 """Maximum number of hits of one search; more are fetched in pages."""
+
+SCORED = {"similarity": "BM25"}
+"""The part of a scored field that a template of the cluster might set otherwise."""
+OWN = {"index.hidden": True, "index.default_pipeline": "_none", "index.final_pipeline": "_none"}
+"""Settings of a new index against templates of the cluster, of which those for `*` apply to no hidden index."""
+WHOLE: dict[str, Any] = {"dynamic": "strict", "_source": {"enabled": True}}
+"""The part of every mapping that is not a field, nor our mark."""
 
 _EXAMPLE = {
     "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
@@ -36,12 +43,13 @@ def fields() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in documents.text_fields(example):
         options = "positions" if name in documents.PHRASES else "docs"
-        found[name] = {"type": "text", "analyzer": "whitespace", "index_options": options}
+        found[name] = {"type": "text", "analyzer": "whitespace", "index_options": options, **SCORED}
     for name in documents.keyword_fields(example):
         found[name] = {"type": "keyword", "doc_values": name == SORTED}
     found[BLOCK] = {"type": "keyword", "index": False, "doc_values": False}
     found[ROLE] = {"type": "keyword", "doc_values": False}
-    found[WORTH] = {"type": "float", "index": False}
+    for name in (WORTH, PRIOR):
+        found[name] = {"type": "float", "index": False}
     for name in (FIRST, LAST):
         found[name] = {"type": "integer"}
     found[NUMBER] = {"type": "long", "index": False}
@@ -63,8 +71,8 @@ def mark(key: str, source: str) -> dict[str, Any]:
 def body(options: StoreOptions, *, key: str, source: str, alias: str) -> dict[str, Any]:
     """The body of the request that makes an index for a first build."""
     return {
-        "settings": {**building(options), "index.number_of_shards": options.elasticsearch_shards},
-        "mappings": {"dynamic": "strict", "_meta": mark(key, source), "properties": fields()},
+        "settings": {**OWN, **building(options), "index.number_of_shards": options.elasticsearch_shards},
+        "mappings": {**WHOLE, "_meta": mark(key, source), "properties": fields()},
         "aliases": {alias: {}},
     }
 
@@ -91,5 +99,5 @@ def cloned(options: StoreOptions) -> dict[str, Any]:
     return {**building(options), **merges}
 
 
-PUBLISHED = {"index.translog.durability": "request", "index.blocks.write": True}
+PUBLISHED = {"index.hidden": False, "index.translog.durability": "request", "index.blocks.write": True}
 """The settings of an index that answers: it is never written again, and only such an index can be cloned."""

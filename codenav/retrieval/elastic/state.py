@@ -83,6 +83,7 @@ def file_lines(files: Mapping[str, FileEntry], dirty: Iterable[str]) -> Iterator
             state = entry.state
             filled[number][path] = [
                 state.size, state.mtime_ns, state.digest, dict(entry.kinds), dict(entry.languages),
+                state.ctime_ns, state.inode,
             ]  # fmt: skip
     for number, content in sorted(filled.items()):
         if content:
@@ -111,9 +112,9 @@ def read_stats(header: Any, skips: Iterable[Any]) -> IndexStats:
 def read_files(parts: Iterable[Any]) -> dict[str, FileEntry]:
     """The files, read from their documents. Raises as `read_stats`."""
     return {
-        path: FileEntry(FileState(size, mtime, digest), kinds, languages)
+        path: FileEntry(FileState(size, mtime, digest, *more), kinds, languages)
         for part in parts
-        for path, (size, mtime, digest, kinds, languages) in part.items()
+        for path, (size, mtime, digest, kinds, languages, *more) in part.items()
     }
 
 

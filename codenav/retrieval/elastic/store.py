@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from codenav.blocks import IndexStats, StoredIndex
@@ -27,8 +27,10 @@ class ElasticsearchStore:
 
     name = STORE
 
-    def __init__(self, options: StoreOptions, *, patience: float = BUILD_PATIENCE) -> None:
-        """Nothing is sent before the first use. `patience`: seconds in which a step of a build is tried again.
+    def __init__(
+        self, options: StoreOptions, *, patience: float = BUILD_PATIENCE, notice: Callable[[str], None] | None = None
+    ) -> None:
+        """Nothing is sent before the first use. `patience` and `notice`: as `Connection`.
 
         Raises:
             UsageError: options that cannot be right.
@@ -40,7 +42,7 @@ class ElasticsearchStore:
             if not least <= value <= most:
                 raise UsageError(f"--elasticsearch-{what} must be from {least} to {most}, not {value}")
         self._options = options
-        self._connection = Connection(options, patience=patience)
+        self._connection = Connection(options, patience=patience, notice=notice)
 
     def __repr__(self) -> str:
         return f"ElasticsearchStore({self._connection.where!r})"
@@ -54,7 +56,8 @@ class ElasticsearchStore:
         self._connection.check()
         indices = Indices(self._connection, self._options, key)
         lock = partial(held, self._connection, f"{key} (write)", wait=True)
-        return ElasticsearchIndex(self._connection, indices, source=source, lock=lock)
+        near = self._options.vectors
+        return ElasticsearchIndex(self._connection, indices, source=source, lock=lock, near=near)
 
     @contextlib.contextmanager
     def build_lock(self, key: str, *, wait: bool) -> Iterator[bool]:
@@ -103,7 +106,7 @@ class ElasticsearchStore:
     def _shown(self) -> Iterator[tuple[str, str, bool]]:
         """The name, key and usability of every index of ours that answers."""
         found = self._connection.read(
-            lambda es: es.indices.get(index=f"{names.PREFIX}*", expand_wildcards="open", filter_path=STATE)
+            lambda es: es.indices.get(index=f"{names.PREFIX}*", expand_wildcards="all", filter_path=STATE)
         )
         for index, state in found.items():
             mark, aliases = marks(state), part(state, "aliases")

@@ -1,0 +1,77 @@
+"""The second look at the first hits of plain words: by meaning, and each name once.
+
+The words of the query and those that name and summarise a block are two means of static vectors, made on the spot:
+an index holds none. Reranking the first 30 gives the same first ten as comparing with every block, on 150 queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codenav.blocks import CodeBlock
+from codenav.retrieval import analysis, documents, meaning
+from codenav.retrieval.reasons import Found
+from codenav.retrieval.scale import Understood
+from codenav.retrieval.stems import STOP
+
+WINDOW = 30
+"""The number of first hits that are looked at again."""
+CLOSE = 6.0
+"""The score of a cosine of 1, beside BM25 scores of 3 to 10 a word."""
+NAME = 0.3
+"""The share of the name alone in a cosine; the rest is that of the qualified name with the summary."""
+DIGITS = 5
+"""Significant digits of a score; what is equal in them is ordered by path, line and id."""
+
+
+def wanted(limit: int) -> int:
+    """The number of hits to fetch so that `limit` of them are left."""
+    return max(limit, WINDOW) + WINDOW if limit > 0 else limit
+
+
+def again(asked: Understood, hits: Sequence[Found], *, near: bool) -> list[Found]:
+    """The hits of plain words, best first; beyond the first `WINDOW` as they are.
+
+    `near`: by meaning too, where the words describe. Without operators, what is the same to a reader is there once.
+    """
+    first = hits[:WINDOW]
+    blocks = [hit.block for hit in first]
+    added = _closeness(asked.words, blocks) if near and asked.described else [0.0] * len(blocks)
+    scores = [float(f"{hit.score + more:.{DIGITS}g}") for hit, more in zip(first, added, strict=True)]
+    ranked = sorted(
+        range(len(first)), key=lambda at: (-scores[at], first[at].path, blocks[at].lines.start, first[at].id)
+    )
+    kept: list[int] = []
+    seen: set[tuple[str, str]] = set()
+    for at in ranked:
+        keys = _same(blocks[at])
+        if not (asked.read.plain and seen & keys):
+            kept.append(at)
+        seen |= keys
+    for at, before in zip(kept, sorted(kept), strict=True):
+        first[at].score, first[at].lifted = scores[at], before < at
+    return [*(first[at] for at in kept), *hits[WINDOW:]]
+
+
+def _same(block: CodeBlock) -> set[tuple[str, str]]:
+    """The properties that a block shares only with what is the same to a reader.
+
+    Overloads share a file and a qualified name; copies, and methods of like classes, a name and a text or a summary.
+    """
+    said = documents.summary(block.docstring)
+    return {(block.path, block.qualname), (block.name, block.text), *([(block.name, said)] if said else ())}
+
+
+def _closeness(words: Sequence[str], blocks: Sequence[CodeBlock]) -> list[float]:
+    names = [_telling(block.name) for block in blocks]
+    wholes = [_telling(f"{block.qualname} {documents.summary(block.docstring)}") for block in blocks]
+    close = meaning.closeness(words, [*names, *wholes])
+    return [
+        CLOSE * documents.prior(block) * (NAME * name + (1 - NAME) * whole)
+        for block, name, whole in zip(blocks, close, close[len(blocks) :], strict=False)
+    ]
+
+
+def _telling(text: str) -> list[str]:
+    parts = (part for word in analysis.words(text) for part in analysis.part_tokens(word))
+    return [part for part in parts if part not in STOP]
