@@ -2,6 +2,7 @@
 
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
+from codenav.environments.ranking import Ranking
 from codenav.environments.search import SearchEnvironment
 from codenav.environments.standard import EpisodeParts, MakeEnvironments, standard_environments
 
@@ -12,6 +13,7 @@ __all__ = [
     "DoneEnvironment",
     "EpisodeParts",
     "MakeEnvironments",
+    "Ranking",
     "SearchEnvironment",
     "standard_environments",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from codenav.actions import Action, Search, SearchObservation
 from codenav.blocks import BlockKind, SearchResult
 from codenav.environments.formatting import SHOWS, cut_middle, searched
+from codenav.environments.ranking import MATCHES, Ranking
 from codenav.errors import QueryTooLarge
 from codenav.protocols import Index
 from codenav.usage import estimate_tokens
@@ -27,14 +28,18 @@ class SearchEnvironment:
 
     action: type[Action] = Search
 
-    def __init__(self, index: Index, *, tagged: bool = False, shows: str = SHOWS[0]) -> None:
+    def __init__(
+        self, index: Index, *, tagged: bool = False, shows: str = SHOWS[0], ranking: Ranking | None = None
+    ) -> None:
         """`tagged`: each hit names its source, for an index of several.
 
         `shows` is the content of a block shown in full: `shorter` (its code, or signature and docstring where those are
-        shorter), `code`, or `prototypes` (signature and docstring; CodeNav paper, table 3).
+        shorter), `code`, or `prototypes` (signature and docstring; CodeNav paper, table 3). `ranking` orders the next
+        `MATCHES` matches, and adds to them; without it they come as the index has them.
         """
         self.index = index
         self.shows = shows
+        self._ranking = ranking
         self._tagged = tagged
         self._seen: set[str] = set()
 
@@ -62,10 +67,14 @@ class SearchEnvironment:
         return SearchObservation(cut_middle("\n\n".join(texts), TOKENS), results=results)
 
     def _show(self, query: str, *, tokens: int) -> tuple[str, SearchResult]:
-        found = self.index.search(query, limit=FULL + MORE + len(self._seen))
+        wanted = MATCHES if self._ranking else FULL + MORE
+        found = self.index.search(query, limit=wanted + len(self._seen))
         unseen = [hit for hit in found if hit.id not in self._seen]
         seen = len(found) - len(unseen)
-        full, short = unseen[:FULL], unseen[FULL : FULL + MORE]
+        found = dataclasses.replace(found, hits=unseen[:wanted])
+        if self._ranking:
+            found = self._ranking.ranked(found, self.index, shown=FULL + MORE, seen=self._seen)
+        full, short = found.hits[:FULL], found.hits[FULL : FULL + MORE]
         while True:
             blocks = {"full": [hit.block for hit in full], "short": [hit.block for hit in short]}
             text = searched(found, **blocks, seen=seen, tagged=self._tagged, shows=self.shows)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
+from codenav.environments.ranking import Ranking
 from codenav.environments.search import SearchEnvironment
 from codenav.execution import Ran, Resources
 from codenav.protocols import CallsOfStep, Checker, Environment, Index, Sandbox, Verifier
@@ -39,6 +40,8 @@ class EpisodeParts:
     """A sentence on what of the sources can be imported."""
     tools: Sequence[str] = ()
     """Names of the tools that `checker` runs."""
+    ranking: Ranking | None = None
+    """Orders what a search finds; None: hits come as the index has them."""
 
 
 MakeEnvironments = Callable[[EpisodeParts], Sequence[Environment]]
@@ -57,7 +60,7 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
         Session(on=…, environments=mine)
     """
     return [
-        SearchEnvironment(parts.index, tagged=parts.several_sources),
+        SearchEnvironment(parts.index, tagged=parts.several_sources, ranking=parts.ranking),
         CodeEnvironment(
             parts.sandbox,
             checker=parts.checker,

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from codenav.blocks import BlockKind, Change, CodeBlock, FileState, IndexStats, Packed, SearchResult, StoredIndex
+from codenav.blocks import (
+    BlockKind,
+    Change,
+    CodeBlock,
+    FileState,
+    Frequencies,
+    IndexStats,
+    Packed,
+    SearchResult,
+    StoredIndex,
+)
 
 
 class Index(Protocol):
@@ -41,6 +51,33 @@ class Index(Protocol):
 
     def close(self) -> None:
         """Release files and connections. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class ScaledIndex(Index, Protocol):
+    """An index whose scores can be put on one scale with those of others. Those of a mere `Index` stay as they are."""
+
+    def frequencies(self, query: str) -> Frequencies | None:
+        """Return the statistics by which the words of a query are scored. None if they are not known.
+
+        Raises:
+            QueryTooLarge, IndexUnavailable: as `search`.
+        """
+        ...
+
+    def search(
+        self,
+        query: str,
+        *,
+        kinds: Collection[BlockKind] | None = None,
+        limit: int = 100,
+        frequencies: Frequencies | None = None,
+    ) -> SearchResult:
+        """As `Index.search`, with scores by these statistics instead of those of this index.
+
+        They change scores and with them the order of hits, never which blocks match.
+        """
         ...
 
 

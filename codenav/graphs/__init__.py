@@ -1,0 +1,1 @@
+"""Tool graphs beside the indexes of their sources: where they are kept, what teaches them, and what they order."""

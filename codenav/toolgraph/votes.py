@@ -1,0 +1,190 @@
+"""The votes of a tool graph and of a memory on callables: what speaks for each, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import copysign
+from typing import NamedTuple, Self
+
+from codenav.system.stored import Stored
+from codenav.toolgraph.graph import EdgeKind, ToolGraph
+from codenav.toolgraph.memory import Memory
+from codenav.toolgraph.pagerank import WaysOf, pagerank
+
+USABILITY, NEXT, RESOURCE, RANK, EPISODES, STEPS = "usability", "next", "resource", "rank", "episodes", "steps"
+CALLED = "called"
+"""The vote against what was called already, among the callables to call next."""
+OF_EPISODES = frozenset((EPISODES, STEPS))
+"""The votes of episodes: these alone may take the first place from the best hit of the first stage."""
+SEEDS = 30
+"""The best callables from which walks begin."""
+SHARPNESS = 3
+"""The power of their scores: the first of them matter most."""
+GIVERS = 5
+"""The last calls whose results may go into the next one."""
+WEAK = 0.5
+"""The weight of a resource that others give, too, next to one that nobody else gives."""
+QUOTED = 60
+"""The most characters of a request that are quoted as a reason."""
+
+
+class Cast(NamedTuple):
+    """The opinion of a vote on a callable."""
+
+    value: float
+    """About 0 to 1; below 0 if it speaks against it."""
+    because: str
+
+
+Casts = Mapping[str, Cast]
+"""Casts by the name of the callable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights(Stored):
+    """The amount that each vote adds to a score, the best of the first stage being 1. 0: it is not asked."""
+
+    usability: float = 0.0
+    next: float = 0.0
+    resource: float = 0.0
+    rank: float = 0.0
+    episodes: float = 0.0
+    steps: float = 0.0
+    called: float = 0.0
+
+    def times(self, shares: Mapping[str, float]) -> Self:
+        """The weights with some of them multiplied."""
+        return replace(self, **{name: getattr(self, name) * share for name, share in shares.items() if name in VOTES})
+
+    def items(self) -> dict[str, float]:
+        """The weights that are not 0, by vote."""
+        return {name: weight for name in VOTES if (weight := getattr(self, name))}
+
+
+VOTES = tuple(one.name for one in fields(Weights))
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """The weights before the first call, and after a call."""
+
+    requests: Weights
+    steps: Weights
+
+
+class Polling:
+    """The votes of a graph and a memory."""
+
+    def __init__(self, graph: ToolGraph, memory: Memory | None = None, *, even: bool = False) -> None:
+        """`even`: all edges weigh the same, which is there to be measured."""
+        self.graph, self.memory = graph, memory
+        self._even = even
+        self._ways = WaysOf(graph, even=even)
+        self._after: dict[str, dict[str, float]] = {}
+        self._quotes: dict[int, str] = {}
+
+    def cast(
+        self,
+        votes: Sequence[str],
+        request: str,
+        calls: Sequence[str],
+        first: Mapping[str, float],
+        *,
+        others: bool = True,
+    ) -> dict[str, Casts]:
+        """The opinions of these votes. `first`: the scores of callables in the first stage, the best 1.
+
+        `others`: they may speak for callables that it did not find, too.
+
+        Raises:
+            Unavailable: the encoder of the memory does not answer.
+        """
+        asked: Mapping[str, Callable[[], Casts]] = {
+            EPISODES: lambda: self._episodes(request, None if others else first),
+            STEPS: lambda: self._steps(request, calls, None if others else first),
+            USABILITY: lambda: self._usability(first),
+            NEXT: lambda: self._next(calls),
+            RESOURCE: lambda: self._resource(calls),
+            CALLED: lambda: {name: Cast(-1.0, "called already") for name in calls},
+        }
+        found = {name: asked[name]() for name in votes if name in asked}
+        if RANK in votes:
+            known = found[EPISODES] if EPISODES in found else self._episodes(request, first)
+            found[RANK] = self._rank(first, known)
+        return found
+
+    def _episodes(self, request: str, only: Container[str] | None) -> Casts:
+        """The answers to similar requests; of two answers the surer one counts more than by as much as it is surer."""
+        shares = self.memory.answers(request) if self.memory and request else {}
+        return {
+            name: Cast(copysign(value**2, value), self._quoted(episode))
+            for name, (value, episode) in shares.items()
+            if only is None or name in only
+        }
+
+    def _steps(self, request: str, calls: Sequence[str], only: Container[str] | None) -> Casts:
+        shares = self.memory.next_steps(request, calls) if self.memory and request else {}
+        return {
+            name: Cast(value, self._quoted(episode))
+            for name, (value, episode) in shares.items()
+            if only is None or name in only
+        }
+
+    def _quoted(self, episode: int) -> str:
+        found = self._quotes.get(episode)
+        if found is None:
+            assert self.memory is not None
+            trace = self.memory.traces[episode]
+            text = " ".join(trace.request.split())
+            quoted = text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
+            found = self._quotes[episode] = f'episode {trace.id}: "{quoted}"'
+        return found
+
+    def _usability(self, first: Mapping[str, float]) -> Casts:
+        """The weight of a callable over that of one that was never called: half of it tells nothing."""
+        found = {}
+        for name in first:
+            node = self.graph.nodes.get(name)
+            if node is not None and (node.calls or node.score is not None or node.check != 1.0):
+                because = f"{node.successes} of {node.calls} calls worked" if node.calls else "by its score or check"
+                found[name] = Cast(2 * node.weight - 1, because)
+        return found
+
+    def _next(self, calls: Sequence[str]) -> Casts:
+        if not calls:
+            return {}
+        last = calls[-1]
+        return {name: Cast(share, f"after {last}") for name, share in self._follows(last).items()}
+
+    def _follows(self, id: str) -> dict[str, float]:
+        """The weights of the `next` edges from a node, as by `ToolGraph.weight`; kept, since a hub has many."""
+        found = self._after.get(id)
+        if found is None:
+            edges = [(key.target, edge) for key, edge in self.graph.outgoing(id, EdgeKind.NEXT)]
+            whole = 1 + (len(edges) if self._even else sum(edge.count for _, edge in edges))
+            found = self._after[id] = {}
+            for target, edge in edges:
+                share = (1 if self._even else edge.count) / whole if edge.count else 1.0
+                found[target] = share if edge.score is None else edge.score
+        return found
+
+    def _resource(self, calls: Sequence[str]) -> Casts:
+        found: dict[str, Cast] = {}
+        for giver in dict.fromkeys(reversed(calls[-GIVERS:])):
+            for key, _ in self.graph.outgoing(giver, EdgeKind.RESOURCE, EdgeKind.WEAK_RESOURCE):
+                weight = 1.0 if self._even else self.graph.weight(key)
+                value = weight * (WEAK if key.kind is EdgeKind.WEAK_RESOURCE else 1.0)
+                if key.target not in found or found[key.target].value < value:
+                    found[key.target] = Cast(value, f"takes {key.resource or 'what comes'} from {giver}")
+        return found
+
+    def _rank(self, first: Mapping[str, float], episodes: Casts) -> Casts:
+        """The part of walks that end at a callable without having begun there, the most being 1."""
+        scores = {name: score + (episodes[name].value if name in episodes else 0.0) for name, score in first.items()}
+        best = sorted(scores, key=lambda name: (-scores[name], name))[:SEEDS]
+        start = {name: max(scores[name], 0.0) ** SHARPNESS for name in best if name in self.graph.nodes}
+        found = pagerank(start, self._ways)
+        top = max(found.values(), default=0.0)
+        near = f"near {best[0]}" if best else ""
+        return {name: Cast(value / top, near) for name, value in found.items()} if top > 0 else {}

@@ -1,0 +1,214 @@
+"""The commands that show and draw tool graphs, and runs within a part of one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from command_line import codenav
+
+import codenav as library
+from codenav import schemas
+from codenav.blocks import CodeBlock
+from codenav.errors import NotFound, UsageError
+from codenav.graphs.files import read_graph
+from codenav.graphs.within import Within, limited, matching
+from codenav.toolgraph import storage
+from codenav.toolgraph.graph import EdgeKind, ToolGraph
+
+ACTIONS = """
+actions:
+  measure:
+    description: Find out how large something is.
+    tools: [area_of_square, shapes.Box]
+    next: {round: 0.3}
+  round: {tools: [area_of_circle, gone]}
+  dream: {tools: [nowhere.at_all]}
+"""
+SHAPES = '''
+def area_of_circle(radius):
+    """The area of a circle."""
+    return 3.14159 * radius * radius
+
+
+def area_of_square(side):
+    """The area of a square."""
+    return side * side
+
+
+class Box:
+    """A box, with an area."""
+
+    def volume(self, side):
+        """The volume, not the area."""
+        return side**3
+'''
+
+
+@pytest.fixture
+def actions(tmp_path: Path) -> Path:
+    path = tmp_path / "actions.yaml"
+    path.write_text(ACTIONS)
+    return path
+
+
+@pytest.fixture
+def learnt(tmp_path: Path) -> Path:
+    graph = ToolGraph()
+    for id in ("shop.list", "shop.order", "mail.order"):
+        graph.node(id)
+    graph.nodes["shop.order"].calls, graph.nodes["shop.order"].successes = 8, 8
+    graph.count(EdgeKind.NEXT, "shop.list", "shop.order", origin="traces", by=3)
+    graph.count(EdgeKind.RESOURCE, "shop.list", "shop.order", "product", origin="specs")
+    storage.write(graph, tmp_path / "shop.json")
+    return tmp_path / "shop.json"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "shapes.py").write_text(SHAPES)
+    return root
+
+
+def test_a_graph_is_shown_in_short_and_around_a_node(learnt: Path) -> None:
+    whole = codenav("graph", "show", "--graph", learnt)
+    assert whole.out.splitlines() == [
+        "3 nodes: 3 callable", "2 edges: 1 next, 1 resource", "most used:",
+        "  shop.order  usability 0.90, 8 of 8 calls went well", "  shop.list  usability 0.50, never called",
+    ]  # fmt: skip
+    around = codenav("graph", "show", "--graph", learnt, "--around", "shop.order").out.splitlines()
+    assert around == [
+        "shop.order  usability 0.90, 8 of 8 calls went well",
+        "before it:", "  0.75  shop.list  3 times: traces",
+        "takes from it alone:", "  0.50  shop.list  (product)  once: specs",
+    ]  # fmt: skip
+    for arguments in ((), ("--around", "list", "--limit", "1")):
+        document = codenav("graph", "show", "--graph", learnt, *arguments, "--json").document
+        jsonschema.validate(document, schemas.load("graph-show"))
+    assert document["node"]["id"] == "shop.list"
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png", "SVG"])
+def test_a_picture_is_written_in_the_format_of_its_ending(learnt: Path, tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"a.{ending}"
+    document = codenav("graph", "draw", "--graph", learnt, "--out", out, "--json").document
+    jsonschema.validate(document, schemas.load("graph-draw"))
+    assert (document["nodes"], document["edges"], document["bytes"]) == (3, 2, out.stat().st_size)
+    assert out.read_bytes().startswith({"html": b"<!doctype html>", "png": b"\x89PNG"}.get(ending, b"<svg "))
+
+
+def test_what_is_wrong_is_one_line_with_what_to_do(
+    learnt: Path, actions: Path, repository: Path, tmp_path: Path
+) -> None:
+    cut = tmp_path / "cut.json"
+    cut.write_text(learnt.read_text()[:100])
+    newer = tmp_path / "newer.json"
+    newer.write_text(json.dumps({**json.loads(learnt.read_text()), "format": 9}))
+    odd = tmp_path / "odd.yaml"
+    odd.write_text("actions: [a\n")
+    out = ("--out", tmp_path / "a.svg")
+    for arguments, said in (
+        (("show",), "--on SOURCE"),
+        (("show", "--graph", tmp_path / "no.json"), "there is no graph"),
+        (("show", "--graph", tmp_path / "no.yaml"), "there is no file"),
+        (("show", "--graph", tmp_path), "cannot be read"),
+        (("show", "--graph", cut), "cut short"),
+        (("show", "--graph", newer), "written by a newer codenav: format 9"),
+        (("show", "--graph", odd), "is not valid YAML: line"),
+        (("show", "--graph", learnt, "--around", "order"), "the name of 2 nodes: mail.order, shop.order"),
+        (("show", "--graph", learnt, "--around", "shop.ordr"), "did you mean 'shop.order'?"),
+        (("show", "--on", repository), f"codenav graph learn --on {repository}"),
+        (("show", "--on", tmp_path / "nowhere"), "nowhere"),
+        (("draw", "--graph", learnt, "--out", tmp_path / "a.gif"), "ends in .html, .svg, .png"),
+        (("draw", "--graph", learnt, "--out", tmp_path / "no" / "a.svg"), "there is no folder"),
+        (("draw", "--graph", learnt, *out, "--around", "nobody"), "no node 'nobody'"),
+    ):
+        ran = codenav("graph", *arguments)
+        assert ran.code == 2, (arguments, ran.err)
+        assert said in ran.err and "Traceback" not in ran.err and ran.out == ""
+        assert len(ran.err.splitlines()) <= 2, ran.err
+
+
+def test_a_graph_is_read_in_any_of_its_forms(learnt: Path, actions: Path, tmp_path: Path) -> None:
+    by_hand = read_graph(actions)
+    assert by_hand.get_action("measure") is not None
+    (tmp_path / "actions.json").write_text('{"actions": {"measure": {"tools": ["a"]}}}')
+    assert set(read_graph(tmp_path / "actions.json").nodes) == {"measure", "a"}
+    assert read_graph(learnt) == storage.read(learnt)
+    (tmp_path / "shop.yaml").write_text(learnt.read_text())
+    with pytest.raises(UsageError, match="as codenav writes it"):
+        read_graph(tmp_path / "shop.yaml")
+
+
+def test_a_tool_is_found_by_its_name_its_end_and_what_it_holds() -> None:
+    names = {"1": "shop.orders.create", "2": "shop.orders.Cart", "3": "shop.orders.Cart.add", "4": "mail.create"}
+    assert matching(["shop.orders.create"], names) == {"shop.orders.create": ["1"]}
+    assert matching(["orders.Cart", "create"], names) == {"orders.Cart": ["2", "3"], "create": ["1", "4"]}
+    assert matching(["add"], {"1": "a.add", "2": "b.a.add"}) == {"add": ["1", "2"]}
+    assert matching(["shop.orders", "reate"], names) == {"shop.orders": ["1", "2", "3"], "reate": []}
+
+
+def test_a_run_within_an_action_finds_what_is_recommended(repository: Path, actions: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.actions"
+    script.write_text(
+        "<action><type>search</type><content>area\nname: area_of_circle</content></action>\n"
+        "<action><type>done</type><content>yes</content></action>"
+    )
+
+    def found(*arguments: str) -> tuple[list[int], set[str], str]:
+        ran = codenav(
+            "run", "How large?", "--on", repository, "--model", f"scripted:{script}", "--sandbox", "process", "--json",
+            *arguments,
+        )  # fmt: skip
+        assert ran.code == 0, ran.err
+        assert (
+            "Searches find only what is of use at this stage: area_of_square, shapes.Box" in ran.document["description"]
+        )
+        results = ran.document["steps"][0]["observation"]
+        names = {hit["qualname"] for result in results for hit in result["hits"]}
+        return [result["total"] for result in results], names, ran.err
+
+    within = ("--graph", str(actions), "--within", "measure")
+    assert found(*within)[:2] == ([3, 0], {"Box", "Box.volume", "area_of_square"})
+    totals, wider, told = found(*within, "--within-hops", "1", "--within-threshold", "0.3")
+    assert (totals, wider) == ([4, 1], {"Box", "Box.volume", "area_of_circle", "area_of_square"})
+    assert "not in the sources, of the tools that are recommended: gone" in told
+
+
+def test_a_part_that_cannot_be_searched_is_told_before_the_run(repository: Path, actions: Path) -> None:
+    for arguments, said in (
+        (("--within", "measure"), "--within goes with --graph"),
+        (("--graph", str(actions)), "go with --within"),
+        (("--within", "mesure", "--graph", str(actions)), "did you mean 'measure'?"),
+        (("--within", "measure", "--graph", f"{actions}.no"), "there is no graph"),
+        (("--within", "dream", "--graph", str(actions)), "the sources have none of the tools"),
+        (("--within", "measure", "--within-hops", "-1", "--graph", str(actions)), "--within-hops"),
+    ):
+        ran = codenav("run", "How large?", "--on", repository, "--sandbox", "process", *arguments)
+        assert ran.code == 2 and said in ran.err and "Traceback" not in ran.err, ran.err
+
+
+def test_a_limited_index_counts_and_gives_what_may_be_found(repository: Path) -> None:
+    with library.index(repository) as index:
+        part = limited(index, [index], ["shapes.Box"])
+        assert [block.qualname for block in part.blocks()] == ["Box", "Box.volume"]
+        found = part.search("area", limit=1)
+        assert (len(found), found.total) == (1, 2)
+        other = next(block for block in index.blocks() if block.name == "area_of_circle")
+        assert part.get(other.id) is None and isinstance(part.get(found[0].id), CodeBlock)
+        assert part.stats() == index.stats()
+
+
+def test_within_takes_a_graph_as_it_is() -> None:
+    graph = ToolGraph()
+    graph.add_action("measure")
+    graph.add_tool("area", [("measure", 0.4)])
+    assert Within("measure", graph, threshold=0.4).tools() == ["area"]
+    with pytest.raises(UsageError, match="no tool is recommended within measure"):
+        Within(["measure"], graph).tools()
+    with pytest.raises(NotFound, match="no action 'area'"):
+        Within("area", graph).tools()
