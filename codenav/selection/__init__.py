@@ -1,0 +1,1 @@
+"""The choice among many tools by services: reranking, rewriting of requests, and the rankers made of them."""
