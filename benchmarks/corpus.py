@@ -50,7 +50,7 @@ def copy_corpus(spec: str, folder: Path) -> Corpus:
         if spec == BARRED:
             raise LookupError("its source distribution is meant, also where a wheel is installed")
     except (CodeNavError, LookupError):
-        unpacked = _unpacked(spec)
+        unpacked = source_distribution(spec)
         source, name = resolve(str(unpacked), find_interpreter()), unpacked.name
     files = size = 0
     for found in walk(source.root, members=source.members):
@@ -64,7 +64,7 @@ def copy_corpus(spec: str, folder: Path) -> Corpus:
     return Corpus(name, folder, files, size)
 
 
-def _unpacked(distribution: str) -> Path:
+def source_distribution(distribution: str) -> Path:
     """The folder of an unpacked source distribution; pip downloads it on first use, as a wheel if it must."""
     cache = home("cache") / "benchmarks"
     cache.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@
     python benchmarks/planner.py --only petl --verbose
     python benchmarks/planner.py --references                 # runs no request: the sets against their packages
     python benchmarks/planner.py --tsv before.tsv             # the rows of the development half, to compare
+    python benchmarks/planner.py --graph                      # with the tool graph that each code base teaches itself
 
 The packages, pinned, are installed once into a virtual environment in codenav's cache: that takes the network and half
 a minute. Then each record's own reference code runs there and must give an answer that its pattern accepts, each
@@ -16,6 +17,8 @@ source is indexed, and each request runs as
     codenav run REQUEST --on pkg:NAME --python VENV --work-dir FRESH --model planner --json
 
 with a CODENAV_HOME in the cache, one for each half, so that the indexes stay; the development half's episodes stay too.
+No request sees what another one taught: runs are without tool graphs (`--no-rerank`), or with `--graph` each begins
+with those that `codenav graph learn` makes of the tests, examples and documentation in the packages.
 
 A record (`planner/requests.jsonl`, `planner/put_away.jsonl`) holds the request, the pinned package, a regular
 expression that the answer has to match (multi-line; empty: any), the reference code, and perhaps the files that the
@@ -163,8 +166,28 @@ def index(requests: Sequence[Request], venv: Path, env: Mapping[str, str]) -> No
         subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def ask(request: Request, venv: Path, env: Mapping[str, str]) -> Outcome:
-    """Run one request as a user would."""
+def taught(requests: Sequence[Request], venv: Path, env: Mapping[str, str]) -> Path:
+    """The folder with the tool graphs that the sources teach themselves."""
+    graphs, kept = graphs_of(env), graphs_of(env).with_name("graphs-of-code")
+    for folder in (graphs, kept):
+        shutil.rmtree(folder, ignore_errors=True)
+    for source in sorted({request.source for request in requests}):
+        command = [sys.executable, "-m", "codenav", "graph", "learn", "--on", source, "--python", str(venv)]
+        subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    graphs.mkdir(exist_ok=True)
+    return graphs.rename(kept)
+
+
+def graphs_of(env: Mapping[str, str]) -> Path:
+    """The folder of the tool graphs."""
+    return Path(env["CODENAV_HOME"]) / "graphs"
+
+
+def ask(request: Request, venv: Path, env: Mapping[str, str], graphs: Path | None = None) -> Outcome:
+    """Run one request as a user would. `graphs`: the tool graphs that there are; None for none."""
+    shutil.rmtree(graphs_of(env), ignore_errors=True)
+    if graphs is not None:
+        shutil.copytree(graphs, graphs_of(env))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         request.prepare(folder)
@@ -177,6 +200,7 @@ def ask(request: Request, venv: Path, env: Mapping[str, str]) -> Outcome:
             "--max-seconds",
             str(LIMIT),
             "--json",
+            *(["--no-rerank"] if graphs is None else []),
             "--",
             request.request,
         ]
@@ -203,14 +227,15 @@ def _busy() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def run_half(half: str, requests: Sequence[Request], venv: Path, cache: Path) -> list[Outcome]:
+def run_half(half: str, requests: Sequence[Request], venv: Path, cache: Path, *, graph: bool) -> list[Outcome]:
     """Index the sources and run the requests; of the put-away half only the indexes stay."""
     env = variables(cache, half)
     index(requests, venv, env)
+    graphs = taught(requests, venv, env) if graph else None
     outcomes = []
     try:
         for request in requests:
-            outcomes.append(ask(request, venv, env))
+            outcomes.append(ask(request, venv, env, graphs))
             if sys.stderr.isatty():
                 print(f"\r{half} {len(outcomes)}/{len(requests)} ", end="", file=sys.stderr, flush=True)
     finally:
@@ -266,6 +291,7 @@ def main() -> None:
     parser.add_argument("--only", metavar="TEXT", help="requests and packages of the development half that hold it")
     parser.add_argument("--verbose", action="store_true", help="every request of the development half")
     parser.add_argument("--references", action="store_true", help="check the sets of both halves and run no request")
+    parser.add_argument("--graph", action="store_true", help="with the tool graphs that code bases teach themselves")
     parser.add_argument("--tsv", metavar="FILE", type=Path, help="write the rows of the development half there")
     options = parser.parse_args()
     if options.only and options.half != "development":
@@ -287,7 +313,7 @@ def main() -> None:
     if options.references:
         return
     print(machine(), flush=True)
-    outcomes = {half: run_half(half, requests, venv, cache) for half, requests in halves.items()}
+    outcomes = {half: run_half(half, requests, venv, cache, graph=options.graph) for half, requests in halves.items()}
     for outcome in [one for half, found in outcomes.items() if half != "put-away" for one in found]:
         if options.verbose or outcome.verdict != "solved":
             print(f"{outcome.verdict:<8} {outcome.request.request}\n         {outcome.status}: {short(outcome.answer)}")

@@ -94,7 +94,15 @@ def judged(job: tuple[Request, Path, Mapping[str, str]]) -> list[tuple[dict[str,
         request.prepare(Path(name))
         with suppress(errors.UsageError):
             # A package without any source cannot be indexed.
-            codenav.run(request.request, on=request.source, python=venv, work_dir=name, model="planner", code_timeout=5)
+            codenav.run(
+                request.request,
+                on=request.source,
+                python=venv,
+                work_dir=name,
+                model="planner",
+                code_timeout=5,
+                rerank=False,
+            )
     return list(found.values())
 
 

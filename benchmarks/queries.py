@@ -53,16 +53,16 @@ class Material:
         self.parts = sorted({part.lower() for name in self.names for part in _PART.findall(name)})
 
 
-def sample(index: Index, seed: int) -> list[tuple[str, str]]:
-    """The kind and the text of each query."""
-    return list(_sampled(Material(index, index.stats().blocks), seed))
+def sample(index: Index, seed: int, *, each: int = EACH) -> list[tuple[str, str]]:
+    """The kind and the text of each query; `each` of every kind."""
+    return list(_sampled(Material(index, index.stats().blocks), seed, each))
 
 
-def _sampled(material: Material, seed: int) -> Iterator[tuple[str, str]]:
+def _sampled(material: Material, seed: int, each: int) -> Iterator[tuple[str, str]]:
     chance = random.Random(seed)
     pick = chance.choice
     kinds = ("FUNCTION", "CLASS", "METHOD")
-    for _ in range(EACH):
+    for _ in range(each):
         yield "rare identifier", f"text: {pick(material.rare)}"
         yield "common word", f"text: {pick(material.common)}"
         yield "type AND word", f"(type: {pick(kinds)}) AND (text: {pick(material.parts)})"
