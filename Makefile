@@ -1,5 +1,6 @@
 # make demo: the main job on a real package, with no key and no server
 # make test: installs what the tests need and runs all of them
+# make fuzz: the tests that draw their cases, with new and many more of them (DRAWS times); SEED=… repeats a run
 # make lint: ruff and mypy
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +8,7 @@ BIN := .venv/bin
 PROCESSES ?= $$(($$(nproc) + 2))
 REQUEST := Which node of the karate club graph has the highest betweenness?
 
-.PHONY: demo test lint bubblewrap servers clean
+.PHONY: demo test fuzz lint bubblewrap servers clean
 
 demo: .venv/bin/codenav bubblewrap
 	@sandbox=auto; \
@@ -22,6 +23,13 @@ test: .venv/installed bubblewrap servers
 # Compiled once, not by each process where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q -j 0 codenav
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder
+
+DRAWS ?= 20
+SEED ?= $(shell date +%s)
+fuzz: .venv/installed
+	@echo "SEED=$(SEED) DRAWS=$(DRAWS)" >&2
+	DRAWS=$(DRAWS) SEED=$(SEED) $(BIN)/python -m pytest -m "hypothesis or drawn" \
+	    --hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

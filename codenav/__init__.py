@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from codenav.errors import Cancelled, CodeNavError
     from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
     from codenav.execution import Execution, Outcome, Resources, ToolCall
+    from codenav.graphs.within import Within
     from codenav.limits import Limits
     from codenav.messages import Heard
     from codenav.models.scripted import FunctionModel, ScriptedModel
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from codenav.running.episode import Episode
     from codenav.running.episode_facts import EpisodeFacts
     from codenav.session import Session
+    from codenav.tool_selection import ToolSelection
+    from codenav.toolgraph.graph import ToolGraph
     from codenav.usage import Usage
 
 __all__ = [
@@ -79,10 +82,13 @@ __all__ = [
     "Step",
     "StoreOptions",
     "ToolCall",
+    "ToolGraph",
     "ToolOptions",
+    "ToolSelection",
     "Tried",
     "Unfinished",
     "Usage",
+    "Within",
     "callees",
     "callers",
     "describe",
@@ -119,6 +125,7 @@ _HOME = {
         "Unfinished",
     ),
     "codenav.execution": ("Execution", "Outcome", "Resources", "ToolCall"),
+    "codenav.graphs.within": ("Within",),
     "codenav.limits": ("Limits",),
     "codenav.messages": ("Heard",),
     "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
@@ -126,7 +133,9 @@ _HOME = {
     "codenav.navigation.outline": ("Outline",),
     "codenav.navigation.verbs": ("callees", "callers", "outline", "show"),
     "codenav.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions", "ToolOptions"),
+    "codenav.tool_selection": ("ToolSelection",),
     "codenav.session": ("Session",),
+    "codenav.toolgraph.graph": ("ToolGraph",),
     "codenav.usage": ("Usage",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from codenav.blocks import BlockKind, SearchResult
 from codenav.config import episodes_dir, load_config
+from codenav.environments.ranking import MATCHES
 from codenav.environments.standard import MakeEnvironments
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
@@ -33,10 +35,14 @@ from codenav.options import (
     spelled,
 )
 from codenav.protocols import Agent, Listener, Model, Sandbox
+from codenav.retrieval.requests import as_words
+from codenav.retrieval.requests import search as search_request
 from codenav.system.interpreter import find_interpreter
+from codenav.tool_selection import SelectionKeywords, ToolSelection
 from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
+    from codenav.graphs.within import Within
     from codenav.session import Session
 
 
@@ -47,6 +53,7 @@ def index(
     name: str | None = None,
     python: str | Path | None = None,
     refresh: bool = True,
+    rebuild: bool = False,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
     secrets: Sequence[str] | Mapping[str, str] = (),
@@ -59,13 +66,15 @@ def index(
     with a URL), or `pkg:NAME` for a distribution installed in `python` (an interpreter or a virtual environment;
     default: the active one, else codenav's own). Several sources make one index under a `name`, and `name:NAME` is a
     source from then on. `secrets` (`ToolOptions.secrets`) are for servers of tools that want a token to tell what they
-    have. `allow_private` lets specifications of tools refer to private addresses, from then on.
+    have. `allow_private` lets specifications of tools refer to private addresses, from then on. `rebuild` reads and
+    parses every file, also those that look unchanged.
 
     `store` and the other keywords are those of `StoreOptions`. Default: the configured ones.
 
     Raises:
         NotFound: there is no such source (the hint names similar ones), or it was never indexed and `refresh` is off.
-        UsageError: the source contains nothing that can be indexed, or several sources have no name.
+        UsageError: the source contains nothing that can be indexed, several sources have no name, or `rebuild` is set
+            and `refresh` is off.
         Unavailable: a repository or specification cannot be fetched, the variable of a secret is not set, or the store
             cannot be reached.
         StorageFull: the index cannot be written. An older state stays.
@@ -73,10 +82,12 @@ def index(
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     specs = [source] if isinstance(source, str | Path) else list(source)
+    if rebuild and not refresh:
+        raise UsageError("rebuild=True builds the index that refresh=False leaves alone", hint="leave one of them out")
     if not specs or (len(specs) > 1 and name is None):
         raise UsageError("several sources in one index need a name", hint="name=… , or an index for each source")
     with ExitStack() as opening, asking_with(ToolOptions(secrets=secrets).values()):
-        opened = open_store(config.store_options(**store))
+        opened = open_store(config.store_options(**store), notice=notice)
         opening.callback(opened.close)
         spec = (
             specs[0]
@@ -88,6 +99,7 @@ def index(
             python=interpreter,
             store=opened,
             refresh=refresh,
+            rebuild=rebuild,
             progress=progress,
             notice=notice,
             wait=refresh,
@@ -98,35 +110,58 @@ def index(
     return found
 
 
-@spelled(StoreKeywords)
+class SearchKeywords(StoreKeywords, SelectionKeywords, total=False):
+    """The keywords of `search`: the fields of `StoreOptions` and `ToolSelection`."""
+
+
+@spelled(SearchKeywords)
 def search(
-    query: str,
+    query: str = "",
     *,
     on: On | Sequence[On],
+    request: str = "",
     kinds: Collection[BlockKind | str] | None = None,
     limit: int = 10,
+    rerank: bool = True,
     python: str | Path | None = None,
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
-    **store: Unpack[StoreKeywords],
+    **keywords: Unpack[SearchKeywords],
 ) -> SearchResult:
     """Search one or several sources and return matching blocks, best first. Sources are indexed on first use.
 
-    Each hit has a `source`. `store` and the other keywords are as for `index`. What this opens stays open for as long
-    as a hit exists, since its block is loaded on access.
+    `request` is text for which something is looked for: without a query its words and its parts are. The first
+    matches are ordered by the tool graphs of the sources, where there are some, and by the services of `ToolSelection`,
+    unless `rerank` is off; a hit whose place that changed tells so (`Hit.moved`).
+
+    Each hit has a `source`. `store` and the other keywords are as for `index`, and the fields of `ToolSelection`. What
+    this opens stays open for as long as a hit exists, since its block is loaded on access.
 
     Raises:
         QueryTooLarge: the query has over 64 KB.
-        UsageError: a kind is unknown, or the limit is negative.
+        UsageError: a kind is unknown, the limit is negative, or there is neither a query nor a word of a request.
         NotFound, Unavailable, StorageFull: for the reasons of `index`.
+        RankingFailed: a service failed, and `rerank_failure` is `abort`.
     """
+    asked, query = query, query or as_words(request)
+    if request and not query:
+        raise UsageError("the request holds no word", hint="say in words what you look for")
     if limit < 0:
         raise UsageError(f"the limit is negative: {limit}")
     wanted = None if kinds is None else {_kind(kind) for kind in kinds}
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
-    opened = open_store(config.store_options(**store))
+    given: dict[str, Any] = dict(keywords)
+    # Nothing is rewritten: there are no turns before.
+    selection = replace(config.selection(**given_of(ToolSelection, given)), rewrite="")
+    services = None
+    if rerank and selection.ranks:
+        # Imported here: with what services need, each command would start a third later.
+        from codenav.running.services import Services
+
+        services = Services(selection, tell=notice)
+    opened = open_store(config.store_options(**given), notice=notice)
     indexes = open_indexes(
         listed(on),
         python=interpreter,
@@ -136,10 +171,26 @@ def search(
         progress=progress,
         notice=notice,
     )
-    return as_index(indexes).search(query, kinds=wanted, limit=limit)
+    tell = notice or (lambda text: None)
+    ranking = None
+    if rerank:
+        from codenav.graphs.beside import Graphs
+
+        ranking = Graphs(indexes, tell=tell).ranking(request)
+    if services is not None:
+        ranking = services.ranking(ranking, request)
+    whole = services.index(indexes) if services is not None else as_index(indexes)
+    matches = partial(whole.search, asked) if asked else partial(search_request, whole, request)
+    if ranking is None:
+        return matches(kinds=wanted, limit=limit)
+    found = matches(kinds=wanted, limit=max(limit, MATCHES))
+    first = ranking.ranked(replace(found, hits=found.hits[:MATCHES]), whole, shown=limit, kinds=wanted)
+    return replace(first, hits=[*first.hits, *found.hits[MATCHES:]][:limit])
 
 
-class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, ToolKeywords, total=False):
+class RunKeywords(
+    StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, ToolKeywords, SelectionKeywords, total=False
+):
     """The keywords of `run`: those of `Session`, and each field of its option classes."""
 
     agent: Agent | None
@@ -150,6 +201,8 @@ class RunKeywords(StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, 
     code_timeout: float | None
     limits: Limits | None
     description: str | Path | None
+    rerank: bool | None
+    within: Within | None
     ask: Callable[[str], str | None] | None
     confirm: Callable[[str], bool] | None
     progress: Callable[[Progress], None] | None
@@ -162,8 +215,8 @@ def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords])
 
     `on` names the code bases, `model` the model. `sandbox`, `work_dir`, `limits` and the others (`RunKeywords`) are the
     long options of the command with underscores, as fields of `SandboxOptions`, `ModelOptions`, `CheckOptions`,
-    `ToolOptions` and `StoreOptions`, and the arguments of `Session`. `code_timeout` is `Resources.step_seconds`, in
-    seconds. A keyword that is missing or None has the configured value.
+    `ToolOptions`, `ToolSelection` and `StoreOptions`, and the arguments of `Session`. `code_timeout` is
+    `Resources.step_seconds`, in seconds. A keyword that is missing or None has the configured value.
 
     Errors during the run are in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
 
@@ -198,6 +251,7 @@ def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> S
         store=store,
         checks=CheckOptions(**given_of(CheckOptions, given)),
         tools=config.tool_options(**given_of(ToolOptions, given)),
+        selection=config.selection(**given_of(ToolSelection, given)),
         **given,
     )
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from codenav.system.stored import Document
@@ -117,20 +118,60 @@ def block_id(source: str, path: str, qualname: str, kind: BlockKind, text: str, 
     return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A share in the place of a hit."""
+
+    name: str
+    """`usability`, `next`, `resource`, `rank`, `episodes`, `dense`, `rerank`, …"""
+    weight: float
+    """The amount that it adds to the score by which hits are ordered, that of the first stage being 0 to 1."""
+    because: str = ""
+    """The reason in a few words: `after shop.list_products`, `episode 20261123-…: "order two mugs"`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A change of a hit's place by a ranker."""
+
+    place: int
+    """The place that the first stage gave it, 1 for the first; 0 if the first stage did not find it."""
+    votes: tuple[Vote, ...]
+    """What moved it, largest first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stored form."""
+        votes = [{"name": vote.name, "weight": round(vote.weight, 4), "because": vote.because} for vote in self.votes]
+        return {"from": self.place, "votes": votes}
+
+
 class Hit:
     """A match: the fields of its block as attributes, with `score` and `why`.
 
-    The block is loaded on first access of a field that ranking does not need.
+    The block is loaded on first access of a field that is not here: kind and path are where the search knew them.
     """
 
-    __slots__ = ("_block", "_load", "id", "kind", "path", "score", "weight", "why")
+    __slots__ = ("_block", "_load", "id", "kind", "moved", "path", "score", "weight", "why")
 
     def __init__(
-        self, id: str, *, kind: BlockKind, path: str, score: float, why: str, load: Callable[[], CodeBlock]
+        self,
+        id: str,
+        *,
+        kind: BlockKind | None = None,
+        path: str | None = None,
+        score: float,
+        why: str,
+        load: Callable[[], CodeBlock],
     ) -> None:
-        self.id, self.kind, self.path, self.score, self.why = id, kind, path, score, why
+        self.id, self.score, self.why = id, score, why
+        if kind is not None:
+            self.kind = kind
+        if path is not None:
+            self.path = path
         self.weight = 1.0
         """From 0 to 1: orders hits of equal score. Checks of tools lower it; `why` says so."""
+        self.moved: Moved | None = None
+        """The change of its place by a `protocols.Ranker`; None if it stayed."""
         self._load = load
         self._block: CodeBlock | None = None
 
@@ -155,8 +196,38 @@ class Hit:
         return f"<Hit {self.kind.value} {self.path} {self.id} score={self.score:.2f}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The block's stored form with `score` and `why`."""
-        return {**self.block.to_dict(), "score": round(self.score, 4), "why": self.why}
+        """The block's stored form with `score`, `why`, and `moved` if a ranker moved it."""
+        moved = {"moved": self.moved.to_dict()} if self.moved else {}
+        return {**self.block.to_dict(), "score": round(self.score, 4), "why": self.why, **moved}
+
+
+NAMED = 1000.0
+"""The score of a block whose name is made of just the words of a query, times its prior, which is 1/16 to 1."""
+TOWERING = 4.0
+"""The ratio in which such a score is at least to the best of the others: words alone have scores of up to 10 each."""
+
+
+def named(scores: Sequence[float]) -> int:
+    """The number of the first scores, best first, that are those of blocks which a query names in full."""
+    for count, (score, following) in enumerate(pairwise(scores), 1):
+        if score < NAMED / 16:
+            return 0
+        if score >= TOWERING * following:
+            return count
+    return 0
+
+
+def beside_best(scores: Sequence[float]) -> list[float]:
+    """Scores, best first, beside the best of them, 0 to 1. Those of blocks that a query names in full have 1 more.
+
+    Beside these, all others would be alike.
+    """
+    first = named(scores)
+    tops = [scores[0] if scores else 0.0] * first + [scores[first] if first < len(scores) else 0.0] * (
+        len(scores) - first
+    )
+    shares = [score / top if top > 0 else 0.0 for score, top in zip(scores, tops, strict=True)]
+    return [share + 1 if place < first else share for place, share in enumerate(shares)]
 
 
 @dataclass(frozen=True)
@@ -194,6 +265,18 @@ class SearchResult(Sequence[Hit]):
 
 
 @dataclass(frozen=True, slots=True)
+class Frequencies:
+    """The statistics by which the words of a query are scored, of one index or of several together."""
+
+    blocks: int
+    """Number of all blocks."""
+    counts: Mapping[tuple[str, str], int]
+    """Number of blocks that hold a word, by field and word."""
+    lengths: Mapping[str, float]
+    """Mean number of words in a field. A field that is not there is scored without regard to its length elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileState:
     """The state of a file in an index, saved to detect changes."""
 
@@ -202,7 +285,11 @@ class FileState:
     mtime_ns: int
     """-1 if the file changed so close to the build that its time proves nothing: its content decides next time."""
     digest: str
-    """Hash of the content; size and time are only a shortcut."""
+    """Hash of the content; all else is only a shortcut."""
+    ctime_ns: int = 0
+    inode: int = 0
+    """These tell a file that took another's place with its size and time. 0 in an index that was written without them:
+    such a file is compared by content once."""
 
 
 @dataclass(frozen=True, slots=True)

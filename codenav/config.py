@@ -30,6 +30,8 @@ from codenav.options import (
     ToolOptions,
 )
 from codenav.options import StoreOptions as StoreOptions
+from codenav.tool_selection import RANGES as SELECTION_RANGES
+from codenav.tool_selection import SelectionKeywords, ToolSelection
 
 _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB}
 
@@ -95,6 +97,8 @@ class Config:
     elasticsearch_user: str = StoreOptions.elasticsearch_user
     elasticsearch_password: str = StoreOptions.elasticsearch_password
     elasticsearch_ca_file: str = StoreOptions.elasticsearch_ca_file
+    vectors: bool = StoreOptions.vectors
+    """See `StoreOptions.vectors`. In the environment `true` or `false`: CODENAV_VECTORS."""
     code_timeout: float = Resources.step_seconds
     """Timeout of one code step in seconds. Environment: CODENAV_CODE_TIMEOUT."""
     limit_steps: int = Limits.steps
@@ -110,6 +114,30 @@ class Config:
     """Model that names the fields of a tool's long answers worth showing. Environment: CODENAV_COMPRESS."""
     answer_characters: int = ToolOptions.answer_characters
     """Most characters of a tool's answer in an observation. Environment: CODENAV_ANSWER_CHARACTERS."""
+
+    embeddings: str = ToolSelection.embeddings
+    """See `ToolSelection` for this and the fields below.
+
+    Environment of these fields: CODENAV_EMBEDDINGS, CODENAV_EMBEDDINGS_MODEL and so on.
+    """
+    embeddings_model: str = ToolSelection.embeddings_model
+    embeddings_dimensions: int = ToolSelection.embeddings_dimensions
+    embeddings_api_key: str = ToolSelection.embeddings_api_key
+    rerank_url: str = ToolSelection.rerank_url
+    rerank_model: str = ToolSelection.rerank_model
+    rerank_api_key: str = ToolSelection.rerank_api_key
+    rerank_seconds: float = ToolSelection.rerank_seconds
+    rerank_trigger: int = ToolSelection.rerank_trigger
+    rerank_top: int = ToolSelection.rerank_top
+    rerank_percent: float = ToolSelection.rerank_percent
+    rerank_threshold: float = ToolSelection.rerank_threshold
+    rerank_failure: str = ToolSelection.rerank_failure
+    rewrite: str = ""
+    rewrite_trigger: int = ToolSelection.rewrite_trigger
+    rewrite_turns: int = ToolSelection.rewrite_turns
+    rewrite_tokens: int = ToolSelection.rewrite_tokens
+    rewrite_prompt: str = ToolSelection.rewrite_prompt
+    rewrite_failure: str = ToolSelection.rewrite_failure
 
     def store_options(self, **given: Unpack[StoreKeywords]) -> StoreOptions:
         """Return the configured store, replaced by given values that are not None.
@@ -150,6 +178,16 @@ class Config:
         said: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         configured = {"allow": self.allow, "compress": self.compress, "answer_characters": self.answer_characters}
         return ToolOptions(**{**configured, **said}).checked()
+
+    def selection(self, **given: Unpack[SelectionKeywords]) -> ToolSelection:
+        """Return the configured choice among tools and order of hits, replaced by given values that are not None.
+
+        Raises:
+            UsageError: a value is not one of those that are possible.
+        """
+        said: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        values = {item.name: getattr(self, item.name) for item in fields(ToolSelection)}
+        return ToolSelection(**{**values, **said}).checked()
 
     def model_options(self, given: ModelOptions) -> ModelOptions:
         """Return the options with the configured model, server and prompts where none are given."""
@@ -276,14 +314,17 @@ def _checked(key: str, value: Any, *, where: str) -> Any:
             hint=f"did you mean {near[0]!r}?" if near else f"keys: {', '.join(known)}",
         )
     default = getattr(Config, key)
-    hint = f"export {where}={default}" if where.isupper() else f"{key} = {default}, the default"
+    told = str(default).lower() if isinstance(default, bool) else default
+    hint = f"export {where}={told}" if where.isupper() else f"{key} = {told}, the default"
     try:
         if known[key] is str and not isinstance(value, str):
             raise ValueError
+        if known[key] is bool:
+            return value if isinstance(value, bool) else _TRUTHS[value.lower()]
         if isinstance(value, bool) or (known[key] is int and isinstance(value, float)):
             raise ValueError
         found = known[key](value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError, AttributeError):
         raise UsageError(f"{key} in {where} is not {_KINDS[known[key]]}: {value!r}", hint=hint) from None
     if key in _RANGES:
         least, most, words = _RANGES[key]
@@ -292,7 +333,8 @@ def _checked(key: str, value: Any, *, where: str) -> Any:
     return found
 
 
-_KINDS = {str: "a text", int: "a whole number", float: "a number"}
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _SMALLEST, _DAY, _LARGEST = 1e-3, 86_400.0, 2**63 - 1
 _RANGES: Mapping[str, tuple[float, float, str]] = {
     "code_timeout": (_SMALLEST, _DAY, "above 0 and at most 86400 seconds"),
@@ -304,5 +346,6 @@ _RANGES: Mapping[str, tuple[float, float, str]] = {
     "answer_characters": (LEAST_ANSWER, MOST_ANSWER, f"{LEAST_ANSWER} to {MOST_ANSWER}"),
     "elasticsearch_replicas": (0, _LARGEST, "0 or above"),
     "elasticsearch_shards": (1, _LARGEST, "at least 1"),
+    **SELECTION_RANGES,
 }
 """For each numeric key of `Config` the lowest and the highest value, and the range in words."""

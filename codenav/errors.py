@@ -140,6 +140,10 @@ class MissingExtra(Unavailable):
         super().__init__(f"{package} is not installed", hint=f"pip install 'codenav-agent[{extra}]'")
 
 
+class RankingFailed(Unavailable):
+    """A service that orders hits failed, and the settings say `abort`. Any other failure of a ranker is skipped."""
+
+
 class LimitReached(CodeNavError):
     """An episode used up one of its limits.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from codenav.errors import Unavailable, UsageError
 from codenav.execution import Mount, Resources, SandboxSettings, SettingKeywords
+from codenav.tool_selection import ToolSelection
 
 if TYPE_CHECKING:
     from codenav.messages import Hear
@@ -46,6 +47,11 @@ class StoreOptions:
     elasticsearch_password: str = field(default="", repr=False)
     elasticsearch_ca_file: str = ""
     """PEM file of the authority that signed the server's certificate. Empty means the system's authorities."""
+    vectors: bool = True
+    """Whether plain words also find words of like meaning, by the vectors that codenav ships.
+
+    That is a matter of the search alone: no index stores anything of it.
+    """
 
     def checked(self) -> StoreOptions:
         """Return the options after checking them.
@@ -60,6 +66,13 @@ class StoreOptions:
                 "Elasticsearch takes 0 replicas or more, and 1 shard or more", hint="docs/elasticsearch.md"
             )
         return self
+
+    def secrets(self) -> dict[str, str]:
+        """Return the secrets by name, for what masks them; an empty one masks nothing."""
+        return {
+            "elasticsearch api key": self.elasticsearch_api_key,
+            "elasticsearch password": self.elasticsearch_password,
+        }
 
 
 @dataclass(frozen=True)
@@ -228,6 +241,7 @@ class StoreKeywords(TypedDict, total=False):
     elasticsearch_user: str | None
     elasticsearch_password: str | None
     elasticsearch_ca_file: str | None
+    vectors: bool | None
 
 
 class SandboxKeywords(SettingKeywords, total=False):
@@ -275,7 +289,7 @@ class ToolKeywords(PlainToolKeywords, total=False):
     handlers: Mapping[str, Callable[..., Any]] | None
 
 
-Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions, ToolOptions)
+Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions, ToolOptions, ToolSelection)
 
 
 def given_of(kind: type[Options], keywords: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,26 +17,30 @@ from codenav.environments import EpisodeParts, MakeEnvironments, standard_enviro
 from codenav.environments.masked import MaskedEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.errors import SandboxUnavailable, UsageError
 from codenav.events import Event
+from codenav.graphs.within import Within, told
 from codenav.indexers.build import Progress
 from codenav.indexing import importing
-from codenav.indexing.source_index import Notice, On, as_index, listed, open_indexes
+from codenav.indexing.source_index import Notice, On, listed, open_indexes
 from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.navigation.description_cache import described
 from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
 from codenav.protocols import Agent, Environment, Listener, Model, Sandbox
+from codenav.running.description_text import text_of
 from codenav.running.episode import Episode
 from codenav.running.episode_facts import EpisodeFacts, checked_request
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
+from codenav.running.searches import Searches
 from codenav.running.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.running.workspace import Workspace
 from codenav.secrets.masking import masker
 from codenav.system.closing import Closing
 from codenav.system.interpreter import find_interpreter
+from codenav.tool_selection import ToolSelection
 from codenav.tools.reading import asking_with
 
 PACKAGES_TOLD = 40
@@ -52,9 +56,6 @@ NO_TOOLS = "no source here has tools: the secrets for them are not used"
 
 READS_ONLY = "the planner tries calls to see what they give, so of tools it calls only those that read"
 
-DESCRIPTION = "--description takes text or the path of a file"
-DOCUMENTS = (".md", ".rst", ".txt")
-"""Endings of documents. A description that is one word with such an ending was meant as a file."""
 TOOLS = {"formatting": "black", "lint": "flake8", "types": "mypy"}
 """The switches of `StepChecks` and the tools behind them."""
 
@@ -81,6 +82,9 @@ class Session(Closing):
         tools: ToolOptions | None = None,
         limits: Limits | None = None,
         description: str | Path | None = None,
+        rerank: bool = True,
+        within: Within | None = None,
+        selection: ToolSelection | None = None,
         ask: Callable[[str], str | None] | None = None,
         confirm: Confirm | None = None,
         progress: Callable[[Progress], None] | None = None,
@@ -104,6 +108,10 @@ class Session(Closing):
             limits: what each episode may spend. Default: the configured ones.
             description: what the code base is for, as text or as a file. Default: the packages' summaries and the names
                 of their modules.
+            rerank: order what searches find by the tool graphs of the sources, and let episodes teach these; and by the
+                services of `selection`.
+            selection: encoder, rerank service and rewriting of requests for searches. Default: the configured ones.
+            within: the actions of a tool graph within which searches find something. Default: they find everything.
             ask: answers a question of the agent. None means that nobody is there.
             confirm: asked before `auto` falls back to `process`, and before each call that `allow="ask"` wants asked;
                 the latter comes from another thread. None refuses.
@@ -118,6 +126,8 @@ class Session(Closing):
             SandboxUnavailable: nothing here can contain code.
         """
         config = load_config()
+        # Before anything is built.
+        recommended = within.tools() if within else []
         self._tell = notice or (lambda text: None)
         self._make_environments, self._listeners, self._ask = environments, tuple(listeners), ask
         self._limits = limits or config.limits()
@@ -125,8 +135,9 @@ class Session(Closing):
         contained = config.sandbox_options(contained)
         self._given = checked_work_dir(contained.work_dir)
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
-        self._secrets = _own_secrets(kept)
         wanted = tools.checked() if tools is not None else config.tool_options()
+        chosen = selection.checked() if selection is not None else config.selection()
+        self._secrets = {**_own_secrets(kept), **chosen.secrets()}
         self._records = EpisodeStore(episodes_dir())
         self._episodes: list[Episode] = []
         self._cancelled = False
@@ -134,7 +145,7 @@ class Session(Closing):
         self._calls: ToolCalls | None = None
         self._closing = ExitStack()
         with ExitStack() as opening, asking_with(wanted.values()):
-            opened = open_store(kept)
+            opened = open_store(kept, notice=self._tell)
             opening.callback(opened.close)
             self._agent, notes = self._agent_of(agent, model, opening)
             if self._plans and wanted.allow != "read":
@@ -156,7 +167,14 @@ class Session(Closing):
             )  # fmt: skip
             for index in self.indexes if wanted.strict else ():
                 index.strict = True
-            self._description = _text_of(description) or "\n\n".join(map(described, self.indexes))
+            self._description = text_of(description) or "\n\n".join(map(described, self.indexes))
+            self._searches = Searches(
+                self.indexes, chosen, rerank=rerank, base_url=self._server_of(model), tell=self._noticed
+            )
+            opening.callback(self._searches.close)
+            if within:
+                self._searches.limit(recommended, self._tell)
+                self._description += f"\n\n{told(recommended)}"
             sources = [index.source for index in self.indexes]
             factory = factory.changed(import_paths=importing.paths_of(sources, python, self._given))
             self._factory = self._calling(replace(factory, folders=folders_of(sources)), wanted, confirm, model)
@@ -245,14 +263,18 @@ class Session(Closing):
         model: str | Model | ModelOptions | None,
     ) -> SandboxFactory:
         """Return the factory with what answers the calls of the code, and open the broker if there are tools."""
-        own = load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions())
+        base_url = self._server_of(model)
 
         def opened(name: str) -> Model:
-            return open_model(name, base_url=own.base_url, notice=self._noticed)
+            return open_model(name, base_url=base_url, notice=self._noticed)
 
         factory, self._calls = factory.with_tools(tools, confirm=confirm, open_model=opened)
         # The replay of a summary gets the answers that the session got.
         return replace(factory, calls=factory.calls and recorded(factory.calls))
+
+    def _server_of(self, model: str | Model | ModelOptions | None) -> str:
+        """Return the URL of the server for models beside the agent's."""
+        return load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions()).base_url
 
     def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
         return {
@@ -277,8 +299,11 @@ class Session(Closing):
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
         calls = EpisodeCalls(self._calls, request, allow=self._allow) if self._calls else None
         replay = space.replay(requests, tries=self._plans, calls=calls)
+        secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
+        earlier = [step for episode in self._episodes for step in episode.steps]
+        following = self._searches.following(earlier, masker(secrets))
         parts = EpisodeParts(
-            index=as_index(self.indexes),
+            index=self._searches.index,
             sandbox=space.sandbox,
             verify=replay,
             ran=space.ran.append,
@@ -290,6 +315,7 @@ class Session(Closing):
             packages=self._packages(space),
             imports=importing.told([index.source for index in self.indexes]),
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
+            ranking=self._searches.ranking(request, following, self._episodes),
         )
         facts = EpisodeFacts(
             id=id,
@@ -298,7 +324,6 @@ class Session(Closing):
             work_dir=str(space.work_dir),
             folder=folder,
         )
-        secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
         recorder = self._records.recorder(id, secrets=secrets)
         try:
             episode = Episode(
@@ -307,9 +332,9 @@ class Session(Closing):
                 environments=self._environments_of(parts),
                 description=str(masker(self._factory.secrets)(self._told(space.sandbox))),
                 limits=self._limits,
-                listeners=[recorder, *self._listeners],
+                listeners=[recorder, *([following] if following else []), *self._listeners],
                 verify=replay,
-                earlier=[step for episode in self._episodes for step in episode.steps],
+                earlier=earlier,
                 facts=facts,
             )
         except BaseException:
@@ -317,6 +342,8 @@ class Session(Closing):
             raise
         if calls is not None:
             calls.hear = episode.called
+        if following:
+            following.result = lambda: episode.result
         return episode
 
     def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:
@@ -327,9 +354,11 @@ class Session(Closing):
         return [MaskedEnvironment(environment, mask) for environment in made]
 
     def _planner(self) -> Agent:
-        packages = [name for index in self.indexes for name in packages_of(index.source)]
+        # It looks into packages themselves, too, unless searches are limited.
+        whole = () if self._searches.limited else self.indexes
+        packages = [name for index in whole for name in packages_of(index.source)]
         files = planner.files_in(self._given) if self._given else ()
-        return planner.PlannerAgent(files=files, packages=packages)
+        return planner.PlannerAgent(files=files, packages=packages, votes=self._searches.votes())
 
     def _started(self, folder: Path) -> Workspace:
         space = Workspace(self._factory, folder, given=self._given, objects=self._records.objects, tools=self._tools)
@@ -362,24 +391,4 @@ class Session(Closing):
 
 def _own_secrets(store: StoreOptions) -> dict[str, str]:
     """Return secrets that no code ever saw but a record must not contain: a server may quote its key in an error."""
-    own = {name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}
-    return {
-        **own,
-        "elasticsearch api key": store.elasticsearch_api_key,
-        "elasticsearch password": store.elasticsearch_password,
-    }
-
-
-def _text_of(description: str | Path | None) -> str:
-    """Return a description as text. If it names a file, return the content."""
-    if not description:
-        return ""
-    text = str(description)
-    with suppress(OSError, ValueError):
-        if Path(text).expanduser().is_file():
-            return Path(text).expanduser().read_text(encoding="utf-8", errors="replace")
-        if Path(text).expanduser().is_dir():
-            raise UsageError(f"the description {text} is a folder", hint=DESCRIPTION)
-    if isinstance(description, Path) or (text.endswith(DOCUMENTS) and not any(map(str.isspace, text))):
-        raise NotFound(f"no such file: {text}", hint=DESCRIPTION)
-    return text
+    return {**store.secrets(), **{name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}}

@@ -12,12 +12,19 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 from command_line import codenav
+from hypothesis import settings
 
 # A shell starts background jobs with SIGINT ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Every run draws the same cases; `make fuzz` draws others.
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("fuzz", print_blob=True)
+settings.load_profile("fixed")
+
 pytest_plugins = ["elasticsearch_server", "docker_engine", "local_model"]
 
+_FAILED = pytest.StashKey[bool]()
 ALONE = {"cli", "docs", "end_to_end"}
 """Folders whose tests take seconds each and share next to nothing."""
 
@@ -54,8 +61,27 @@ def _group(item: pytest.Item) -> str:
     return f"{item.path.name} {backend}".strip()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note that a test failed: its folders are kept."""
+    report = yield
+    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def passed() -> Iterator[list[Path]]:
+    """The folders of the tests of a module that passed. They go when it ends: those of a whole run are 20 GB."""
+    folders: list[Path] = []
+    yield folders
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
-def codenav_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def codenav_home(
+    request: pytest.FixtureRequest, passed: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """The CODENAV_HOME of this test; OPENAI_* and other CODENAV_* variables are cleared."""
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "CODENAV_")):
@@ -63,7 +89,9 @@ def codenav_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Not inside `tmp_path`: many tests expect that folder to hold their own files only.
     home = tmp_path.with_name(f"{tmp_path.name}-home")
     monkeypatch.setenv("CODENAV_HOME", str(home))
-    return home
+    yield home
+    if not request.node.stash.get(_FAILED, False):
+        passed += [tmp_path, home]
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parent.parent / "codenav"
 
 BASE = {
     "actions", "blocks", "cancelling", "config", "errors", "events", "execution", "limits", "messages", "options",
-    "protocols", "secrets", "system", "usage",
+    "protocols", "secrets", "system", "tool_selection", "traces", "usage",
 }  # fmt: skip
 PARTS = {
-    "broker", "checkers", "episodes", "indexers", "judges", "models", "planner", "retrieval", "sandboxes", "schemas",
-    "signatures", "toolgraph", "tools",
+    "broker", "checkers", "encoders", "episodes", "indexers", "judges", "models", "planner", "retrieval", "retriever",
+    "sandboxes", "schemas", "selection", "signatures", "toolgraph", "tools",
 }  # fmt: skip
-JOINTS = ["indexing", "navigation", "running", "session", "api"]
+JOINTS = ["indexing", "navigation", "graphs", "running", "session", "api"]
 """Layer 4, where the parts meet: each may import those before it."""
 BELOW_JOINTS = {"base", *PARTS, "environments", "agents"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -29,6 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The normalised form of tool specifications and its readers.
     "broker": {"base", "tools", "signatures"},
     "indexers": {"base", "tools"},
+    # Words, their stems and their shipped vectors.
+    "retriever": {"base", "retrieval"},
     "environments": {"base"},
     "agents": {"base"},
     **{joint: BELOW_JOINTS | set(JOINTS[:place]) for place, joint in enumerate(JOINTS)},

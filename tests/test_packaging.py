@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-DATA = (".html", ".md", ".json", ".py")
+DATA = (".html", ".md", ".json", ".npy", ".py", ".txt", ".js")
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,13 @@ def test_prompts_schemas_and_the_guest_are_in_the_wheel(wheel: Path) -> None:
     assert {name for name in held if name.startswith("codenav/") and not name.endswith(DATA)} <= {"codenav/py.typed"}
 
 
+def test_the_vectors_of_words_are_in_the_wheel_with_their_origin_and_stay_small(wheel: Path) -> None:
+    sizes = {item.filename: item.file_size for item in zipfile.ZipFile(wheel).infolist()}
+    vectors = {name: size for name, size in sizes.items() if name.startswith("codenav/retrieval/data/")}
+    assert {name.rpartition("/")[2] for name in vectors} == {"ORIGIN.md", "word_vectors.npy", "words.txt"}
+    assert sum(vectors.values()) <= 8_000_000
+
+
 def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
     (tmp_path / "code").mkdir()
@@ -56,9 +63,11 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     assert answer == ["2", "summary: verified"], ran.stderr
 
 
-def test_extras_are_for_languages_inspect_tools_and_tests_only() -> None:
+def test_extras_are_for_languages_inspect_tools_encoders_pictures_and_tests_only() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(project["optional-dependencies"]) == {"languages", "inspect", "tools", "all", "test"}
+    assert set(project["optional-dependencies"]) == {
+        "languages", "inspect", "tools", "embeddings", "train", "pictures", "all", "test",
+    }  # fmt: skip
     core = {re.split(r"[<>=~! ]", requirement)[0] for requirement in project["dependencies"]}
     assert {"pandas", "docker", "elasticsearch", "orjson"} <= core
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.options import Seconds, default_of, sandbox_options, with_options
+from codenav.cli.sections import section
 from codenav.cli.tool_options import tool_options
 from codenav.config import load_config
 
@@ -20,32 +21,45 @@ base_url_option = click.option(
 
 _OPTIONS = (
     base_url_option,
-    click.option(
-        "--max-steps",
-        type=click.IntRange(min=0),
-        help=f"Most actions of an episode; 0 is no limit. {default_of('limit_steps')}",
+    section(
+        "Limits",
+        click.option(
+            "--max-steps",
+            type=click.IntRange(min=0),
+            help=f"Most actions of an episode; 0 is no limit. {default_of('limit_steps')}",
+        ),
+        click.option(
+            "--max-seconds",
+            type=Seconds(min=0),
+            help=f"Most seconds of an episode; 0 is no limit. {default_of('limit_seconds')}",
+        ),
+        click.option(
+            "--max-tokens",
+            type=click.IntRange(min=0),
+            help=f"Most tokens of an episode, of all model calls; 0 is no limit. {default_of('limit_tokens')}",
+        ),
     ),
-    click.option(
-        "--max-seconds",
-        type=Seconds(min=0),
-        help=f"Most seconds of an episode; 0 is no limit. {default_of('limit_seconds')}",
-    ),
-    click.option(
-        "--max-tokens",
-        type=click.IntRange(min=0),
-        help=f"Most tokens of an episode, of all model calls; 0 is no limit. {default_of('limit_tokens')}",
-    ),
-    click.option(
-        "--sandbox",
-        type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-        help=f"Sandbox of the code; process contains nothing. {default_of('sandbox')}",
+    section(
+        "Sandbox",
+        click.option(
+            "--sandbox",
+            type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+            help=f"Sandbox of the code; process contains nothing. {default_of('sandbox')}",
+        ),
     ),
     sandbox_options,
     tool_options,
-    click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy."),
-    click.option("--format/--no-format", default=None, help="Format each step with black. [default: no]"),
-    click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes, with a model]"),
-    click.option("--types/--no-types", default=None, help="Check each step with mypy. [default: yes, with a model]"),
+    section(
+        "Prompts and checks",
+        click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy."),
+        click.option("--format/--no-format", default=None, help="Format each step with black. [default: no]"),
+        click.option(
+            "--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes, with a model]"
+        ),
+        click.option(
+            "--types/--no-types", default=None, help="Check each step with mypy. [default: yes, with a model]"
+        ),
+    ),
 )
 
 

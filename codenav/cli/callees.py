@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from codenav.cli.options import block_line, on_option, print_json, reading_options, say, signature_line
+from codenav.cli.sections import SectionedCommand
 
 
-@click.command("callees")
+@click.command("callees", cls=SectionedCommand)
 @click.argument("name")
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Names to print.")

@@ -7,15 +7,18 @@ from typing import Any
 import click
 
 from codenav.cli.options import block_line, on_option, print_json, reading_options, say
+from codenav.cli.sections import SectionedCommand
 
 
-@click.command("callers")
+@click.command("callers", cls=SectionedCommand)
 @click.argument("name")
 @on_option
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Callers to print.")
 @reading_options
 def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
-    """List the blocks that call NAME: certain callers first, then calls that match by the last part of the name only.
+    """List the blocks that call NAME: certain callers first, those that match by the last part of the name only last.
+
+    In between are calls of a method that may be overridden: the one that runs depends on the class of the object.
 
     NAME is given as for `codenav show`, or is the full name of something outside the index, such as numpy.mean.
 
@@ -37,7 +40,9 @@ def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **op
         say(block_line(caller.block, min(line for call in caller.calls for line in call.lines)))
         say("           " + ", ".join(f"{call.name} ({call.evidence.value})" for call in caller.calls)[:200])
     shown = f"{len(found)} of {found.total}" if len(found) < found.total else str(found.total)
-    told = f"{shown} caller{'' if shown == '1' else 's'}: {found.certain} certain, {found.by_name} by name only"
+    told = f"{shown} caller{'' if shown == '1' else 's'}: {found.certain} certain, "
+    told += f"{found.possible} of a method that may be overridden, " if found.possible else ""
+    told += f"{found.by_name} by name only"
     if len(found.targets) > 1:
         told += f"; the name stands for {len(found.targets)} definitions"
     if found.others:

@@ -9,9 +9,10 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import python_option, say, store_options
+from codenav.cli.sections import SectionedCommand
 
 
-@click.command("describe")
+@click.command("describe", cls=SectionedCommand)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources)
 @click.option(
     "--out",

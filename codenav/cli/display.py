@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from codenav.actions import Search, Step, SummaryObservation, Try
 from codenav.cli import steps
@@ -20,10 +20,22 @@ if TYPE_CHECKING:
     from codenav.indexers.build import Progress
 
 
-class ReportProgress(Protocol):
-    """A callback for the progress of a build."""
+class ReportProgress:
+    """A progress bar; in a pipe nothing is shown."""
 
-    def __call__(self, progress: Progress, /) -> None: ...
+    def __init__(self, source: str, bar: Bar | None = None) -> None:
+        self._bar = bar
+        self._task = bar.add_task(f"Indexing {source}", total=None) if bar else None
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Show the progress of a build."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=progress.done, total=progress.total)
+
+    def share(self, what: str, done: float) -> None:
+        """Show how much of anything else is done, 0 to 1."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=what, completed=round(100 * done), total=100)
 
 
 _bars: list[Bar] = []
@@ -53,22 +65,17 @@ def paused() -> Iterator[None]:
 def indexing(source: str) -> Iterator[ReportProgress]:
     """Show a progress bar while files are indexed. In a pipe nothing is shown."""
     if not sys.stderr.isatty():
-        yield lambda progress, /: None
+        yield ReportProgress(source)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("Indexing {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(source, total=None)
-
-        def report(progress: Progress, /) -> None:
-            bar.update(task, completed=progress.done, total=progress.total)
-
         _bars.append(bar)
         try:
-            yield report
+            yield ReportProgress(source, bar)
         finally:
             _bars.remove(bar)
 

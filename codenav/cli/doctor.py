@@ -43,7 +43,7 @@ class Row:
 @python_option
 @json_option
 def command(model: str | None, base_url: str | None, python: str | None, as_json: bool) -> int:
-    """Check Python, sandboxes, Docker, checkers, Elasticsearch, the model's server and the disk.
+    """Check Python, sandboxes, Docker, checkers, Elasticsearch, the model's server, configured services and the disk.
 
     \b
     Exit codes: 0 code can run here, 4 Python, bubblewrap and Docker, or the disk is not fit for it.
@@ -77,6 +77,11 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     yield _elasticsearch()
     yield _tools()
     yield _guarded("model", lambda: _model(model, base_url))
+    settings = _settings()
+    if settings.embeddings:
+        yield _guarded("embeddings", lambda: _scoring("embeddings", embeddings=settings.embeddings))
+    if settings.rerank_url:
+        yield _guarded("rerank", lambda: _scoring("rerank", rerank_url=settings.rerank_url))
     yield _guarded("disk", _disk, needed=True)
     with contextlib.suppress(CodeNavError):
         yield _episodes()
@@ -188,6 +193,20 @@ def _model(named: str | None, base_url: str | None) -> Row:
         return Row("model", True, detail)
     ok, detail, hint = probe(named or config.model, base_url or config.base_url)
     return Row("model", ok, detail, hint)
+
+
+def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
+    """Check a service of searches by two texts."""
+    from codenav.running.services import Services
+    from codenav.system.terminal_text import shown_url
+
+    settings = _settings().selection(
+        embeddings=embeddings, rerank_url=rerank_url, rewrite="", rerank_trigger=0, rerank_failure="abort"
+    )
+    with Services(settings) as services:
+        services.selector.choose("order two mugs", [("order", "order a mug"), ("delete", "delete a user")])
+    place = embeddings or rerank_url
+    return Row(name, True, f"{shown_url(place) if '://' in place else place} answers")
 
 
 def _disk() -> Row:

@@ -141,6 +141,8 @@ def export(episode: str, notebook: Path | None, script: Path | None, record: Pat
 def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None, as_json: bool) -> None:
     """Remove episodes: their records, the work folders that codenav made, and copies that no other episode needs.
 
+    What they taught the tool graphs of their sources is forgotten.
+
     Name them by id, or use --older-than or --keep. Running episodes are never removed. A folder of yours (--work-dir)
     is not touched.
 
@@ -155,6 +157,7 @@ def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None
     from codenav.config import episodes_dir
     from codenav.episodes import removal
     from codenav.episodes.store import EpisodeStore
+    from codenav.graphs.beside import forget_episodes
 
     store = EpisodeStore(episodes_dir())
     if episodes:
@@ -162,6 +165,7 @@ def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None
     else:
         age = None if older_than is None else timedelta(seconds=older_than)
         done = removal.remove_old(store, older_than=age, keep=keep)
+    forget_episodes(done.removed)
     if as_json:
         print_json(done.to_dict())
         return

@@ -9,10 +9,11 @@ import click
 
 from codenav.cli.eval_options import factory_options, run_keywords, run_options, task_options
 from codenav.cli.options import print_json, say
+from codenav.cli.sections import SectionedCommand
 from codenav.errors import UsageError
 
 
-@click.command("ablate")
+@click.command("ablate", cls=SectionedCommand)
 @click.argument("table", metavar="TABLE", type=click.Choice(["2", "3", "4", "5"]))
 @task_options
 @run_options

@@ -11,13 +11,13 @@ import click
 
 from codenav.cli.agent_options import agent_options, limits_of
 from codenav.cli.options import (
-    Decorator,
     json_option,
     python_option,
     resources_of,
     store_options,
     with_options,
 )
+from codenav.cli.sections import Decorator
 from codenav.errors import NotFound, UsageError
 
 FOLDER = click.Path(path_type=Path)

@@ -9,10 +9,11 @@ import click
 
 from codenav.cli.eval_options import FOLDER, factory_options, task_options
 from codenav.cli.options import python_option, say
+from codenav.cli.sections import SectionedCommand
 from codenav.errors import UsageError
 
 
-@click.command("prepare")
+@click.command("prepare", cls=SectionedCommand)
 @click.argument("name")
 @task_options
 @click.option(

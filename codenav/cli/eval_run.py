@@ -10,12 +10,13 @@ import click
 
 from codenav.cli.eval_options import factory_options, run_keywords, run_options, task_options, told
 from codenav.cli.options import print_json, say
+from codenav.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from codenav.evals.runner import Run
 
 
-@click.command("run")
+@click.command("run", cls=SectionedCommand)
 @click.argument("name")
 @task_options
 @run_options

@@ -10,10 +10,11 @@ import click
 
 from codenav.cli.eval_options import factory_options, task_options
 from codenav.cli.options import json_option, print_json, python_option, say
+from codenav.cli.sections import SectionedCommand
 from codenav.errors import UsageError
 
 
-@click.command("selfcheck")
+@click.command("selfcheck", cls=SectionedCommand)
 @click.argument("name")
 @task_options
 @python_option

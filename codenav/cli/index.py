@@ -11,6 +11,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
+from codenav.cli.sections import SectionedCommand
 from codenav.cli.tool_options import secret_option
 from codenav.cli.tool_sources import private_option
 from codenav.options import ToolOptions
@@ -25,11 +26,12 @@ NAMED = 3
 """Most files named in the line of an update. `--json` has all of them."""
 
 
-@click.command("index")
+@click.command("index", cls=SectionedCommand)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
 @click.option("--name", metavar="NAME", help="Build one index of all SOURCEs, called name:NAME from then on.")
 @secret_option
 @private_option
+@click.option("--rebuild", is_flag=True, help="Read and parse every file, also those that look unchanged.")
 @click.option("--watch", is_flag=True, help="Keep running and index each change, until Ctrl-C.")
 @store_options
 @python_option
@@ -39,6 +41,7 @@ def command(
     name: str | None,
     secrets: tuple[str, ...],
     allow_private: bool,
+    rebuild: bool,
     watch: bool,
     python: str | None,
     as_json: bool,
@@ -62,15 +65,15 @@ def command(
     store = store_of(options)
     # A server of tools may want a token to tell what it has.
     with asking_with(ToolOptions(secrets=secrets).values()):
+        documents = []
+        if rebuild or not watch:
+            for some in [sources] if name else [[source] for source in sources]:
+                title = "" if name or len(sources) == 1 else f"{some[0]}: "
+                quiet = as_json or watch
+                documents.append(_index(some, name, python, quiet, store, allow_private, rebuild, title=title))
         if watch:
             _watch(sources, name, python, as_json, store, allow_private)
             return
-        if name or len(sources) == 1:
-            documents = [_index(sources, name, python, as_json, store, allow_private)]
-        else:
-            documents = [
-                _index([source], None, python, as_json, store, allow_private, title=f"{source}: ") for source in sources
-            ]
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
 
@@ -82,6 +85,7 @@ def _index(
     quiet: bool,
     store: StoreKeywords,
     allow_private: bool,
+    rebuild: bool,
     *,
     title: str = "",
 ) -> dict[str, Any]:
@@ -92,7 +96,14 @@ def _index(
     with (
         indexing(spec) as progress,
         api.index(
-            sources, name=name, python=python, progress=progress, notice=notice, allow_private=allow_private, **store
+            sources,
+            name=name,
+            python=python,
+            rebuild=rebuild,
+            progress=progress,
+            notice=notice,
+            allow_private=allow_private,
+            **store,
         ) as index,
     ):
         stats = index.stats()

@@ -32,6 +32,8 @@ COMMANDS = {
     "episodes": "episodes",
     "sandbox": "sandbox",
     "tools": "tools",
+    "graph": "graph",
+    "train-retriever": "train_retriever",
     "prompt": "prompt",
     "eval": "eval",
     "elasticsearch": "elasticsearch",

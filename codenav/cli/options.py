@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from codenav.cli import completing
+from codenav.cli.sections import Decorator, section
 from codenav.config import Config, load_config
 from codenav.options import STORES, StoreKeywords
 from codenav.system.terminal_text import neutral
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from codenav.blocks import CodeBlock
     from codenav.execution import Resources
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
 
 def default_of(key: str) -> str:
     """Return the default of a configuration key for a help text."""
     value = getattr(Config, key)
+    if isinstance(value, bool):
+        return f"[default: {'yes' if value else 'no'}]"
     return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
 
 
@@ -49,7 +50,20 @@ on_option: Decorator = click.option(
     "tools:FILE. Repeatable.",
 )
 
-_STORE_OPTIONS = (
+no_rerank_option: Decorator = section(
+    "Ranking",
+    click.option(
+        "--no-rerank",
+        "rerank",
+        flag_value=False,
+        default=None,
+        type=bool,
+        help="Leave hits in the order of the index, whatever is known of what they are used for.",
+    ),
+)
+
+_STORE = section(
+    "Store of the indexes",
     click.option("--store", type=click.Choice(STORES), help=f"Store of the indexes.  {default_of('store')}"),
     click.option(
         "--elasticsearch-url",
@@ -79,6 +93,14 @@ _STORE_OPTIONS = (
         "--elasticsearch-ca-file", metavar="FILE", help="Certificate of the authority that signed the server's (PEM)."
     ),
 )
+_VECTORS = section(
+    "Ranking",
+    click.option(
+        "--vectors/--no-vectors",
+        default=None,
+        help=f"Let plain words find words of like meaning, too.  {default_of('vectors')}",
+    ),
+)
 
 
 def with_options(options: Sequence[Decorator], command: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +112,7 @@ def with_options(options: Sequence[Decorator], command: Callable[..., Any]) -> C
 
 def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the store. Their values are the keywords of `StoreOptions`, collected by `store_of`."""
-    return with_options(_STORE_OPTIONS, command)
+    return with_options((_VECTORS, _STORE), command)
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +129,8 @@ def store_of(options: dict[str, Any]) -> StoreKeywords:
     return cast(StoreKeywords, keywords)
 
 
-_SANDBOX_OPTIONS = (
+_SANDBOX = section(
+    "Sandbox",
     click.option("--image", metavar="NAME", help="Docker image.  [default: the one built for the sources]"),
     click.option(
         "--network",
@@ -145,7 +168,7 @@ def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SECONDS",
         help=f"Time limit of one step of code.  {default_of('code_timeout')}",
     )
-    return with_options((*_SANDBOX_OPTIONS, code_timeout), command)
+    return with_options((_SANDBOX, section("Sandbox", code_timeout)), command)
 
 
 def resources_of(options: dict[str, Any]) -> Resources:

@@ -8,9 +8,10 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import print_json, reading_options, say
+from codenav.cli.sections import SectionedCommand
 
 
-@click.command("outline")
+@click.command("outline", cls=SectionedCommand)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources)
 @click.option("--path", default="", metavar="PATH", help="Show only this folder or file of the sources.")
 @click.option(

@@ -14,6 +14,7 @@ import click
 from codenav.cli.agent_options import agent_options, limits_of
 from codenav.cli.options import (
     json_option,
+    no_rerank_option,
     on_option,
     print_json,
     python_option,
@@ -21,17 +22,46 @@ from codenav.cli.options import (
     say,
     store_options,
 )
+from codenav.cli.sections import SectionedCommand, section
+from codenav.cli.selection_options import selection_options
 from codenav.errors import CodeNavError, UsageError
 
 if TYPE_CHECKING:
     from codenav.cli.live import LiveLine
     from codenav.episodes.record import EpisodeResult
+    from codenav.graphs.within import Within
     from codenav.session import Session
 
 T = TypeVar("T")
 
+_within_options = section(
+    "Tool graph",
+    click.option(
+        "--within",
+        metavar="ACTION",
+        multiple=True,
+        help="Let searches find only the tools that --graph recommends for this action. Repeatable.",
+    ),
+    click.option(
+        "--graph", metavar="FILE", help="With --within: tool graph, made by hand (YAML) or by codenav (JSON)."
+    ),
+    click.option(
+        "--within-hops", type=click.IntRange(min=0), metavar="N", help="Steps to the actions that follow.  [default: 0]"
+    ),
+    click.option(
+        "--within-threshold",
+        type=click.FloatRange(0, 1),
+        metavar="SCORE",
+        help="Least score of an edge that is followed.  [default: 0.5]",
+    ),
+)
 
-@click.command("run", epilog="A request that begins with a dash goes behind two: codenav run --on . -- '-5 plus 3?'")
+
+@click.command(
+    "run",
+    cls=SectionedCommand,
+    epilog="A request that begins with a dash goes behind two: codenav run --on . -- '-5 plus 3?'",
+)
 @click.argument("request")
 @on_option
 @click.option("--description", metavar="TEXT|FILE", help="Purpose of the code base. [default: made from its metadata]")
@@ -49,6 +79,9 @@ T = TypeVar("T")
     "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
 )
 @agent_options
+@_within_options
+@no_rerank_option
+@selection_options
 @click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict.")
 @click.option("--verbose", is_flag=True, help="Print what the model writes as it arrives, and everything else in full.")
@@ -74,6 +107,7 @@ def command(request: str, **options: Any) -> int:
     """
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
+    options["within"] = _within(options)
     from codenav.cli import display
     from codenav.cli.live import LiveLine
 
@@ -109,6 +143,21 @@ def _read_request() -> str:
     if not request:
         raise UsageError("there is no request on stdin", hint="echo 'What is …?' | codenav run - --on SOURCE")
     return request
+
+
+def _within(options: dict[str, Any]) -> Within | None:
+    """Remove the options of a tool graph, and return what they ask for."""
+    graph = options.pop("graph")
+    more = {name: value for name in ("hops", "threshold") if (value := options.pop(f"within_{name}")) is not None}
+    if not options["within"]:
+        if graph or more:
+            raise click.UsageError("--graph, --within-hops and --within-threshold go with --within.")
+        return None
+    if not graph:
+        raise click.UsageError("--within goes with --graph FILE.")
+    from codenav.graphs.within import Within
+
+    return Within(options["within"], graph, **more)
 
 
 def _session(options: dict[str, Any], live: LiveLine) -> Session:

@@ -17,10 +17,11 @@ from codenav.cli.options import (
     sandbox_options,
     say,
 )
+from codenav.cli.sections import SectionedCommand
 from codenav.cli.tool_options import calling_options
 
 
-@click.command("start")
+@click.command("start", cls=SectionedCommand)
 @click.option("--name", metavar="NAME", default="", help="Name of the sandbox.  [default: box1, box2 and so on]")
 @click.option(
     "--backend",

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from codenav.cli.options import on_option, one_line, print_json, reading_options, say
+from codenav.cli.sections import SectionedCommand
 
 
-@click.command("show")
+@click.command("show", cls=SectionedCommand)
 @click.argument("block")
 @on_option
 @reading_options

@@ -9,6 +9,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
+from codenav.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from codenav.protocols import Store
@@ -28,7 +29,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", cls=SectionedCommand)
 @store_options
 @json_option
 def list_sources(as_json: bool, **options: Any) -> None:
@@ -51,7 +52,7 @@ def list_sources(as_json: bool, **options: Any) -> None:
         say("No index yet. Try: codenav index .", err=True)
 
 
-@command.command("show")
+@command.command("show", cls=SectionedCommand)
 @click.argument("source", shell_complete=completing.indexes)
 @store_options
 @python_option
@@ -87,7 +88,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
             say(f"  {one_line(skip.path)}: {one_line(skip.reason)}")
 
 
-@command.command("remove")
+@command.command("remove", cls=SectionedCommand)
 @click.argument("source", shell_complete=completing.indexes)
 @store_options
 @python_option
@@ -109,7 +110,7 @@ def remove(source: str, python: str | None, as_json: bool, **options: Any) -> No
     say(f"removed the index of {one_line(name)}")
 
 
-@command.command("check")
+@command.command("check", cls=SectionedCommand)
 @store_options
 @json_option
 def check(as_json: bool, **options: Any) -> int:

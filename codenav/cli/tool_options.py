@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from codenav.cli.options import default_of, with_options
+from codenav.cli.sections import section
 from codenav.options import GATES, LEAST_ANSWER, MOST_ANSWER
 
 secret_option = click.option(
@@ -28,7 +29,9 @@ allow_private_option = click.option(
     "--allow-private", is_flag=True, default=None, help="Tool sources may refer to files on private addresses."
 )
 
-_SHOWN = (
+_CALLING = section("Tools", secret_option, allow_option, server_option, allow_private_option)
+_SHOWN = section(
+    "Tools",
     click.option(
         "--compress",
         metavar="MODEL",
@@ -40,15 +43,15 @@ _SHOWN = (
         metavar="N",
         help=f"Most characters of a tool's answer in what the model is shown.  {default_of('answer_characters')}",
     ),
+    click.option("--strict", is_flag=True, default=None, help="Leave out tools that a check found wanting."),
 )
-_STRICT = click.option("--strict", is_flag=True, default=None, help="Leave out tools that a check found wanting.")
 
 
 def calling_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of calls to tools: `secrets`, `allow`, `server`, `allow_private`, as in `ToolOptions`."""
-    return with_options((secret_option, allow_option, server_option, allow_private_option), command)
+    return _CALLING(command)
 
 
 def tool_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add all options of tools that can be typed. Their values are keywords of `ToolOptions`."""
-    return calling_options(with_options((*_SHOWN, _STRICT), command))
+    return with_options((_CALLING, _SHOWN), command)

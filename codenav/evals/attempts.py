@@ -177,6 +177,8 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: 
         listeners=[trace.heard],
         calls=trace,
         work_dir=folder,
+        # An attempt must not know what another one found.
+        rerank=False,
         **keywords,
     )
 

@@ -21,7 +21,7 @@ from codenav.limits import Limits
 from codenav.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
 from codenav.protocols import Model
 
-PLACE = ("base_url", "python", "prompts", *StoreKeywords.__annotations__)
+PLACE = ("base_url", "python", "prompts", *(name for name in StoreKeywords.__annotations__ if name != "vectors"))
 """Keywords that change no score, or that name paths of this machine."""
 SECRET = ("elasticsearch_api_key", "elasticsearch_password")
 """Keywords that are never written down; a resumed run takes them from the environment."""

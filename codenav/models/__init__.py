@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from codenav.errors import ModelNotConfigured
 from codenav.messages import Hear
-from codenav.models.chat import ChatModel
+from codenav.models.chat import MAX_TOKENS, ChatModel
 from codenav.models.probe import probe
 from codenav.models.scripted import SCRIPTED, FunctionModel, ScriptedModel, load_script
 from codenav.protocols import Model
@@ -15,13 +15,18 @@ __all__ = ["ChatModel", "FunctionModel", "ScriptedModel", "load_script", "open_m
 
 
 def open_model(
-    name: str, *, base_url: str = "", notice: Callable[[str], None] | None = None, heard: Hear | None = None
+    name: str,
+    *,
+    base_url: str = "",
+    notice: Callable[[str], None] | None = None,
+    heard: Hear | None = None,
+    max_tokens: int = MAX_TOKENS,
 ) -> Model:
     """The model with that name: `scripted:FILE` plays a file of actions, any other name is one on a server.
 
     An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each
-    retry and each parameter that the server refused; `heard` with the text that arrives while a model writes. Nothing
-    is sent yet.
+    retry and each parameter that the server refused; `heard` with the text that arrives while a model writes.
+    `max_tokens` is the limit of one answer. Nothing is sent yet.
 
     Raises:
         ModelNotConfigured: the name is empty.
@@ -33,4 +38,4 @@ def open_model(
         raise ModelNotConfigured("no model is configured")
     if name.startswith(SCRIPTED):
         return load_script(name.removeprefix(SCRIPTED))
-    return ChatModel(name.strip(), base_url=base_url or None, notice=notice, heard=heard)
+    return ChatModel(name.strip(), base_url=base_url or None, notice=notice, heard=heard, max_tokens=max_tokens)

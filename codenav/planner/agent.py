@@ -10,7 +10,7 @@ from pathlib import Path
 from codenav.actions import Action, Done, Step, Turn
 from codenav.planner.answers import GAVE_UP, Steps
 from codenav.planner.plan import Plan
-from codenav.protocols import Environment
+from codenav.protocols import CallVotes, Environment
 
 NAME = "planner"
 """The name of the planner in `--model planner` and in the record."""
@@ -35,9 +35,12 @@ def files_in(folder: Path) -> list[str]:
 class PlannerAgent:
     """An agent without a model. Satisfies `protocols.Agent`."""
 
-    def __init__(self, *, files: Collection[str] = (), packages: Collection[str] = ()) -> None:
-        """`files`: names in the work folder, which a request may speak of; `packages`: distributions to be used."""
-        self._files, self._packages = files, packages
+    def __init__(
+        self, *, files: Collection[str] = (), packages: Collection[str] = (), votes: CallVotes | None = None
+    ) -> None:
+        """`files`: names in the work folder, which a request may speak of; `packages`: distributions to be used;
+        `votes`: what is called after what, and whose result goes into whom, if anything is known of it."""
+        self._files, self._packages, self._votes = files, packages, votes
         self._steps: Steps | None = None
 
     @property
@@ -47,7 +50,7 @@ class PlannerAgent:
 
     def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
         """Take up a request; the description is for models."""
-        self._steps = Plan(request, files=self._files, packages=self._packages).steps()
+        self._steps = Plan(request, files=self._files, packages=self._packages, votes=self._votes).steps()
         return "No model: a planner reads the request, finds callables that explain its words, fills and calls them."
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:

@@ -13,6 +13,7 @@ from codenav.planner.goal import Goal
 from codenav.planner.language import language
 from codenav.planner.relevance import Meaning, callable_blocks, module_of, queries
 from codenav.planner.values import Value, fit
+from codenav.planner.votes import Votes
 from codenav.signatures.callables import CallableSignature, Parameter
 from codenav.signatures.names import parts, stem
 from codenav.signatures.types import BUILTIN, likely_gives
@@ -36,8 +37,8 @@ Asking = Generator[Action, Observation, None]
 class Candidates:
     """The callables, constants and objects that requests may mean. They grow with each question."""
 
-    def __init__(self, caller: Caller, packages: Collection[str] = ()) -> None:
-        self.caller, self._packages = caller, packages
+    def __init__(self, caller: Caller, packages: Collection[str] = (), votes: Votes | None = None) -> None:
+        self.caller, self._packages, self._votes = caller, packages, votes
         self.items: dict[tuple[str, str], CallableSignature] = {}
         self.modules: list[str] = []
         self._seen: dict[str, CodeBlock] = {}
@@ -140,6 +141,9 @@ class Candidates:
         options = []
         for item in self.items.values():
             gives = likely_gives(item, parameter) if item.kind not in ("object", "property") else 0.0
+            if self._votes is not None and item.kind not in ("object", "property"):
+                # What was seen to give it counts as what is declared to.
+                gives = max(gives, self._votes.gives(item, target, parameter))
             if not gives or item.expression == target.expression or (item.kind == "method" and item.owner == owner):
                 continue
             changes = item.kind == "method" and item.returns in ("", "None") and item.name.split("_")[0] in CHANGES

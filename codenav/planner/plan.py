@@ -36,7 +36,9 @@ from codenav.planner.reading import Clause, asked_for, code_in, read
 from codenav.planner.relevance import UNASKED, Described
 from codenav.planner.scoring import ENOUGH, FORM, GOOD, certainty, chooses, doubt, is_sure, ranked, room_for, score
 from codenav.planner.values import Value
+from codenav.planner.votes import Votes
 from codenav.planner.write_guard import WriteGuard
+from codenav.protocols import CallVotes
 from codenav.signatures.callables import CallableSignature
 from codenav.signatures.names import parts
 
@@ -63,12 +65,20 @@ DEFINITIONS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.
 class Plan:
     """The plan for a request; `steps` yields its actions."""
 
-    def __init__(self, request: str, *, files: Collection[str] = (), packages: Collection[str] = ()) -> None:
-        """`files`: names in the work folder; `packages`: distributions that the sources are."""
+    def __init__(
+        self,
+        request: str,
+        *,
+        files: Collection[str] = (),
+        packages: Collection[str] = (),
+        votes: CallVotes | None = None,
+    ) -> None:
+        """`files`: names in the work folder; `packages`: distributions that the sources are; `votes` for calls."""
         self._request = request
+        self._votes = Votes(votes, request) if votes is not None else None
         self.clauses = read(request, files=files)
         self._caller = Caller(WriteGuard(files))
-        self._pool = Candidates(self._caller, packages)
+        self._pool = Candidates(self._caller, packages, self._votes)
         self._search = CallSearch(self._caller, self._pool)
         self._results: list[Result] = []
         self._claims: list[Claim] = []
@@ -139,7 +149,7 @@ class Plan:
         for result in [result for result in goal.earlier if not result.builtin or result.type in HOLDING][:2]:
             told = yield from self._caller.members(result)
             targets += told.items
-        found = ranked(targets, goal)
+        found = ranked(targets, goal, self._votes)
         goal.top = max((goal.meaning.score(item) for _, item in found), default=0.0)
         goal.nearest = [shape(item) for _, item in found[:NEAREST]]
         begun = self._caller.count

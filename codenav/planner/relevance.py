@@ -42,11 +42,15 @@ _KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL)
 _HELPERS = words_in("to from get is of by as the a for with in make calc do names list")
 """The parts of names that nobody would say."""
 
+_WRITTEN = {"and": "", "or": "", **{word: word.upper() for word in ("def", "class", "from", "import")}}
+"""Words that mean something else in a query, and what is written for them: case never counts in a word."""
+
 
 def queries(words: Sequence[str]) -> list[str]:
     """The searches for some words, best first: all words, without their verbs, names, documentation."""
     known = language()
-    chosen = list(dict.fromkeys(words))[:QUERY_WORDS]
+    chosen = [_WRITTEN.get(word, word) for word in dict.fromkeys(words)]
+    chosen = [word for word in chosen if word][:QUERY_WORDS]
     plain = [word for word in chosen if word not in known.verbs] or chosen
     kinds = f"type: ({' OR '.join(kind.value for kind in _KINDS)})"
     told = [

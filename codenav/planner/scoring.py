@@ -23,6 +23,7 @@ from codenav.planner.features import (
 )
 from codenav.planner.goal import Goal, Seen, shape
 from codenav.planner.values import Value, fit, is_in_name
+from codenav.planner.votes import Votes
 from codenav.signatures.callables import CallableSignature
 
 SURE, GOOD, ENOUGH = 0.95, 0.8, 0.45
@@ -49,8 +50,13 @@ ROOM, SAID, NO_ROOM = 0.15, 0.4, 0.2
 there is none."""
 
 
-def ranked(targets: Iterable[CallableSignature], goal: Goal) -> list[tuple[float, CallableSignature]]:
-    """The callables that a clause may ask for with their scores, likeliest first."""
+def ranked(
+    targets: Iterable[CallableSignature], goal: Goal, votes: Votes | None = None
+) -> list[tuple[float, CallableSignature]]:
+    """The callables that a clause may ask for with their scores, likeliest first.
+
+    `votes` are for what follows the calls of the clauses before; the best score without them is their unit.
+    """
     told, wanted, targets = [], criterion(goal.clause), list(targets)
     classes = {item.name: item for item in targets if item.kind == "class"}
     for item in targets:
@@ -63,6 +69,9 @@ def ranked(targets: Iterable[CallableSignature], goal: Goal) -> list[tuple[float
         score += NUMBERED * any(is_in_name(value, item) for value in goal.wanted)
         if score > UNLIKELY:
             told.append((score + room_for(item, list(goal.wanted), classes.get(item.owner)), item))
+    if votes is not None and told:
+        unit = max(0.0, *(score for score, _ in told))
+        told = [(score + unit * votes.follows(item, goal.earlier), item) for score, item in told]
     return sorted(told, key=lambda pair: -pair[0])
 
 

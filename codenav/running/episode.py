@@ -34,6 +34,7 @@ from codenav.execution import ToolCall
 from codenav.limits import Limits
 from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
+from codenav.running.budget import Budget
 from codenav.running.episode_facts import EpisodeFacts, checked_request, names_of
 from codenav.usage import Usage
 
@@ -93,7 +94,7 @@ class Episode:
         self._emitting = threading.RLock()
         self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
-        self._began = time.monotonic()
+        self._budget = Budget(self.limits)
         prompt = agent.brief(request, description=description, environments=environments)
         facts = facts or EpisodeFacts()
         self._folder = facts.folder
@@ -248,22 +249,21 @@ class Episode:
         self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason=reason, exit_code=130))
 
     def _start(self) -> Event:
-        self._started, self._began = True, time.monotonic()
+        self._started = True
+        self._budget.begin()
         return self._emit(self._head)
 
     def _events_of_a_step(self) -> Iterator[Event]:
         began = time.monotonic()
-        self._scope.check()
-        self._check_limits()
+        self._check()
         try:
             seen = [*self.steps, self._tried] if self._tried else self.steps
             with self._scope.entered():
-                turn = self._agent.act(seen, timeout=self._seconds_left())
+                turn = self._agent.act(seen, timeout=self._budget.left)
         except CodeNavError as error:
             yield from self._cut_off(error.partial)
             # A model that was cut off by the time limit, or by `cancel`, has not failed.
-            self._scope.check()
-            self._check_limits()
+            self._check()
             raise
         except Interrupted as error:
             for _ in self._cut_off(error.partial):
@@ -297,6 +297,10 @@ class Episode:
             hint = "try another model; codenav episodes show last tells what it wrote"
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
 
+    def _check(self) -> None:
+        self._scope.check()
+        self._budget.check(steps=len(self.steps), tokens=self.usage.tokens)
+
     def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
         """Count and keep what a failed model call has cost and written."""
         if partial is None:
@@ -315,7 +319,7 @@ class Episode:
             observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
         else:
             with self._scope.entered():
-                observation = environment.respond(turn.action, timeout=self._seconds_left())
+                observation = environment.respond(turn.action, timeout=self._budget.left)
         return Step(
             number=len(self.steps) + 1,
             action=turn.action,
@@ -343,7 +347,7 @@ class Episode:
         if verdict is None:
             assert self._verify is not None
             with self._scope.entered():
-                verdict = self._verify(code, timeout=self._seconds_left())
+                verdict = self._verify(code, timeout=self._budget.left)
         summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
         if not answer or not verdict.verified or verdict.replayed is None:
             return summary
@@ -355,20 +359,6 @@ class Episode:
     def _script(self) -> str:
         return script_from_steps([*self._earlier, *self.steps])
 
-    def _check_limits(self) -> None:
-        limits, seconds = self.limits, time.monotonic() - self._began
-        if limits.steps and len(self.steps) >= limits.steps:
-            raise LimitReached("steps", len(self.steps), limits.steps)
-        if limits.seconds and seconds >= limits.seconds:
-            raise LimitReached("seconds", round(seconds, 1), limits.seconds)
-        if limits.tokens and self.usage.tokens >= limits.tokens:
-            raise LimitReached("tokens", self.usage.tokens, limits.tokens)
-
-    def _seconds_left(self) -> float | None:
-        if not self.limits.seconds:
-            return None
-        return max(self.limits.seconds - (time.monotonic() - self._began), 0.1)
-
     def _too_many_invalid(self) -> bool:
         bound = self.limits.invalid_actions
         last = self.steps[-bound:] if bound else []
@@ -379,7 +369,7 @@ class Episode:
             # Keep the code that ran, even without a claim about it.
             kept = last_summary(self.steps) or Summary(self._script(), False, ending.reason)
             summary = ending.summary if ending.summary.code else kept
-            self._ended = replace(ending, usage=self.usage, seconds=time.monotonic() - self._began, summary=summary)
+            self._ended = replace(ending, usage=self.usage, seconds=self._budget.seconds, summary=summary)
             with self._emitting:
                 for listener in self._listeners:
                     try:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import gc
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,18 +26,6 @@ NUMBERS = {
     "float": re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"),
 }
 """YAML 1.2's core schema. By 1.1, `NO` in a list of countries is false, `12:30` is 750, and a date is no text."""
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Let no garbage be looked for in a block that makes millions of objects and keeps them: a quarter of the time."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 class Unreadable(Exception):

@@ -33,7 +33,7 @@ from codenav.tools.places import FORMS, Place
 from codenav.tools.reading import read_spec
 from codenav.tools.state_files import STUBS, Checks, Summary, digest_of, read_summary, write_state
 
-LAYOUT = "1"
+LAYOUT = "2"
 """Version of what is written from a specification: a state of another one is written anew."""
 
 NOTES = 3

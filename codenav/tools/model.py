@@ -65,6 +65,18 @@ class Body(Stored):
 
 
 @dataclass(frozen=True, slots=True)
+class Link(Stored):
+    """A statement of a specification that an answer gives what another operation takes."""
+
+    operation: str
+    """The operation that takes it: its id, or `METHOD /path`."""
+    parameters: tuple[str, ...] = ()
+    """Its parameters, by their names in the request; "" for its body."""
+
+    made: ClassVar[Makers] = {"parameters": tuple}
+
+
+@dataclass(frozen=True, slots=True)
 class Operation(Stored):
     """An operation that can be called."""
 
@@ -105,10 +117,13 @@ class Operation(Stored):
     result_example: Any = None
     examples: Sequence[Mapping[str, Any]] = ()
     """Arguments of example calls, by the names in Python."""
+    links: Sequence[Link] = ()
+    """The operations that take what its answer gives, as far as the spec says so."""
 
     made: ClassVar[Makers] = {
-        "effect": Effect, "parameters": all_of(Parameter), "body": any_of(Body), "servers": tuple,
-        "security": lambda items: tuple(tuple(item) for item in items), "result_types": tuple, "examples": tuple,
+        "effect": Effect, "parameters": all_of(Parameter), "body": any_of(Body), "links": all_of(Link),
+        "servers": tuple, "security": lambda items: tuple(tuple(item) for item in items), "result_types": tuple,
+        "examples": tuple,
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from command_line import codenav
+from ranking_servers import RankingServer
 
 from codenav import schemas
 
@@ -24,6 +26,7 @@ COMMANDS = [
     ("eval",), ("eval", "list"), ("eval", "prepare"), ("eval", "run"), ("eval", "resume"), ("eval", "report"),
     ("eval", "judge"), ("eval", "merge"), ("eval", "ablate"), ("eval", "selfcheck"),
     ("tools",), ("tools", "list"), ("tools", "show"), ("tools", "stubs"),
+    ("graph",), ("graph", "learn"), ("graph", "show"), ("graph", "draw"),
     ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 
@@ -51,6 +54,17 @@ def test_every_command_has_a_help_page(command: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_help_page_has_examples(command: tuple[str, ...]) -> None:
     assert "Examples:" in codenav(*command, "--help").out
+
+
+def test_many_options_are_listed_in_sections() -> None:
+    page = codenav("run", "--help").out
+    titles = re.findall(r"^([A-Z].*):$", page, re.MULTILINE)
+    assert titles[0] == "Options" and {"Limits", "Sandbox", "Ranking", "Rerank service"} < set(titles)
+    assert len(titles) == len(set(titles))
+    limits = page.partition("\nLimits:\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^  (--\S+)", limits, re.MULTILINE) == ["--max-steps", "--max-seconds", "--max-tokens"]
+    first = page.partition("\nOptions:\n")[2].partition("\n\n")[0]
+    assert {"--on", "--model", "--json", "-h,"} < set(re.findall(r"^  (-\S+)", first, re.MULTILINE))
 
 
 def test_the_help_page_names_every_command() -> None:
@@ -186,10 +200,15 @@ def test_doctor_says_what_works_and_what_to_do() -> None:
     assert not row["ok"] and "no model is configured" in row["detail"] and row["hint"]
 
 
-def test_doctor_asks_the_elasticsearch_that_is_configured() -> None:
-    ran = codenav("doctor", "--json", env={"CODENAV_ELASTICSEARCH_URL": "http://user:secret@127.0.0.1:9"})
-    row = next(row for row in ran.document if row["name"] == "elasticsearch")
-    assert not row["ok"] and "127.0.0.1:9" in row["detail"] and row["hint"]
+def test_doctor_asks_the_services_that_are_configured() -> None:
+    away = "http://user:secret@127.0.0.1:9"
+    with RankingServer() as server:
+        env = {"CODENAV_ELASTICSEARCH_URL": away, "CODENAV_RERANK_URL": away, "CODENAV_EMBEDDINGS": server.url}
+        ran = codenav("doctor", "--json", env=env)
+    rows = {row["name"]: row for row in ran.document}
+    for name in ("elasticsearch", "rerank"):
+        assert not rows[name]["ok"] and "127.0.0.1:9" in rows[name]["detail"] and rows[name]["hint"]
+    assert rows["embeddings"]["ok"] and server.requests
     assert "secret" not in ran.out + ran.err
 
 

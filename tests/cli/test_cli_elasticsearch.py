@@ -119,6 +119,9 @@ def test_data_outlive_the_server_which_is_private(
             ask(f"{url}/_cluster/health", given)
         caught.value.close()
         assert caught.value.code == 401
+    # A disk that is nine tenths full leaves the shards of a server with the usual settings unplaced.
+    least = ask(f"{url}/_cluster/settings?include_defaults=true&flat_settings=true", password)["defaults"]
+    assert least["cluster.routing.allocation.disk.watermark.flood_stage"] == "500mb"
     # Whoever else is in the container's network cannot join as a node.
     address = engine.docker("inspect", "--format", "{{.NetworkSettings.IPAddress}}", NAME)
     with pytest.raises(ConnectionRefusedError):

@@ -135,9 +135,10 @@ def configured(
         ("limit_tokens", "-1", "must be 0 (no limit) or above: -1"),
         ("elasticsearch_shards", "0", "must be at least 1: 0"),
         ("elasticsearch_replicas", "-1", "must be 0 or above: -1"),
+        ("vectors", "2", "is not true or false: "),
     ],
 )
-def test_each_number_of_the_configuration_has_its_range(
+def test_each_number_and_flag_of_the_configuration_has_its_range(
     configured: Callable[[str, str], str], key: str, value: str, said: str
 ) -> None:
     where = configured(key, value)

@@ -75,10 +75,12 @@ def test_callers_are_listed_with_their_evidence(repository: Path) -> None:
     assert ran.code == 0
     assert ran.out.splitlines()[:2] == ["FUNCTION   one  use.py:12", "           circle.area (assignment)"]
     assert "FUNCTION   total  use.py:7" in ran.out
-    assert ran.err == "2 callers: 1 certain, 1 by name only; 1 that call another one of that name left out\n"
+    assert "METHOD     Shape.double  shapes.py:6\n           self.area (may be overridden)" in ran.out
+    assert ran.err == "3 callers: 1 certain, 1 of a method that may be overridden, 1 by name only\n"
+    assert codenav("callers", "one", "--on", repository).err == "0 callers: 0 certain, 0 by name only\n"
     ran = codenav("callers", "Circle.area", "--on", repository, "--limit", "1", "--json")
     jsonschema.validate(ran.document, schemas.load("callers"))
-    assert (ran.document["total"], len(ran.document["callers"])) == (2, 1)
+    assert (ran.document["total"], len(ran.document["callers"])) == (3, 1)
     assert ran.document["targets"][0]["qualname"] == "Circle.area"
 
 

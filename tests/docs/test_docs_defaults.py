@@ -19,7 +19,7 @@ from codenav.sandboxes.daemon.launch import IDLE_SECONDS
 KEYS = {
     "memory": "memory", "cpus": "cpus", "pids": "pids", "code_timeout": "code_timeout", "store": "store",
     "elasticsearch_replicas": "elasticsearch_replicas", "elasticsearch_shards": "elasticsearch_shards",
-    "max_steps": "limit_steps", "max_seconds": "limit_seconds", "max_tokens": "limit_tokens",
+    "vectors": "vectors", "max_steps": "limit_steps", "max_seconds": "limit_seconds", "max_tokens": "limit_tokens",
 }  # fmt: skip
 """Names of options whose default is a key of the configuration."""
 CELL = re.compile(r"(?<!\\)\|")

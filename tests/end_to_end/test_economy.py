@@ -169,7 +169,7 @@ def test_the_try_in_flight_of_a_killed_planner_is_shown(tmp_path: Path, codenav_
 
 
 def _record_of(folder: Path) -> str:
-    return "".join(path.read_text() for path in folder.rglob("events.jsonl"))
+    return "".join(path.read_text() for path in (folder / "episodes").glob("*/events.jsonl"))
 
 
 def test_an_export_without_a_script_says_so(library: Path, tmp_path: Path) -> None:

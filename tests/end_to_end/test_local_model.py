@@ -88,9 +88,10 @@ def test_a_run_to_its_step_limit(cramped_model: LocalModel, asked: list[str | Pa
     with closing(opened(cramped_model, 24, heard=heard.append)) as model:
         result = package.run(STORY, model=model, limits=package.Limits(steps=2, seconds=0), **keywords(asked))
     assert (result.status, len(result.steps), result.unfinished) == ("limit", 2, None), result.reason
-    assert (result.usage.requests, result.usage.estimated) == (2, False)
+    # An empty answer, which a model this small may give, is asked for again.
+    assert result.usage.requests >= 2 and not result.usage.estimated
     assert all(0 < step.usage.output_tokens <= 24 for step in result.steps)
-    assert [item.begins for item in heard].count(True) == 2
+    assert [item.begins for item in heard].count(True) == result.usage.requests
     assert len([item for item in heard if item.text]) > 10
 
 
@@ -98,7 +99,7 @@ class Steered:
     """Asks the real model, so that tokens and overflows are real, and takes the actions of a script."""
 
     def __init__(self, model: ChatModel, script: Sequence[package.Action]) -> None:
-        self.model, self.script, self.overflows = model, list(script), 0
+        self.model, self.script, self.overflows, self.requests = model, list(script), 0, 0
 
     @property
     def name(self) -> str:
@@ -109,8 +110,11 @@ class Steered:
             usage = self.model.complete(messages, timeout=timeout).usage
         except ContextOverflow as error:
             self.overflows += 1
+            self.requests += 1
             assert error.limit == 768 and error.prompt_tokens and error.prompt_tokens >= 768
             raise
+        # More than one where the answer was empty, which one of a model this small may be.
+        self.requests += usage.requests
         return Completion(self.script.pop(0).to_xml(), usage)
 
     def close(self) -> None:
@@ -129,7 +133,7 @@ def test_a_run_that_overflows_its_context_goes_on_and_does_so_once(
         result = package.run(STORY, model=model, notice=told.append, limits=limits, **keywords(asked))
     assert (result.status, result.answer, len(result.steps)) == ("done", "enough", steps + 1), result.reason
     assert model.overflows == 1
-    assert result.usage.requests == steps + 2
+    assert result.usage.requests == model.requests
     assert len([text for text in told if "too long" in text]) == 1
     assert all(step.usage.input_tokens <= 768 for step in result.steps)
 

@@ -30,6 +30,7 @@ from codenav.options import (
 )
 from codenav.protocols import Environment
 from codenav.running.sandbox_factory import SandboxFactory
+from codenav.tool_selection import SelectionKeywords, ToolSelection
 
 NO_CHECKS = CheckOptions(lint=False, types=False)
 
@@ -200,6 +201,7 @@ def test_what_is_configured_holds_where_nothing_is_said(monkeypatch: pytest.Monk
         (ModelKeywords, ModelOptions, {"model"}),
         (CheckKeywords, CheckOptions, set()),
         (ToolKeywords, ToolOptions, set()),
+        (SelectionKeywords, ToolSelection, set()),
     ],
 )
 def test_keywords_are_the_fields_of_their_options(keywords: Any, options: Any, named_apart: set[str]) -> None:
@@ -213,7 +215,7 @@ def test_keywords_are_the_fields_of_their_options(keywords: Any, options: Any, n
 
 def test_a_default_stands_once() -> None:
     """Options of a part are those of the configuration where both have them."""
-    for kind in (StoreOptions, codenav.Limits):
+    for kind in (StoreOptions, ToolSelection, codenav.Limits):
         prefix = "limit_" if kind is codenav.Limits else ""
         shared = [item for item in fields(kind) if hasattr(Config, prefix + item.name)]
         assert len(shared) >= 3

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import example, given, settings
+from drawn import drawn
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codenav.evals.scores import (
@@ -35,7 +36,7 @@ def plainly(made: list[str], expected: list[str]) -> tuple[int, float, float, fl
     return matched, p, r, 0.0 if p + r == 0 else 2 * p * r / (p + r)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@drawn(300)
 @given(names, names)
 def test_a_match_equals_crossing_out(made: list[str], expected: list[str]) -> None:
     found = match(made, expected)
@@ -44,7 +45,7 @@ def test_a_match_equals_crossing_out(made: list[str], expected: list[str]) -> No
     assert (found.precision, found.recall, found.f1) == pytest.approx((p, r, f1), abs=1e-12)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@drawn(300)
 @given(st.lists(st.tuples(names, names), max_size=6))
 def test_means_and_pooled_figures_equal_plain_sums(samples: list[tuple[list[str], list[str]]]) -> None:
     table = summed([match_scores(match(*one)) for one in samples])
@@ -61,7 +62,7 @@ def test_means_and_pooled_figures_equal_plain_sums(samples: list[tuple[list[str]
     assert table["f1_pooled"] == pytest.approx(100 * (2 * p * r / (p + r) if p + r else 0.0), abs=1e-9)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@drawn(300)
 @example(["a"] * 6 + ["b"], [["a"] * 2 + ["b"] * 6, ["a", "a", "c"]])
 @given(names, st.lists(names, min_size=1, max_size=4))
 def test_the_best_alternative_is_the_first_of_highest_f1(made: list[str], alternatives: list[list[str]]) -> None:
@@ -71,7 +72,7 @@ def test_the_best_alternative_is_the_first_of_highest_f1(made: list[str], altern
     assert place == next(number for number, score in enumerate(scores) if math.isclose(score, max(scores)))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@drawn(300)
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=6))
 def test_the_spread_is_two_standard_deviations_of_a_sample(values: list[float]) -> None:
     mean, spread = over_epochs(values)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.evals.mnms import Mnms, upstream
@@ -155,7 +156,7 @@ def test_the_columns_are_those_of_the_task() -> None:
 names = st.lists(st.sampled_from([*TOOLS[:6], "str", "print"]), max_size=5)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@drawn(300)
 @given(st.lists(st.tuples(st.lists(st.sampled_from(TOOLS[:6]), min_size=1, max_size=4), names), max_size=6))
 def test_metrics_agree_with_a_plain_second_implementation(pairs: list[tuple[list[str], list[str]]]) -> None:
     known = [(gold, [label for label in made if label in TOOLS]) for gold, made in pairs]

@@ -16,6 +16,7 @@ from made_up import function, meaning, needs
 
 from codenav.planner.language import language, likeness, segmented
 from codenav.planner.relevance import Described, queries
+from codenav.retrieval.query import parse
 from codenav.signatures.callables import Answers, answers, asking
 from codenav.signatures.docstrings import described_parameters, described_return
 from codenav.signatures.inside import MARK
@@ -346,4 +347,11 @@ def test_a_block_and_the_callable_that_it_defines_are_compared_alike() -> None:
 def test_queries_go_from_all_words_to_names() -> None:
     told = queries(("compute", "area", "box"))
     assert told[0].startswith("(compute area box) AND type:") and told[1].startswith("(area box) AND type:")
-    assert queries(()) == []
+    assert queries(()) == queries(("and", "or")) == []
+
+
+def test_no_word_of_a_request_is_an_operator_or_a_definition_in_a_search() -> None:
+    words = ("def", "area", "and", "from", "box", "import", "lines", "class", "not", "near", "or", "type")
+    read = [parse(query) for query in queries(words)]
+    assert [one.repairs for one in read] == [()] * len(read)
+    assert "name:" not in read[0].read_as

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.planner.literals import Kind
@@ -151,7 +152,7 @@ def test_questions_of_yes_or_no(text: str, whether: bool) -> None:
     assert clause.asks_whether is whether
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@drawn(300)
 @given(
     st.text(max_size=300)
     | st.lists(st.sampled_from(["'", '"', "(", "1", ", ", "a", " and ", "\\", "[", "}", "3rd", "\n"])).map("".join)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from codenav.errors import NotFound, UsageError
+from codenav.system.collecting import uncollected
 from codenav.tools import documents
-from codenav.tools.documents import DEEPEST, parse, read_file, uncollected
+from codenav.tools.documents import DEEPEST, parse, read_file
 
 
 def test_yaml_is_read_by_version_1_2() -> None:

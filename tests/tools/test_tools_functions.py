@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.errors import NotFound, UsageError
@@ -201,7 +202,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@drawn(400)
 @given(st.lists(st.fixed_dictionaries({"name": st.sampled_from(TEXTS), "inputSchema": VALUES}), max_size=3) | VALUES)
 def test_any_document_is_read_or_refused_with_a_reason(document: Any) -> None:
     try:

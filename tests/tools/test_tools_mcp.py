@@ -120,8 +120,8 @@ def test_a_call_that_takes_too_long(connect: Connect) -> None:
     assert shop.server
     begin = time.monotonic()
     with pytest.raises(McpUnavailable, match=r"did not answer within 0\.3 s") as caught:
-        shop.call("wait", {"seconds": 1.5}, timeout=0.3)
-    assert caught.value.timed_out and time.monotonic() - begin < 1.3
+        shop.call("wait", {"seconds": 4}, timeout=0.3)
+    assert caught.value.timed_out and time.monotonic() - begin < 3
     assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
 
 
@@ -132,8 +132,8 @@ def test_a_call_is_cancelled_from_another_thread(connect: Connect) -> None:
     timer.start()
     begin = time.monotonic()
     with pytest.raises(Cancelled):
-        shop.call("wait", {"seconds": 1.5}, timeout=30)
-    assert time.monotonic() - begin < 1.3
+        shop.call("wait", {"seconds": 4}, timeout=30)
+    assert time.monotonic() - begin < 3
     timer.join()
     assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
 
@@ -265,7 +265,7 @@ def test_what_a_server_started_ends_with_it(connect: Connect) -> None:
     assert is_alive(child)
     begin = time.monotonic()
     old.close()
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 10
     assert not is_alive(own) and not is_alive(child)
 
 
@@ -301,7 +301,9 @@ def test_what_a_server_started_ends_with_a_program_that_closes_nothing() -> None
         [sys.executable, "-X", "dev", "-W", "error", "-c", code, *command("handmade", "child", "stubborn")],
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 0 and not done.stderr
+    # A busy machine makes asyncio's debug mode tell how long a step took.
+    told = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
+    assert done.returncode == 0 and not told
     assert gone(int(done.stdout))
 
 
@@ -320,7 +322,7 @@ def test_a_start_is_cancelled(connect: Connect) -> None:
     begin = time.monotonic()
     with pytest.raises(Cancelled):
         old.tools()
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 10
     timer.join()
 
 

@@ -61,12 +61,12 @@ def test_long_answers_slow_ones_and_cancelled_ones(shop_url: str) -> None:
         assert len(shop.call("long", {"characters": 3_000_000}, timeout=20).value) == 3_000_000
         begin = time.monotonic()
         with pytest.raises(McpUnavailable, match=r"did not answer within 0\.3 s"):
-            shop.call("wait", {"seconds": 1.5}, timeout=0.3)
+            shop.call("wait", {"seconds": 4}, timeout=0.3)
         timer = threading.Timer(0.3, shop.cancel)
         timer.start()
         with pytest.raises(Cancelled):
-            shop.call("wait", {"seconds": 1.5}, timeout=20)
-        assert time.monotonic() - begin < 1.8
+            shop.call("wait", {"seconds": 4}, timeout=20)
+        assert time.monotonic() - begin < 3.5
         timer.join()
         assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
     with McpConnection({"url": shop_url}, limit_bytes=100_000) as shop:

@@ -10,7 +10,8 @@ from typing import Any
 
 import jsonschema
 import orjson
-from hypothesis import HealthCheck, given, settings
+from drawn import drawn
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from openapi_made import document, read
 
@@ -137,7 +138,7 @@ def check(spec: ToolSpec) -> None:
         jsonschema.Draft202012Validator({"schemas": dict(spec.schemas), "allOf": [schema]}).is_valid({"a": {}})
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_spoilt_documents(tmp_path: Path, data: st.DataObject) -> None:
     made = copy.deepcopy(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
+from hypothesis import given
 from hypothesis import strategies as st
 from shop_spec import CREATE, SHOP, written
 
@@ -258,7 +259,7 @@ def specs(draw: st.DrawFn) -> ToolSpec:
     return ToolSpec(identifier(draw(NAMES)), "openapi", draw(NAMES), schemas=schemas, operations=made)  # type: ignore[arg-type]
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(specs())
 def test_whatever_a_specification_says_its_stubs_are_python_and_hold_one_function_each(spec: ToolSpec) -> None:
     stubs = stubs_of(spec)

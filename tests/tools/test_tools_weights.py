@@ -113,8 +113,11 @@ def test_strict_leaves_tools_out_that_a_check_found_wanting(shelves: Source, tmp
             assert [hit.name for hit in found] == ["count_k", "count_l"][:limit]
             assert found.total == 2
         assert [block.name for block in index.blocks()] == ["count_k", "count_l"]
+        ids = [block.id for block in index.whole.blocks()]
+        assert sum(index.get(id) is not None for id in ids) == 2
         index.strict = False
         assert len(list(index.blocks())) == 12
+        assert sum(index.get(id) is not None for id in ids) == 12
 
 
 def test_several_sources_in_one_index_and_several_indexes(shelves: Source, tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codenav.errors import UsageError
-from codenav.tools.documents import uncollected
+from codenav.system.collecting import uncollected
 from codenav.tools.fetching import shown
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.naming import identifier, package_name, unique
 from codenav.tools.openapi.bodies import body_of, old_body, spread
 from codenav.tools.openapi.context import Context, LeftOut, first_line, mapping_of, text_of
 from codenav.tools.openapi.directions import PREFIX, Directions, cut_circles, references
+from codenav.tools.openapi.links import links_of
 from codenav.tools.openapi.parameters import (
     IGNORED_HEADERS,
     complete_path,
@@ -224,7 +225,7 @@ def operation_of(
             servers=tuple(own) if own != list(servers) else (),
             parameters=tuple(found if whole else [*found, *contents]),
             security=need.security, scopes=need.scopes, result=result.schema, result_types=result.types,
-            result_text=result.text, result_example=result.example,
+            result_text=result.text, result_example=result.example, links=links_of(context, operation),
         ),
         body, whole, examples,
     )  # fmt: skip

@@ -1,0 +1,100 @@
+"""`codenav graph draw`: a picture of a tool graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codenav.cli.graph_files import graph_of, graph_options
+from codenav.cli.options import counted, json_option, print_json, say
+from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.system.atomic_files import write_whole
+
+ENDINGS = (".html", ".svg", ".png")
+
+
+@click.command("draw")
+@graph_options
+@click.option(
+    "--out",
+    metavar="FILE.html|.svg|.png",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="File to write; its ending says in which format.",
+)
+@click.option("--around", default="", metavar="NAME", help="Draw this node with what is near it.")
+@click.option(
+    "--hops", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Edges from NAME, at most."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1, max=2000),
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="Most nodes: those that are used most.",
+)
+@json_option
+def command(
+    source: str | None,
+    path: Path | None,
+    python: str | None,
+    out: Path,
+    around: str,
+    hops: int,
+    nodes: int,
+    as_json: bool,
+) -> None:
+    """Draw a tool graph: groups have colours, heavier edges are wider, what is used more is larger.
+
+    An HTML page has zoom, search and the edges of each node, and needs no network. PNG needs matplotlib: the extra
+    pictures.
+
+    \b
+    Examples:
+      codenav graph draw --on pkg:networkx --out networkx.html
+      codenav graph draw --on openapi:shop.yaml --around create_order --hops 2 --out order.svg
+    """
+    from codenav.toolgraph.scene import scene_of
+
+    ending = out.suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(f"--out: {out.name} is no picture", hint=f"a name that ends in {', '.join(ENDINGS)}")
+    if not out.absolute().parent.is_dir():
+        raise NotFound(f"there is no folder {out.absolute().parent}", hint="make it, or name another file")
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder", hint="name a file")
+    graph, name = graph_of(source, path, python)
+    title = f"{name}: around {around}" if around else name
+    scene = scene_of(graph, title, around=around, hops=hops, most=nodes)
+    if ending == ".html":
+        from codenav.toolgraph.picture_html import html
+
+        data = html(scene).encode()
+    elif ending == ".svg":
+        from codenav.toolgraph.picture_svg import svg
+
+        data = svg(scene).encode()
+    else:
+        from codenav.toolgraph.picture_png import png
+
+        data = png(scene)
+    try:
+        write_whole(out, data)
+    except OSError as error:
+        raise StorageFull(f"cannot write {out}: {error.strerror}", hint="name another file with --out") from error
+    if as_json:
+        print_json(
+            {
+                "file": str(out.absolute()),
+                "nodes": len(scene.marks),
+                "edges": len(scene.lines),
+                "bytes": len(data),
+                "left_out": scene.left_out,
+            }
+        )
+        return
+    say(f"{out}: {counted(len(scene.marks), 'node')}, {counted(len(scene.lines), 'edge')}")
+    if scene.left_out:
+        say(scene.left_out, err=True)

@@ -1,0 +1,61 @@
+"""The searches of a session: its indexes as one, and the graphs and services that order what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from codenav.actions import Step
+from codenav.environments.ranking import Ranking
+from codenav.graphs.beside import Graphs
+from codenav.graphs.episodes import Following
+from codenav.graphs.within import limited
+from codenav.indexing.source_index import SourceIndex, as_index
+from codenav.protocols import CallVotes, Index
+from codenav.running.episode import Episode
+from codenav.running.services import Services, turns_of
+from codenav.system.closing import Closing
+from codenav.tool_selection import ToolSelection
+
+
+class Searches(Closing):
+    """The indexes of a session with what orders hits, joined anew for each of its requests."""
+
+    def __init__(
+        self,
+        indexes: Sequence[SourceIndex],
+        selection: ToolSelection,
+        *,
+        rerank: bool,
+        base_url: str,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Without `rerank` hits stay in the order of the index, and episodes teach nothing. Raises as `Services`."""
+        self._indexes = indexes
+        self._graphs = Graphs(indexes, tell=tell) if rerank else None
+        self._services = Services(selection if rerank else ToolSelection(), base_url=base_url, tell=tell)
+        self.index: Index = self._services.index(indexes)
+        """The index that is searched."""
+        self.limited = False
+        """True if searches find only some tools."""
+
+    def limit(self, tools: Sequence[str], tell: Callable[[str], None]) -> None:
+        """Let searches find only these tools. Raises, and tells, as `graphs.within.limited`."""
+        self.index, self.limited = limited(self.index, self._indexes, tools, tell=tell), True
+
+    def following(self, earlier: Sequence[Step], mask: Callable[[Any], Any]) -> Following | None:
+        """Return the listener that lets an episode teach the graphs, after steps that ran before in its sandbox."""
+        return Following(self._graphs, as_index(self._indexes), earlier=earlier, mask=mask) if self._graphs else None
+
+    def ranking(self, request: str, following: Following | None, before: Sequence[Episode]) -> Ranking | None:
+        """Return what orders the hits of an episode that is followed, after others in its session."""
+        ranking = self._graphs.ranking(request, following.called) if self._graphs and following else None
+        return self._services.ranking(ranking, request, turns_of(before))
+
+    def votes(self) -> CallVotes | None:
+        """Return the votes of the graphs for single callables, where there are any."""
+        return self._graphs.votes() if self._graphs else None
+
+    def close(self) -> None:
+        """Release the connections of the services. Safe to call twice."""
+        self._services.close()
