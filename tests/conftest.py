@@ -70,7 +70,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def passed() -> Iterator[list[Path]]:
+def passed_folders() -> Iterator[list[Path]]:
     """The folders of the tests of a module that passed. They go when it ends: those of a whole run are 20 GB."""
     folders: list[Path] = []
     yield folders
@@ -80,7 +80,7 @@ def passed() -> Iterator[list[Path]]:
 
 @pytest.fixture(autouse=True)
 def codenav_home(
-    request: pytest.FixtureRequest, passed: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, passed_folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """The CODENAV_HOME of this test; OPENAI_* and other CODENAV_* variables are cleared."""
     for name in list(os.environ):
@@ -91,7 +91,7 @@ def codenav_home(
     monkeypatch.setenv("CODENAV_HOME", str(home))
     yield home
     if not request.node.stash.get(_FAILED, False):
-        passed += [tmp_path, home]
+        passed_folders += [tmp_path, home]
 
 
 @pytest.fixture(scope="session")
