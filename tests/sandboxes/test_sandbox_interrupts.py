@@ -30,6 +30,37 @@ def test_interrupt_raises_in_the_running_step(fresh):
     assert sandbox.run("kept").stdout == "2\n"
 
 
+def test_an_interrupt_that_does_not_end_a_system_call_is_heeded(fresh):
+    # It reaches another thread, as one that comes just before the call reaches none that waits.
+    code = """
+import signal, threading, time
+other = threading.Thread(target=time.sleep, args=(30,), daemon=True)
+other.start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+kept = 2
+time.sleep(30)
+"""
+    sandbox = fresh()
+    done = interrupted(sandbox, code, gaps=[1])
+    assert (done.outcome, done.error.type, done.notice) == (Outcome.ERROR, "KeyboardInterrupt", "")
+    assert done.seconds < 30
+    assert sandbox.run("kept").stdout == "2\n"
+
+
+def test_an_interrupt_is_raised_once(fresh):
+    code = """
+import signal, time
+try:
+    time.sleep(30)
+except KeyboardInterrupt:
+    time.sleep(2)
+    caught = True
+"""
+    sandbox = fresh()
+    assert interrupted(sandbox, code, gaps=[1]).outcome is Outcome.OK
+    assert sandbox.run("caught").stdout == "True\n"
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _socket
+import math
 import os
 import signal
 import time
@@ -20,6 +21,11 @@ GRACE_SECONDS = 0.3
 """Time between SIGINT and SIGKILL: at the timeout, and where the host has asked for an interrupt twice."""
 BEGIN_SECONDS = 2.0
 """Time to take up a request, or half of the request's if less. A slower worker is busy with an earlier step."""
+NUDGE_SECONDS = 0.04
+"""Time from SIGINT to the first nudge, a SIGURG; twice as long to the next one. A SIGINT that comes between the
+interpreter's last look for signals and a system call that waits, or to another thread, does not end that call."""
+LAST_NUDGE_SECONDS = 1.0
+"""Longest pause between two nudges: code that caught the interrupt goes on undisturbed after that."""
 CHECK_SECONDS = 0.05
 """Interval at which memory is summed during a step."""
 SLOW_CHECK_SECONDS = 0.25
@@ -64,6 +70,8 @@ class Request:
         self._asked = 0
         self._patience = 0.0
         self._signalled = self._deaf = False
+        self._nudge_at = math.inf
+        self._nudge_pause = NUDGE_SECONDS
         self.twin: Twin | None = None
         self._frames = Frames()
         self._token = b""
@@ -149,10 +157,12 @@ class Request:
                 check = now + (CHECK_SECONDS if over is None else SLOW_CHECK_SECONDS)
             if self._worker.unsent:
                 self._worker.push()
-            pause = 0.005 if self._worker.unsent else min(deadline, check, deadline if self._begun else begin) - now
+            due = min(deadline, check, self._nudge_at, deadline if self._begun else begin)
+            pause = 0.005 if self._worker.unsent else due - now
             self._loop.pump(max(0.0, pause))
             if not self._deaf:
                 self._heed()
+            self._nudge()
             if not self.outcome and not self._worker.alive():
                 self._read()
                 self.outcome = self.outcome or "crashed"
@@ -175,6 +185,18 @@ class Request:
     def _interrupt(self) -> None:
         if self._worker.alive():
             os.kill(self._worker.pid, signal.SIGINT)
+            self._nudge_pause = NUDGE_SECONDS
+            self._nudge_at = time.monotonic() + NUDGE_SECONDS
+
+    def _nudge(self) -> None:
+        """End a system call that the last SIGINT has not ended; what that one raises is raised once."""
+        now = time.monotonic()
+        if now < self._nudge_at:
+            return
+        if self._worker.alive():
+            os.kill(self._worker.pid, signal.SIGURG)
+        self._nudge_pause *= 2
+        self._nudge_at = now + self._nudge_pause if self._nudge_pause < LAST_NUDGE_SECONDS else math.inf
 
     def _read(self) -> None:
         try:
