@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import tarfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -92,6 +94,20 @@ def fetch(client: Any, image: str, *, hint: str, pulled: Callable[[int, int], No
                 pulled(*(sum(column) for column in zip(*layers.values(), strict=True)))
     except APIError as error:
         raise Unavailable(f"the image {image} cannot be fetched: {said(error)}", hint=hint) from error
+
+
+def read_file(client: Any, container: str, path: str) -> bytes:
+    """The content of a file in a container; `client` is the low-level client. It need not run.
+
+    Raises:
+        docker.errors.NotFound: there is none.
+    """
+    # Not `cat` in the container: of a program that ends at once the output is lost now and then.
+    stream, _ = client.get_archive(container, path)
+    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as archive:
+        member = archive.next()
+        file = archive.extractfile(member) if member else None
+        return file.read() if file else b""
 
 
 def said(error: Any) -> str:

@@ -183,7 +183,7 @@ def type_in(page: str, place: Path, variables: Mapping[str, str]) -> None:
             cwd=place, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert ran.returncode == 0, f"{command}\n{ran.stderr}"
-        assert matches(expected, ran.stdout), f"{command}\n{ran.stdout}"
+        assert matches(expected, ran.stdout), f"{command}\n{ran.stdout}\n{ran.stderr}"
 
 
 @pytest.mark.parametrize(

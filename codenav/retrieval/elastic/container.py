@@ -223,7 +223,7 @@ def _server(container: Any) -> LocalServer:
     """The address and password of a running container; the password in it counts, whoever started it."""
     container.reload()
     bound = container.attrs["NetworkSettings"]["Ports"].get(_PORT) or [{"HostPort": "9200"}]
-    password = container.exec_run(["cat", _SECRET]).output.decode(errors="replace")
+    password = docker_engine.read_file(container.client.api, container.id, _SECRET).decode(errors="replace")
     return LocalServer(f"http://127.0.0.1:{bound[0]['HostPort']}", password.strip())
 
 

@@ -17,7 +17,7 @@ from codenav.errors import Unavailable, UsageError
 from codenav.sandboxes.images.inside import BUILD
 from codenav.sandboxes.images.tars import END, folders_to, header, padded
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, labels
-from codenav.system.docker_engine import engine_says
+from codenav.system.docker_engine import engine_says, read_file
 
 UID = 1000
 """User id of pip in a build, and of the code in a sandbox of the image. Neither is root."""
@@ -174,11 +174,8 @@ class Workshop:
 
         try:
             with engine_says():
-                stream, _ = self._client.get_archive(id, f"{BUILD}/result.json")
-                with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as archive:
-                    file = archive.extractfile("result.json")
-                    found: dict[str, Any] = json.loads(file.read() if file else b"")
-                    return found
+                found: dict[str, Any] = json.loads(read_file(self._client, id, f"{BUILD}/result.json"))
+                return found
         except (Unavailable, NotFound, ValueError):
             code = status.get("StatusCode")
             return {"failed": "killed: out of memory?" if code == 137 else f"it ended with status {code}"}
