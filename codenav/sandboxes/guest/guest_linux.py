@@ -97,6 +97,12 @@ def default_signals() -> None:
             signal.signal(signum, signal.SIG_DFL)
 
 
+def heed_nudges() -> None:
+    """Let SIGURG end a system call, after which Python raises what an earlier signal asked for. It raises nothing."""
+    if signal.getsignal(signal.SIGURG) == signal.SIG_DFL:
+        signal.signal(signal.SIGURG, lambda signum, frame: None)
+
+
 def processes_inside() -> list[int]:
     """The ids of all processes below this one. For PID 1 of a namespace these are all there are."""
     own = os.getpid()

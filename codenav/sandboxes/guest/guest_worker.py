@@ -224,9 +224,7 @@ class Worker:
         self._restore_folder()
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGINT, self._on_interrupt)
-        if signal.getsignal(signal.SIGURG) == signal.SIG_DFL:
-            # With a handler it ends a system call, after which a SIGINT that was missed is heeded.
-            signal.signal(signal.SIGURG, _on_nudge)
+        guest_linux.heed_nudges()
         self.armed.append(True)
         if self._interrupted:
             raise KeyboardInterrupt
@@ -338,10 +336,6 @@ class Step:
             "value": self._value,
             "displays": [[mime, len(data)] for mime, data in pictures],
         }, b"".join(data for _, data in pictures)
-
-
-def _on_nudge(signum: int, frame: FrameType | None) -> None:
-    pass
 
 
 def _usage() -> tuple[float, float, int]:
