@@ -153,6 +153,9 @@ def _yaml(text: str) -> Any:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = f"line {mark.line + 1}: " if mark else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        if "nesting depth" in str(problem):
+            # libyaml 0.2.6 has a limit of its own.
+            raise Unreadable(f"is nested deeper than {DEEPEST} levels") from error
         raise Unreadable(f"is not valid YAML: {line}{problem}".replace("\n", " ")) from error
     except RecursionError as error:
         raise Unreadable(f"is nested deeper than {DEEPEST} levels") from error
