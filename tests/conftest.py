@@ -24,7 +24,6 @@ settings.load_profile("fixed")
 
 pytest_plugins = ["elasticsearch_server", "docker_engine", "local_model"]
 
-_FAILED = pytest.StashKey[bool]()
 ALONE = {"cli", "docs", "end_to_end"}
 """Folders whose tests take seconds each and share next to nothing."""
 
@@ -61,27 +60,16 @@ def _group(item: pytest.Item) -> str:
     return f"{item.path.name} {backend}".strip()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Note that a test failed: its folders are kept."""
-    report = yield
-    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
-    return report
-
-
-@pytest.fixture(scope="module", autouse=True)
-def passed_folders() -> Iterator[list[Path]]:
-    """The folders of the tests of a module that passed. They go when it ends: those of a whole run are 20 GB."""
-    folders: list[Path] = []
-    yield folders
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+@pytest.fixture(scope="session")
+def code_copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copies of code bases for the sandboxes of a run: the one of this repository is 2,400 files."""
+    folder = _shared(tmp_path_factory) / "code-copies"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def codenav_home(
-    request: pytest.FixtureRequest, passed_folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def codenav_home(code_copies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The CODENAV_HOME of this test; OPENAI_* and other CODENAV_* variables are cleared."""
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "CODENAV_")):
@@ -89,16 +77,21 @@ def codenav_home(
     # Not inside `tmp_path`: many tests expect that folder to hold their own files only.
     home = tmp_path.with_name(f"{tmp_path.name}-home")
     monkeypatch.setenv("CODENAV_HOME", str(home))
-    yield home
-    if not request.node.stash.get(_FAILED, False):
-        passed_folders += [tmp_path, home]
+    home.mkdir(mode=0o700)
+    (home / "code").symlink_to(code_copies)
+    return home
+
+
+def _shared(factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that its processes have in common."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
 def networkx_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CODENAV_HOME in which networkx is indexed, built once for all processes of a run: only to be read."""
-    base = tmp_path_factory.getbasetemp()
-    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "networkx-home"
+    home = _shared(tmp_path_factory) / "networkx-home"
     with home.with_suffix(".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if not home.exists():
@@ -112,7 +105,7 @@ def networkx_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def with_networkx(networkx_home: Path, codenav_home: Path) -> Path:
     """This test's CODENAV_HOME, with networkx indexed."""
-    shutil.copytree(networkx_home, codenav_home)
+    shutil.copytree(networkx_home, codenav_home, dirs_exist_ok=True)
     return codenav_home
 
 

@@ -237,13 +237,11 @@ def test_everything_that_is_written_lies_under_codenav_home(repository: Path, tm
 def test_the_configuration_file_names_a_model(repository: Path, tmp_path: Path, codenav_home: Path) -> None:
     script = tmp_path / "script.actions"
     script.write_text("<action><type>done</type><content>from the file</content></action>")
-    codenav_home.mkdir()
     (codenav_home / "config.toml").write_text(f'model = "scripted:{script}"\n')
     assert codenav("run", "Who?", "--on", repository).out.startswith("from the file")
 
 
 def test_a_typo_in_the_configuration_file_is_told(repository: Path, codenav_home: Path) -> None:
-    codenav_home.mkdir()
     (codenav_home / "config.toml").write_text('modle = "x"\n')
     ran = codenav("run", "Who?", "--on", repository)
     assert ran.code == 2

@@ -49,8 +49,9 @@ def test_schemas_are_offered() -> None:
     assert list(offered("schema", "e")) == [name for name in schemas.names() if name.startswith("e")]
 
 
-def test_nothing_is_offered_where_the_home_cannot_be_used(codenav_home: Path) -> None:
-    codenav_home.write_text("")
+def test_nothing_is_offered_where_the_home_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "file"))
     assert offered("search", "x", "--on", "/") == {}
     assert list(offered("episodes", "show", "")) == ["last"]
 

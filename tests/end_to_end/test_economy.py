@@ -30,10 +30,11 @@ pytestmark = pytest.mark.xdist_group("economy")
 
 
 @pytest.fixture(scope="module")
-def planned_once(networkx_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+def planned_once(networkx_home: Path, code_copies: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
     """A run of the planner on a real package, and the CODENAV_HOME with its record."""
     home = tmp_path_factory.mktemp("planned") / "home"
     shutil.copytree(networkx_home, home)
+    (home / "code").symlink_to(code_copies)
     ran = codenav("run", REQUEST, "--on", "pkg:networkx", "--model", "planner", env={"CODENAV_HOME": str(home)})
     return ran, home
 
@@ -42,7 +43,7 @@ def planned_once(networkx_home: Path, tmp_path_factory: pytest.TempPathFactory) 
 def planned(planned_once: tuple[Ran, Path], codenav_home: Path) -> Ran:
     """That run, its record in this test's CODENAV_HOME."""
     ran, home = planned_once
-    shutil.copytree(home, codenav_home)
+    shutil.copytree(home, codenav_home, ignore=shutil.ignore_patterns("code"), dirs_exist_ok=True)
     return ran
 
 

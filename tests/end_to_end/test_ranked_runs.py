@@ -254,7 +254,6 @@ def test_the_calls_of_an_episode_so_far_rank_its_searches(farm: Path) -> None:
 
 
 def test_what_goes_wrong_with_learning_costs_no_answer(farm: Path) -> None:
-    graphs_dir().parent.mkdir(parents=True)
     graphs_dir().write_text("a file where a folder belongs")
     told: list[str] = []
     result = run(farm, notice=told.append)

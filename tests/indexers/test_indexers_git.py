@@ -172,7 +172,7 @@ def test_what_is_refused_before_git_sees_it(spec: str, interpreter: Interpreter,
     assert (
         "git:ssh://git@host/group/project.git" in caught.value.hint or "git:https://HOST/PATH@REV" in caught.value.hint
     )
-    assert not codenav_home.exists()
+    assert not (codenav_home / "git").exists()
 
 
 def test_a_folder_is_named_by_its_path(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> None:
