@@ -166,9 +166,10 @@ def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
     """
     staged, parts = [], _Staged()
     for number, bind in enumerate(binds):
-        source = bind.source
+        # Where links lead, since that is what is looked at: nobody may be kept from the links themselves.
+        source = os.path.realpath(bind.source)
         if not as_nobody() or (_reachable(source) and _open_to_all(source)):
-            staged.append(bind)
+            staged.append(replace(bind, source=source))
             continue
         place = f"{STAGE}/{number}"
         if _open_to_all(source) or bind.writable or not os.path.isdir(source):
@@ -225,8 +226,8 @@ def _entries(source: str) -> list[str]:
 
 
 def _reachable(path: str) -> bool:
-    """True if others may enter every parent folder, with links followed."""
-    return all(os.stat(folder).st_mode & stat.S_IXOTH for folder in Path(os.path.realpath(path)).parents)
+    """True if others may enter every folder above a path without links."""
+    return all(os.stat(folder).st_mode & stat.S_IXOTH for folder in Path(path).parents)
 
 
 def _open_to_all(path: str) -> bool:

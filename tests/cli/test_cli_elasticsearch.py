@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -273,23 +274,22 @@ def test_no_engine(command: str, host: str, said: str) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_an_engine_that_others_own(tmp_path: Path) -> None:
+def test_an_engine_that_others_own() -> None:
     """No permission for the socket, as a user who is not in the group docker."""
     if os.geteuid() != 0:
         pytest.fail("this test changes the user, which needs root")
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(tmp_path / "socket"))
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/socket")
         listening.listen()
-        (tmp_path / "socket").chmod(0o600)
-        for folder in (tmp_path, *tmp_path.parents[:-2]):
-            folder.chmod(0o755)
+        os.chmod(f"{folder}/socket", 0o600)
+        os.chmod(folder, 0o755)
         code = (
             "import os; from codenav.retrieval.elastic import container; os.setuid(64981)\n"
             "try: container.Container()\nexcept Exception as error: print(type(error).__name__, error, error.hint)"
         )
         ran = subprocess.run(
             [sys.executable, "-c", "import docker\n" + code],
-            env={**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/socket"}, capture_output=True, text=True,
+            env={**os.environ, "DOCKER_HOST": f"unix://{folder}/socket"}, capture_output=True, text=True,
         )  # fmt: skip
     assert "Unavailable no permission" in ran.stdout, ran.stderr
     assert "usermod -aG docker" in ran.stdout

@@ -6,6 +6,7 @@ import os
 import platform
 import socket
 import struct
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -258,6 +259,15 @@ def test_folders_that_only_the_owner_may_enter_work(contained, tmp_path):
     staged, lines = stage([Bind(str(closed / "library"), "/x")])
     assert bool(lines) == (os.geteuid() == 0)
     assert staged[0].target == "/x"
+
+
+def test_a_link_in_a_folder_that_only_the_owner_may_enter_is_followed():
+    with tempfile.TemporaryDirectory() as opened, tempfile.TemporaryDirectory() as closed:
+        Path(opened).chmod(0o755)
+        library, link = Path(opened, "library"), Path(closed, "link")
+        library.mkdir()
+        link.symlink_to(opened)
+        assert stage([Bind(f"{link}/library", "/x")]) == ([Bind(str(library.resolve()), "/x")], [])
 
 
 def test_a_closed_folder_with_odd_names_is_mounted_whole(contained, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -98,13 +97,12 @@ def bomb(last: str) -> bytes:
         (b"PK\x03\x04\x00\x00", "is no text: it has zero bytes"),
         (b"\xff\xfea", "is not UTF-16 text"),
     ],
+    ids=lambda value: repr(value[:30]) if isinstance(value, bytes) else "",
 )
 def test_what_cannot_be_read(text: bytes, message: str) -> None:
-    start = time.perf_counter()
     with pytest.raises(UsageError, match="^shop.yaml " + re.escape(message)) as caught:
         parse(text, "shop.yaml")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
-    assert time.perf_counter() - start < 5
 
 
 def test_depth_within_the_bound() -> None:
