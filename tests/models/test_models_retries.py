@@ -175,7 +175,7 @@ class TestTime:
     def test_a_hang_after_a_fault_names_both(self, chat_server: ChatServer, connect: Open) -> None:
         chat_server.script = [Fault(503, "busy", headers=SOON), Hang()]
         with pytest.raises(ModelUnreachable, match=r"no answer from .*; before that: 503: busy"):
-            connect().complete(ASK, timeout=2)
+            connect().complete(ASK, timeout=4)
 
     @pytest.mark.parametrize("timeout", [0, -1])
     def test_no_time_at_all(self, chat_server: ChatServer, connect: Open, timeout: float) -> None:

@@ -185,7 +185,7 @@ def test_a_name_that_the_file_system_cannot_hold_is_refused():
 
 
 def test_copying_out_has_its_own_time(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path)
+    sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=60))
     execution = sandbox.run("kept = 1\nwith open('big', 'wb') as file: file.truncate(240 << 20)", timeout=0.3)
     assert (execution.outcome, execution.files, execution.stderr) == (Outcome.OK, ["big"], "")
     assert (tmp_path / "big").stat().st_size == 240 << 20
