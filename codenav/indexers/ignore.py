@@ -46,7 +46,8 @@ class Ignore:
 
     def below(self, folder: str) -> Ignore:
         """The rules for `folder`, its own `.gitignore` included. Like git, this follows no link in its place."""
-        own = _read(Path(folder, ".gitignore"), folder, follow=False)
+        any_case = self.tree is not None and self.tree.any_case
+        own = _read(Path(folder, ".gitignore"), folder, follow=False, any_case=any_case)
         return replace(self, _rules=(*self._rules, own)) if own else self
 
     def hides(self, path: str) -> bool:
@@ -96,28 +97,35 @@ def rules_above(root: str) -> Ignore:
 
 def rules_of(tree: WorkTree) -> Ignore:
     """The rules of a work tree as a whole: the user's, and those of the repository."""
-    return Ignore(tree, tuple(filter(None, (_read(file, tree.top) for file in tree.excludes))))
+    read = (_read(file, tree.top, any_case=tree.any_case) for file in tree.excludes)
+    return Ignore(tree, tuple(filter(None, read)))
 
 
-def _read(path: Path, folder: str, *, follow: bool = True) -> _Rules | None:
+def _read(path: Path, folder: str, *, follow: bool = True, any_case: bool = False) -> _Rules | None:
     try:
         if not path.is_file() or path.stat().st_size > _RULES_BYTES or (path.is_symlink() and not follow):
             return None
         text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("latin-1")
     except OSError:
         return None
-    rules = tuple(rule for line in text.split("\n") if (rule := _parsed(line.removesuffix("\r"))))
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    rules = tuple(rule for line in lines if (rule := _parsed(line, any_case=any_case)))
     return _Rules(spelled(folder), rules) if rules else None
 
 
-def _parsed(line: str) -> _Rule | None:
-    """The rule on a line; None for a comment, and for a line that matches nothing in git either."""
+def _parsed(line: str, *, any_case: bool) -> _Rule | None:
+    """The rule on a line; None for a comment, and for a line that matches nothing in git either.
+
+    `any_case`: capital and small letters are the same, but only those of ASCII: git folds bytes.
+    """
     hides = not line.startswith("!")
     pattern = _without_spaces(line if hides else line[1:])
     if not pattern or line.startswith("#"):
         return None
     regex = translated(pattern.removesuffix("/"))
-    return _Rule(re.compile(regex), hides, pattern.endswith("/")) if regex else None
+    if not regex:
+        return None
+    return _Rule(re.compile(regex, re.IGNORECASE | re.ASCII if any_case else 0), hides, pattern.endswith("/"))
 
 
 def _without_spaces(pattern: str) -> str:

@@ -67,6 +67,11 @@ class WorkTree:
         return user, self.common / "info" / "exclude"
 
     @cached_property
+    def any_case(self) -> bool:
+        """True if rules match names in any case: `git init` sets that on file systems that tell none apart."""
+        return self.settings.get("core.ignorecase", "").lower() in ("true", "yes", "on", "1")
+
+    @cached_property
     def tracked(self) -> frozenset[str]:
         """The tracked paths relative to `top`, submodules and the folders that hold them included.
 

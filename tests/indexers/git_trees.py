@@ -12,7 +12,8 @@ RULES = [
     "!lib/", "lib", "/*", "a/b", "\\!x", "# c", "", "*/d.py", "!a/", "**", "!d.py", "a//", "[!a]*", "/**/a", "a/**/",
     "*.py ", "*\\ ", "a/*b*", "**/[[:alpha:]]/*.p[xy]", "*i*", "[a", "l*b/**", "?.py", "??.py", "[é].py", "é*", "*é.py",
     "[^a-z].py", "???.md", "人*", "!é.py", "*.py\r", "c.py  ", "\t", "!", "/", "!!c.py", "\\#x.py", "a b", "sub*",
-    "nested", "!nested/", "*.[mp][dy]", "**/", "/a/b/c.py", "\ufeffa",
+    "nested", "!nested/", "*.[mp][dy]", "**/", "/a/b/c.py", "\ufeffa", "*.PY", "!LIB/",
+    "É.py", "[[:upper:]].py", "[B-D].*",
 ]  # fmt: skip
 FOLDERS = ["a", "b", "lib", "é", "a b"]
 FILES = ["c.py", "d.py", "x.md", "a.py", "é.py", "人.md", "#x.py", "caf\udce9.py"]
@@ -72,6 +73,8 @@ class GitTrees:
         if self._maybe(0.1):
             self._rules(top / ".git" / "own")
             _git(top, "config", "core.excludesFile", self._chance.choice([".git/own", str(top / ".git" / "own")]))
+        if self._maybe(0.2):
+            _git(top, "config", "core.ignoreCase", self._chance.choice(["true", "on"]))
         if self._maybe(0.1):
             (self._chance.choice(folders) / ".git").mkdir(exist_ok=True)
         if depth:

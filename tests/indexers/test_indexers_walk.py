@@ -117,6 +117,15 @@ def test_the_exclude_file_of_a_work_tree(repository: Path, tmp_path: Path) -> No
     assert taken(tmp_path / "other") == ["a.py", "b.py"]
 
 
+def test_rules_for_names_in_any_case(repository: Path) -> None:
+    git(repository, "config", "core.ignoreCase", "true")
+    (repository / ".gitignore").write_text("C.P*\nOut/\n[[:upper:]].md\nÉ.py\n")
+    for name in ("a.py", "c.py", "out/e.py", "out.py", "d.md", "é.py"):
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).touch()
+    assert taken(repository) == ["a.py", "b.py", "out.py", "é.py"]
+
+
 TWICE = "another work tree of a repository in the source"
 
 
