@@ -19,6 +19,7 @@ _CLASSES = {
 }  # fmt: skip
 _TOKEN = re.compile(r"(?P<stars>\*+)|(?P<any>\?)|(?P<set>\[)|\\?(?P<literal>.)", re.DOTALL)
 _MEMBER = re.compile(r"\[:(?P<name>[^]]*):\]|(?P<first>\\.|[^\\])(?:-(?P<last>\\.|[^]\\]))?", re.DOTALL)
+_SPECIAL = re.compile(r"[*?\[\\]")
 _SEGMENT_END = "(?![^/])"
 _STAR, _STARS = "*", "**"
 
@@ -34,10 +35,14 @@ def translated(pattern: str) -> str:
         return ""
     if "/" not in pattern:
         tokens = [_STARS, "/", *(_STAR if token == _STARS else token for token in tokens)]
-    elif tokens[0] == "/":
-        tokens = tokens[1:]
+        head = ""
+    else:
+        # Git compares what stands before the first special character by itself, and has a pattern begin after it: so
+        # the stars of `a/b**/c` are whole folders. An escaped slash at the beginning is one, and matches nothing.
+        plain = len(_SPECIAL.split(pattern, maxsplit=1)[0])
+        head, tokens = "".join(tokens[pattern[0] == "/" : plain]), tokens[plain:]
     segments = _split(tokens, "/")
-    return _path([_STARS if segment == [_STARS] else _segment(segment) for segment in segments])
+    return head + _path([_STARS if segment == [_STARS] else _segment(segment) for segment in segments])
 
 
 def _path(segments: Sequence[str]) -> str:
@@ -47,7 +52,7 @@ def _path(segments: Sequence[str]) -> str:
     lead = "(?:[^/]*+/)*?"
     if segments[-1] == _STARS:
         parts += [f"(?>{lead}{run})" for run in runs]
-        return "/".join([*parts, "(?s:.)++"])
+        return "/".join([*parts, "(?s:.)++"]) if parts else "(?s:.)*+"
     parts += [f"(?>{lead}{run})" for run in runs[:-1]] + [lead + run for run in runs[-1:]]
     return "/".join(parts)
 

@@ -13,7 +13,7 @@ RULES = [
     "*.py ", "*\\ ", "a/*b*", "**/[[:alpha:]]/*.p[xy]", "*i*", "[a", "l*b/**", "?.py", "??.py", "[é].py", "é*", "*é.py",
     "[^a-z].py", "???.md", "人*", "!é.py", "*.py\r", "c.py  ", "\t", "!", "/", "!!c.py", "\\#x.py", "a b", "sub*",
     "nested", "!nested/", "*.[mp][dy]", "**/", "/a/b/c.py", "\ufeffa", "*.PY", "!LIB/",
-    "É.py", "[[:upper:]].py", "[B-D].*",
+    "É.py", "[[:upper:]].py", "[B-D].*", "/a**/b", "a/c**/**", "\\/*", "a**/**/c.py",
 ]  # fmt: skip
 FOLDERS = ["a", "b", "lib", "é", "a b"]
 FILES = ["c.py", "d.py", "x.md", "a.py", "é.py", "人.md", "#x.py", "caf\udce9.py"]
