@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 _NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build", "dist", "scripts"}
 """Folders of a project that are not installed, for one that does not list its modules."""
-_DECLARING = {"packages", "include", "only-include", "module", "module-name", "name"}
+_DECLARING = {"packages", "include", "includes", "only-include", "module", "module-name", "name"}
 """Keys under which build backends list what they install."""
+_PATTERN = re.compile(r"/[^/]*[*?[].*", re.DOTALL)
+"""What follows the folder in a pattern such as `demo/**/*.py`."""
 _DEEPEST = ("*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py")
 """Where the first module of a namespace package is looked for."""
 
@@ -207,11 +209,11 @@ def _outermost(parts: Iterable[Part]) -> list[Part]:
 
 
 def _module(root: Path, name: str) -> str:
-    """The package or module of that name in a folder, as a path relative to it; "" if there is none."""
+    """The package or module of that path or dotted name in a folder, relative to it; "" if there is none."""
     if not re.fullmatch(r"[\w./-]+", name) or ".." in name:
         return ""
-    relative = name.strip("/")
-    for top in (relative, f"{relative}.py", f"{relative}.pyi"):
+    relative = name.removeprefix("./").strip("/")
+    for top in (relative, f"{relative}.py", f"{relative}.pyi", relative.replace(".", "/")):
         path = root / top
         if path != root and (path.is_file() if path.suffix else path.is_dir()):
             return top
@@ -235,7 +237,7 @@ def _declared(project: Path) -> list[str]:
         tables = [table for name, table in settings["tool"].items() if backend.startswith(name)]
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
-    return list(_strings(tables))
+    return [_PATTERN.sub("", said) for said in _strings(tables)]
 
 
 def _strings(value: object, *, counts: bool = False) -> Iterator[str]:

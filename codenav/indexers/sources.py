@@ -100,10 +100,12 @@ class Source:
         return ".".join(parts) if all(map(is_name, parts)) else ""
 
     def _imported_as(self, path: str) -> str:
-        for member, name in self.imported.items():
-            if path == member or path.startswith(f"{member}/"):
-                return name + path[len(member) :]
-        return path
+        member = path
+        while member and member not in self.imported:
+            member = member.rpartition("/")[0]
+        if member:
+            return self.imported[member] + path[len(member) :]
+        return f"{self.imported['.']}/{path}" if "." in self.imported else path
 
 
 def resolve(

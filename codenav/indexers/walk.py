@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from codenav.blocks import FileSkip
 from codenav.indexers.ignore import Ignore, rules_above, rules_of
@@ -148,7 +148,9 @@ def walk(root: Path, *, members: tuple[str, ...] | None = None, tracked: bool = 
     for member in members:
         location = str(top / member)
         if os.path.isdir(location):
-            yield from folders.files(location, member + "/")
+            # One in another is met with that.
+            if listed.isdisjoint(map(str, PurePosixPath(member).parents)):
+                yield from folders.files(location, "" if member == "." else member + "/")
         else:
             yield from _listed(location, member, listed)
 

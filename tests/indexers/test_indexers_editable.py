@@ -153,7 +153,9 @@ def test_several_distributions_in_one_folder(site: Path, python: Interpreter, tr
     [
         ("hatchling.build", '[tool.hatch.build.targets.wheel]\npackages = ["demo", "/more"]\n'
                             '[tool.hatch.build.targets.sdist]\ninclude = ["tools"]'),
+        ("hatchling.build", '[tool.hatch.build.targets.wheel]\ninclude = ["demo/**/*.py", "/more/*"]'),
         ("poetry.core.masonry.api", '[tool.poetry]\npackages = [{include = "demo"}, {include = "more"}]'),
+        ("pdm.backend", '[tool.pdm.build]\nincludes = ["./demo", "more"]'),
     ],
 )  # fmt: skip
 def test_a_project_without_a_source_folder_declares_its_packages(
@@ -164,6 +166,45 @@ def test_a_project_without_a_source_folder_declares_its_packages(
     root = tree({**files, "pyproject.toml": f'[build-system]\nbuild-backend = "{backend}"\n{other}{table}\n'})
     install(site, "demo", root, {"demo.pth": f"{root}\n"})
     assert modules(resolve("pkg:demo", python)) == {"demo/__init__.py": "demo", "more/x.py": "more.x"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "table"),
+    [
+        ("flit_core.buildapi", '[tool.flit.module]\nname = "acme.demo"'),
+        ("uv_build", '[tool.uv.build-backend]\nmodule-name = "acme.demo"\nmodule-root = ""'),
+        ("pdm.backend", '[tool.pdm.build]\nincludes = ["acme/demo"]'),
+    ],
+)
+def test_a_namespace_package_that_a_project_without_a_source_folder_declares(
+    site: Path, python: Interpreter, tree: Tree, backend: str, table: str
+) -> None:
+    root = tree({
+        "acme/demo/__init__.py": "", "acme/other.py": "", "tools/__init__.py": "",
+        "pyproject.toml": f'[build-system]\nbuild-backend = "{backend}"\n{table}\n',
+    })  # fmt: skip
+    install(site, "demo-of-acme", root, {"demo.pth": f"{root}\n"})
+    assert modules(resolve("pkg:demo-of-acme", python)) == {"acme/demo/__init__.py": "acme.demo"}
+
+
+def test_a_package_in_the_folder_of_another_one(site: Path, python: Interpreter, tree: Tree) -> None:
+    root = tree(dict.fromkeys(["code/__init__.py", "code/x/y.py", "code/z.py"], ""))
+    mapping = {"demo": str(root / "code"), "demo.sub": str(root / "code" / "x")}
+    install(site, "demo", root, {"__editable___demo_finder.py": FINDER % mapping})
+    assert modules(resolve("pkg:demo", python)) == {
+        "code/__init__.py": "demo", "code/x/y.py": "demo.sub.y", "code/z.py": "demo.z",
+    }  # fmt: skip
+
+
+def test_the_folder_of_a_project_as_a_package(site: Path, python: Interpreter, tree: Tree) -> None:
+    root = tree(dict.fromkeys(["__init__.py", "x.py", "lib/other/y.py"], ""))
+    mapping = {"demo": str(root), "other": str(root / "lib" / "other")}
+    install(site, "demo", root, {"__editable___demo_finder.py": FINDER % mapping})
+    found = [found.path for found in resolve("pkg:demo", python).files() if not isinstance(found, FileSkip)]
+    assert found == ["__init__.py", "x.py", "lib/other/y.py"]
+    assert modules(resolve("pkg:demo", python)) == {
+        "__init__.py": "demo", "x.py": "demo.x", "lib/other/y.py": "other.y",
+    }  # fmt: skip
 
 
 def test_a_project_that_is_the_package(site: Path, python: Interpreter, tree: Tree) -> None:
