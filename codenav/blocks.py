@@ -290,6 +290,8 @@ class FileState:
     inode: int = 0
     """These tell a file that took another's place with its size and time. 0 in an index that was written without them:
     such a file is compared by content once."""
+    module: str = ""
+    """The dotted name to import it by, which its blocks tell; another one has the file parsed again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,11 @@ def build(
 ) -> BuildReport:
     """Bring `index` up to date with `source`.
 
-    A file with the same size, times and inode is not read. One with the same content is not parsed; only its state is
-    saved, if the index can be written. The rest is parsed by `jobs` processes (None: one per processor if there are
-    many files, else none). Files that are gone or now left out are removed from the index. If nothing changed, nothing
-    is written to the index. `rebuild`: every file is read and parsed, whatever the index says.
+    A file with the same size, times, inode and name to import it by is not read. One with the same content and name is
+    not parsed; only its state is saved, if the index can be written. The rest is parsed by `jobs` processes (None: one
+    per processor if there are many files, else none). Files that are gone or now left out are removed from the index.
+    If nothing changed, nothing is written to the index. `rebuild`: every file is read and parsed, whatever the index
+    says.
 
     Raises:
         UsageError: the source has no file that can be indexed, and the index has none to remove.
@@ -125,11 +126,13 @@ class _Run:
                 self.skips.append(found)
                 continue
             seen.add(found.path)
+            place = Place(self._source.name_of(found.path), found.path, self._source.module_of(found.path))
             state = None if self._rebuild else self.known.get(found.path)
+            if state and state.module != place.module:
+                state = None
             if state and (state.size, state.mtime_ns, state.ctime_ns, state.inode) == found.look:
                 self._reuse(found.path)
                 continue
-            place = Place(self._source.name_of(found.path), found.path, self._source.module_of(found.path))
             self.tasks.append(Task(found, place, state.digest if state else ""))
         return set(self.known) - seen
 

@@ -61,7 +61,7 @@ def read(task: Task) -> Reading:
         return Reading(path, reason=too_large(task.found.language))
     size, mtime, ctime, inode = look
     digest = hashlib.blake2b(data + b"\0" + module if module else data, digest_size=16).hexdigest()
-    state = FileState(size, mtime, digest, ctime, inode)
+    state = FileState(size, mtime, digest, ctime, inode, task.place.module)
     if state.digest == task.digest:
         return Reading(path, state)
     if is_binary(data):

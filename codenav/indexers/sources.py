@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from codenav.blocks import FileSkip
@@ -86,18 +87,12 @@ class Source:
         if self.parts:
             label, _, inner = path.partition("/")
             return self.parts[label].module_of(inner)
-        base = self.import_root or self.root
-        location = os.path.join(self.root, self._imported_as(path))
-        prefix = os.path.join(base, "")
-        stem, suffix = os.path.splitext(location)
-        if not location.startswith(prefix) or suffix not in (".py", ".pyi", ".pyx"):
+        folder, _, name = self._imported_as(path).rpartition("/")
+        stem, suffix = os.path.splitext(name)
+        package = _package(str(self.import_root or self.root), str(self.root), folder)
+        if package is None or suffix not in (".py", ".pyi", ".pyx") or stem == "__main__" or not is_name(stem):
             return ""
-        parts = stem[len(prefix) :].split("/")
-        if parts[-1] == "__init__":
-            parts.pop()
-        if not parts or parts[-1] == "__main__":
-            return ""
-        return ".".join(parts) if all(map(is_name, parts)) else ""
+        return package if stem == "__init__" else f"{package}.{stem}".lstrip(".")
 
     def _imported_as(self, path: str) -> str:
         member = path
@@ -106,6 +101,14 @@ class Source:
         if member:
             return self.imported[member] + path[len(member) :]
         return f"{self.imported['.']}/{path}" if "." in self.imported else path
+
+
+@lru_cache(maxsize=10_000)
+def _package(base: str, root: str, folder: str) -> str | None:
+    """The dotted name of a folder below `root` for imports from `base`; None if nothing in it can be imported."""
+    below = os.path.relpath(os.path.join(root, folder), base)
+    parts = [] if below == "." else below.split("/")
+    return ".".join(parts) if all(map(is_name, parts)) else None
 
 
 def resolve(

@@ -101,6 +101,7 @@ class Manifest:
                 entry.languages,
                 entry.state.ctime_ns,
                 entry.state.inode,
+                entry.state.module,
             ]
             for path, entry in self.files.items()
         }

@@ -143,8 +143,8 @@ def _a_store_reopens(opened: Callable[[], WritableIndex]) -> None:
 def _a_touched_file_keeps_its_blocks(opened: Callable[[], WritableIndex]) -> None:
     store = opened()
     store.apply([change("a.py", block("kept"))])
-    store.apply([FileChange("a.py", FileState(1, 99, "1", 98, 97), None)])
-    _expect("state", opened().files(), {"a.py": FileState(1, 99, "1", 98, 97)})
+    store.apply([FileChange("a.py", FileState(1, 99, "1", 98, 97, "a"), None)])
+    _expect("state", opened().files(), {"a.py": FileState(1, 99, "1", 98, 97, "a")})
     _expect("hits", (_names(store, "kept"), store.stats().reused_files), (["kept"], 1))
 
 

@@ -112,6 +112,18 @@ def test_a_rebuild_reads_what_looks_the_same(tree: Tree, index: Any, interpreter
     assert [block.name for block in index.by_path["a.py"]] == ["a"]
 
 
+def test_a_file_that_is_imported_by_another_name_now_is_parsed_again(tree: Tree, index: Any, built: Build) -> None:
+    root = tree(FILES)
+    built(root)
+    (root / "__init__.py").touch()
+    assert built(root).reused_files == 1
+    lines = {block.name: block.import_line for block in index.blocks}
+    assert lines["a"] == f"from {root.name}.a import a"
+    (root / "__init__.py").unlink()
+    built(root)
+    assert {block.name: block.import_line for block in index.blocks}["a"] == "from a import a"
+
+
 @pytest.mark.parametrize(
     "attempt", [lambda path: path.chmod(0o600), lambda path: path.with_name("b").hardlink_to(path)]
 )

@@ -10,7 +10,7 @@ from codenav.retrieval.elastic.state import FileEntry, file_lines, read_files
 
 
 def test_states_are_read_back_also_those_without_inodes() -> None:
-    files = {"a.py": FileEntry(FileState(1, 99, "d", 98, 97), {"FUNCTION": 2}, {"python": 2})}
+    files = {"a.py": FileEntry(FileState(1, 99, "d", 98, 97, "a"), {"FUNCTION": 2}, {"python": 2})}
     [lines] = file_lines(files, files)
     document = json.loads(lines.split(b"\n")[1])
     [content] = [json.loads(text) for key, text in document.items() if key != ROLE]
