@@ -27,6 +27,8 @@
     made.append(...children);
     return made;
   };
+  // Long names break behind a dot, not within a word.
+  const whole = (name) => name.split(/(?<=[./])/).flatMap((piece) => [piece, element("wbr")]);
 
   // Where we are looking.
 
@@ -65,7 +67,7 @@
       const [x, y, r] = screen[place], wide = nodes[place].label.length * 6.2, gap = r + 3;
       for (const [at, middle] of [[x + gap, y], [x - gap - wide, y], [x - wide / 2, y + gap + 6], [x - wide / 2, y - gap - 6]]) {
         const box = [at, middle - 6, at + wide, middle + 6];
-        if (!free(box)) continue;
+        if (box[0] < 0 || box[2] > width || !free(box)) continue;
         take(box);
         const text = texts[place];
         text.setAttribute("x", (at - left) / scale);
@@ -132,7 +134,7 @@
   };
   const tell = (place) => {
     const node = nodes[place];
-    panel.replaceChildren(element("h2", { textContent: node.id }), element("p", { textContent: node.told }));
+    panel.replaceChildren(element("h2", {}, ...whole(node.id)), element("p", { textContent: node.told }));
     if (node.description) panel.append(element("p", { textContent: node.description }));
     for (const [end, other, way] of [["source", "target", "out"], ["target", "source", "in"]]) {
       for (const [kind, { names }] of Object.entries(kinds)) {
@@ -142,8 +144,8 @@
         panel.append(element("h2", { textContent: names[way] }), element("ul", {}, ...found.map((edge) => element("li", {},
           element("span", { className: "w", textContent: edge.weight.toFixed(2) }),
           element("span", {},
-            element("a", { textContent: nodes[edge[other]].id, tabIndex: 0, onclick: () => visit(edge[other]),
-              onkeydown: (event) => { if (event.key === "Enter") visit(edge[other]); } }),
+            element("a", { tabIndex: 0, onclick: () => visit(edge[other]),
+              onkeydown: (event) => { if (event.key === "Enter") visit(edge[other]); } }, ...whole(nodes[edge[other]].id)),
             edge.label ? ` (${edge.label})` : "")))));
       }
     }
@@ -185,16 +187,16 @@
       element("input", { type: "checkbox", checked: true, onchange: (event) => {
         if (event.target.checked) hidden.delete(key); else hidden.add(key);
         refresh();
-      } }), swatch, name)));
+      } }), swatch, element("span", {}, ...whole(name)))));
   };
-  const swatch = (className, property, colour) => {
+  const swatch = (className, style) => {
     const made = element("span", { className });
-    made.style[property] = colour;
+    Object.assign(made.style, style);
     return made;
   };
-  switches("Groups", groups.map((group, place) => [place, `${group.name} (${group.count})`, swatch("swatch", "background", group.colour)]), hiddenGroups);
+  switches("Groups", groups.map((group, place) => [place, `${group.name} (${group.count})`, swatch("swatch", { background: group.colour })]), hiddenGroups);
   const present = Object.entries(kinds).filter(([kind]) => edges.some((edge) => edge.kind === kind));
-  if (present.length) switches("Edges", present.map(([kind, { colour, names }]) => [kind, names.legend, swatch("dash", "borderTopColor", colour)]), hiddenKinds);
+  if (present.length) switches("Edges", present.map(([kind, { colour, line, names }]) => [kind, names.legend, swatch("dash", { borderTopColor: colour, borderTopStyle: line })]), hiddenKinds);
   byId("legend").append(element("p", { textContent: "Wider edges are heavier, larger nodes are used more. Click a node to see its edges." }));
 
   // Hands.

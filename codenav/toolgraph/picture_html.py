@@ -10,12 +10,15 @@ from typing import Any
 import orjson
 
 from codenav.system.terminal_text import neutral
+from codenav.toolgraph.nodes import EdgeKind
 from codenav.toolgraph.picture_svg import EDGE_NAMES, FONT, markers, shapes, text
 from codenav.toolgraph.scene import EDGE_COLOURS, Scene
 from codenav.toolgraph.showing import INCOMING, OUTGOING
 
 DESCRIPTION = 400
 """Most characters of a description in the page."""
+LINES = {EdgeKind.RESOURCE: "dashed", EdgeKind.WEAK_RESOURCE: "dotted", EdgeKind.SUBSTITUTE: "dotted"}
+"""The look in the legend of the kinds of edges that `picture_svg.DASHES` has; others are solid."""
 
 
 def html(scene: Scene) -> str:
@@ -72,6 +75,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         "kinds": {
             kind.value: {
                 "colour": EDGE_COLOURS[kind],
+                "line": LINES.get(kind, "solid"),
                 "names": {"legend": EDGE_NAMES[kind], "out": OUTGOING[kind], "in": INCOMING[kind]},
             }
             for kind in EDGE_NAMES

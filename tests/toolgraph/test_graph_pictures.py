@@ -20,7 +20,7 @@ from codenav.toolgraph.graph import EdgeKind, Node, NodeKind, ToolGraph
 from codenav.toolgraph.layout import place
 from codenav.toolgraph.picture_html import html
 from codenav.toolgraph.picture_png import png
-from codenav.toolgraph.picture_svg import svg
+from codenav.toolgraph.picture_svg import DASHES, svg
 from codenav.toolgraph.scene import PALETTE, Scene, group_names, labels_of, scene_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -206,6 +206,9 @@ def test_the_script_finds_everything_that_it_asks_for(hostile: Scene) -> None:
         assert rows and name in script
         for key in rows[0]:
             assert f".{key}" in script or f'"{key}"' in script, key
+    # The legend has the dashes of the edges.
+    assert {kind for kind, row in found["kinds"].items() if row["line"] != "solid"} == set(DASHES)
+    assert "borderTopStyle: line" in script
     # Names from outside never become markup.
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", script)
 
