@@ -161,11 +161,10 @@ def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None
 
     store = EpisodeStore(episodes_dir())
     if episodes:
-        done = removal.remove(store, episodes)
+        done = removal.remove(store, episodes, before=forget_episodes)
     else:
         age = None if older_than is None else timedelta(seconds=older_than)
-        done = removal.remove_old(store, older_than=age, keep=keep)
-    forget_episodes(done.removed)
+        done = removal.remove_old(store, older_than=age, keep=keep, before=forget_episodes)
     if as_json:
         print_json(done.to_dict())
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +16,11 @@ from codenav.episodes.store import GOING, EpisodeStore
 from codenav.errors import StorageFull, UsageError
 from codenav.events import Status
 from codenav.system.locks import unused
+
+Before = Callable[[Sequence[str]], object]
+"""Gets the ids of episodes that are about to be removed, and that nobody uses meanwhile; if it raises, they stay."""
+TOGETHER = 100
+"""The most episodes that are held at once, each by an open folder."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Removal:
         return {"removed": [*self.removed], "in_use": [*self.in_use], "freed_bytes": self.freed_bytes}
 
 
-def remove(store: EpisodeStore, names: Sequence[str]) -> Removal:
+def remove(store: EpisodeStore, names: Sequence[str], *, before: Before = lambda ids: None) -> Removal:
     """Remove the episodes with these names, as `EpisodeStore.load` takes them: all of them or none.
 
     Raises:
@@ -48,11 +53,18 @@ def remove(store: EpisodeStore, names: Sequence[str]) -> Removal:
                 raise UsageError(
                     f"{id} is in use: it runs, or its session is still open", hint="remove it when it has ended"
                 )
+        before(ids)
         gone = [id for id in ids if _gone(store, id)]
     return Removal(gone, (), _swept(store))
 
 
-def remove_old(store: EpisodeStore, *, older_than: timedelta | None = None, keep: int | None = None) -> Removal:
+def remove_old(
+    store: EpisodeStore,
+    *,
+    older_than: timedelta | None = None,
+    keep: int | None = None,
+    before: Before = lambda ids: None,
+) -> Removal:
     """Remove the episodes that began longer ago than `older_than`, or all but the newest `keep`. Those in use stay.
 
     Raises:
@@ -62,13 +74,15 @@ def remove_old(store: EpisodeStore, *, older_than: timedelta | None = None, keep
     if older_than is not None:
         begin = datetime.now(UTC) - older_than
         ids = [id for id in ids if _begun(id) < begin]
-    gone, busy = [], []
-    for id in ids:
-        with _free(store, id) as free:
-            if not free:
-                busy.append(id)
-            elif _gone(store, id):
-                gone.append(id)
+    gone: list[str] = []
+    busy: list[str] = []
+    for first in range(0, len(ids), TOGETHER):
+        with ExitStack() as taken:
+            free = []
+            for id in ids[first : first + TOGETHER]:
+                (free if taken.enter_context(_free(store, id)) else busy).append(id)
+            before(free)
+            gone += [id for id in free if _gone(store, id)]
     return Removal(gone, busy, _swept(store))
 
 

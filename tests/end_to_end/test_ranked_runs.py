@@ -119,6 +119,22 @@ def test_removing_an_episode_takes_its_counts_out(farm: Path, codenav_home: Path
     assert found(farm, OTHERWISE) == (paraphrased, {})
 
 
+def test_an_episode_whose_counts_cannot_be_taken_out_stays(farm: Path) -> None:
+    id = run(farm).id
+    [file] = graphs_dir().glob("*/graph.json")
+    taught = file.read_bytes()
+    lock = file.with_name(".lock")
+    lock.unlink()
+    lock.mkdir()
+    for arguments in ([id], ["--keep", "0"]):
+        refused = codenav("episodes", "remove", *arguments)
+        assert refused.code == 4 and "the tool graph cannot be written: Is a directory" in refused.err
+        assert package.load_episode(id).id == id and file.read_bytes() == taught
+    lock.rmdir()
+    assert codenav("episodes", "remove", "--keep", "0").code == 0
+    assert not GraphFolder(file.parent).read().traces
+
+
 ENDING = """
 import pathlib, sys, time
 import codenav
