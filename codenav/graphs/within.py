@@ -12,6 +12,7 @@ from codenav.errors import NotFound, UsageError
 from codenav.graphs.files import read_graph
 from codenav.graphs.folders import GraphFolder
 from codenav.graphs.links import links_of
+from codenav.graphs.names import CallableNames
 from codenav.indexing.source_index import SourceIndex
 from codenav.protocols import Index
 from codenav.toolgraph.graph import ToolGraph
@@ -105,21 +106,27 @@ def limited(
     """The part of an index that is of some tools. `tell` gets those that the sources do not have.
 
     A tool is what has its name, what has a name that ends with it (`create_order` is `shop.create_order`), and what is
-    inside of it: the methods of a class, the functions of a module.
+    inside of it: the methods of a class, the functions of a module. If there is nothing of that kind, it is what
+    `CallableNames` knows by this name: that by which it can be imported, or that of its specification.
 
     Raises:
         UsageError: the sources have none of the tools.
         IndexUnavailable: an index cannot be read.
     """
-    names: dict[str, str] = {}
-    for source in indexes:
-        names |= links_of(source, GraphFolder.of(source.source).path)
+    links = [(source, links_of(source, GraphFolder.of(source.source).path)) for source in indexes]
+    names = {id: name for _, of in links for id, name in of.items()}
     found = matching(tools, names)
     missing = [tool for tool in tools if not found[tool]]
+    if missing:
+        known = [CallableNames(of.values(), source) for source, of in links]
+        for tool in missing:
+            others = {name for one in known if (name := one.name(tool))}
+            found[tool] = [id for ids in matching([*others], names).values() for id in ids]
+        missing = [tool for tool in missing if not found[tool]]
     if len(missing) == len(tools):
         raise UsageError(
             f"the sources have none of the tools that are recommended: {', '.join(tools[:5])}",
-            hint="tools have the names that code has: module.function, or its end",
+            hint="tools have the names that code has: module.function, its end, or as it is imported",
         )
     if missing:
         tell(f"not in the sources, of the tools that are recommended: {', '.join(missing[:10])}")

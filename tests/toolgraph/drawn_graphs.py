@@ -28,7 +28,7 @@ def nodes(draw: st.DrawFn, id: str) -> Node:
     return Node(
         id,
         KIND_OF[id[0]],
-        description=draw(st.sampled_from(["", "Lists.", "Makes one.", 'A "quoted" ü\n</script>'])),
+        description=draw(st.sampled_from(["", "Lists.", "Sorts.", "Makes one.", 'A "quoted" ü\n</script>'])),
         score=draw(scores),
         calls=calls,
         successes=draw(st.integers(0, calls)),

@@ -203,6 +203,25 @@ def test_a_limited_index_counts_and_gives_what_may_be_found(repository: Path) ->
         assert part.stats() == index.stats()
 
 
+def test_a_tool_may_be_named_as_it_is_imported_or_as_its_specification_has_it(tmp_path: Path) -> None:
+    shop = tmp_path / "code/shop"
+    shop.mkdir(parents=True)
+    (shop / "__init__.py").write_text("from shop.boxes import Box, fill\n")
+    (shop / "boxes.py").write_text("class Box:\n    def put(self): ...\n\n\ndef fill(): ...\n")
+    (shop / "more.py").write_text("def fill(x): ...\n")
+    told: list[str] = []
+    with library.index(tmp_path / "code") as index:
+        part = limited(index, [index], ["shop.Box", "shop.fill", "shop.no"], tell=told.append)
+        assert {(block.path, block.qualname) for block in part.blocks()} == {
+            ("shop/boxes.py", name) for name in ("Box", "Box.put", "fill")
+        }  # fmt: skip
+    assert told == ["not in the sources, of the tools that are recommended: shop.no"]
+    spec = Path(__file__).parents[1] / "data" / "tools" / "shop.yaml"
+    with library.index(f"openapi:{spec}") as index:
+        [block] = limited(index, [index], ["createOrder"]).blocks()
+        assert block.name == "create_order"
+
+
 def test_within_takes_a_graph_as_it_is() -> None:
     graph = ToolGraph()
     graph.add_action("measure")
