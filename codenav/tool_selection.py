@@ -71,11 +71,13 @@ class ToolSelection:
         """
         if self.rerank_url and not _ADDRESS.fullmatch(self.rerank_url):
             raise UsageError(
-                f"the rerank service is no address: {self.rerank_url!r}", hint="such as http://localhost:8080/v1/rerank"
+                f"the rerank service is no address: {self.rerank_url!r}",
+                hint="an address such as http://localhost:8080/v1/rerank",
             )
         if "://" in self.embeddings and not _ADDRESS.fullmatch(self.embeddings):
             raise UsageError(
-                f"the server of embeddings is no address: {self.embeddings!r}", hint="such as http://localhost:8080/v1"
+                f"the server of embeddings is no address: {self.embeddings!r}",
+                hint="an address such as http://localhost:8080/v1",
             )
         for name in ("rerank_failure", "rewrite_failure"):
             if getattr(self, name) not in FAILURES:

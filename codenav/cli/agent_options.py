@@ -26,6 +26,7 @@ _OPTIONS = (
         click.option(
             "--max-steps",
             type=click.IntRange(min=0),
+            metavar="N",
             help=f"Most actions of an episode; 0 is no limit. {default_of('limit_steps')}",
         ),
         click.option(
@@ -36,6 +37,7 @@ _OPTIONS = (
         click.option(
             "--max-tokens",
             type=click.IntRange(min=0),
+            metavar="N",
             help=f"Most tokens of an episode, of all model calls; 0 is no limit. {default_of('limit_tokens')}",
         ),
     ),

@@ -13,7 +13,9 @@ from codenav.cli.sections import SectionedCommand
 @click.command("callees", cls=SectionedCommand)
 @click.argument("name")
 @on_option
-@click.option("--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Names to print.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=100, show_default=True, metavar="N", help="Names to print."
+)
 @reading_options
 def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
     """List the callables that NAME calls, with signature and place, and the names that are not in the index.

@@ -13,7 +13,9 @@ from codenav.cli.sections import SectionedCommand
 @click.command("callers", cls=SectionedCommand)
 @click.argument("name")
 @on_option
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Callers to print.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=20, show_default=True, metavar="N", help="Callers to print."
+)
 @reading_options
 def command(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **options: Any) -> None:
     """List the blocks that call NAME: certain callers first, those that match by the last part of the name only last.

@@ -1,4 +1,4 @@
-"""`codenav graph`: what is called after what, and whose result goes into whom."""
+"""`codenav graph`: what is called after what, and whose result goes into which call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMANDS: dict[str, str] = {
 
 @click.group("graph", cls=LazyGroup, modules=COMMANDS)
 def command() -> None:
-    """Tool graphs: what is called after what, whose result goes into whom, how usable each proved.
+    """Learn, show, draw and sample tool graphs: what is called after what, whose result goes into which call.
 
     \b
     Examples:

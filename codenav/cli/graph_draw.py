@@ -21,11 +21,14 @@ ENDINGS = (".html", ".svg", ".png")
     metavar="FILE.html|.svg|.png",
     required=True,
     type=click.Path(path_type=Path),
-    help="File to write; its ending says in which format.",
+    help="File to write; its ending names the format.",
 )
 @click.option("--around", default="", metavar="NAME", help="Draw this node with what is near it.")
 @click.option(
-    "--hops", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Edges from NAME, at most."
+    "--hops",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --around: most edges between NAME and what is drawn.  [default: 1]",
 )
 @click.option(
     "--nodes",
@@ -33,7 +36,7 @@ ENDINGS = (".html", ".svg", ".png")
     default=500,
     show_default=True,
     metavar="N",
-    help="Most nodes: those that are used most.",
+    help="Most nodes to draw: those that are used most.",
 )
 @json_option
 def command(
@@ -42,7 +45,7 @@ def command(
     python: str | None,
     out: Path,
     around: str,
-    hops: int,
+    hops: int | None,
     nodes: int,
     as_json: bool,
 ) -> None:
@@ -56,18 +59,20 @@ def command(
       codenav graph draw --on pkg:networkx --out networkx.html
       codenav graph draw --on openapi:shop.yaml --around create_order --hops 2 --out order.svg
     """
+    if hops is not None and not around:
+        raise click.UsageError("--hops goes with --around NAME.")
     from codenav.toolgraph.scene import scene_of
 
     ending = out.suffix.lower()
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder", hint="name a file")
     if ending not in ENDINGS:
         raise UsageError(f"--out: {out.name} is no picture", hint=f"a name that ends in {', '.join(ENDINGS)}")
     if not out.absolute().parent.is_dir():
         raise NotFound(f"there is no folder {out.absolute().parent}", hint="make it, or name another file")
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder", hint="name a file")
     graph, name = graph_of(source, path, python)
     title = f"{name}: around {around}" if around else name
-    scene = scene_of(graph, title, around=around, hops=hops, most=nodes)
+    scene = scene_of(graph, title, around=around, hops=hops or 1, most=nodes)
     if ending == ".html":
         from codenav.toolgraph.picture_html import html
 

@@ -82,7 +82,7 @@ def _lines(taught: Any) -> list[str]:
         new = f"learnt {counted(taught.traces, 'trace')}"
         new += f", {taught.unverified} of them not verified" if taught.unverified else ""
         new += f"; {taught.again} were known" if taught.again else ""
-        new += f"; {taught.empty} call nothing of {taught.source}" if taught.empty else ""
+        new += f"; {counted(taught.empty, 'trace')} without a call of {taught.source}" if taught.empty else ""
         found.append(new)
     if taught.forgotten:
         found.append(f"forgot {counted(taught.forgotten, 'trace')}")

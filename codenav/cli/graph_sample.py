@@ -37,14 +37,22 @@ class Sizes(click.ParamType[range]):
 
 @click.command("sample")
 @graph_options
-@click.option("--kind", type=click.Choice(["node", "chain", "dag"]), default="chain", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(["node", "chain", "dag"]),
+    default="chain",
+    show_default=True,
+    help="Shape of the sub-graphs.",
+)
 @click.option(
     "-n",
     "sizes",
     type=Sizes(),
-    help="Callables of each: 1 to 5, or a range such as 2..4.  [default: 1 of kind node, else 2..5]",
+    help="Callables in each: 1 to 5, or a range such as 2..4.  [default: 1 of kind node, else 2..5]",
 )
-@click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Sub-graphs.")
+@click.option(
+    "--count", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Number of sub-graphs."
+)
 @click.option("--model", metavar="NAME", help="Model that writes the request that each solves, and rates it.")
 @base_url_option
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed draws the same sub-graphs.")
@@ -61,11 +69,11 @@ def command(
 ) -> None:
     """Draw different sub-graphs of a tool graph, as traces: one JSON object a line on stdout.
 
-    A chain follows what is called next or takes a result, a dag takes results only, a node is a callable for itself.
+    A chain follows what is called next or takes a result, a dag takes results only, a node is a single callable.
     What was counted often, and what proved usable, is drawn first.
 
     With --model, a language model writes the request that each sub-graph solves, and rates it from 1 to 5 for
-    naturalness, complexity and alignment. Sub-graphs that no person would want are drawn again.
+    naturalness, complexity and alignment. Sub-graphs that nobody would want are replaced by others.
 
     \b
     Examples:

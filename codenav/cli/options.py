@@ -58,7 +58,7 @@ no_rerank_option: Decorator = section(
         flag_value=False,
         default=None,
         type=bool,
-        help="Leave hits in the order of the index, whatever is known of what they are used for.",
+        help="Leave hits in the order of the index: no tool graph, encoder or rerank service.",
     ),
 )
 
@@ -98,7 +98,7 @@ _VECTORS = section(
     click.option(
         "--vectors/--no-vectors",
         default=None,
-        help=f"Let plain words find words of like meaning, too.  {default_of('vectors')}",
+        help=f"Let plain words also find words of similar meaning.  {default_of('vectors')}",
     ),
 )
 

@@ -28,20 +28,20 @@ from codenav.cli.selection_options import searching_options, selection_of
     "--request",
     metavar="TEXT",
     default="",
-    help="What something is looked for: without QUERY its words are the query, and with it they rank the hits.",
+    help="What the search is for, in plain text: without QUERY its words are searched for; with it they rank the hits.",
 )
-@click.option("--explain", is_flag=True, help="Tell of each hit that was moved from where, and what moved it.")
+@click.option("--explain", is_flag=True, help="Say where each hit that was moved stood before, and what moved it.")
 @no_rerank_option
 @searching_options
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Hits to print.")
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Hits to print.")
 @reading_options
 def command(
     query: str, sources: tuple[str, ...], request: str, explain: bool, limit: int, as_json: bool, **options: Any
 ) -> None:
     """Search code bases. A query that is not well formed is repaired, never refused.
 
-    What verified episodes and codenav graph learn taught about a source orders the first 100 hits again, and adds to
-    those of a --request what answered similar ones.
+    The first 100 hits are ranked by what verified episodes and codenav graph learn taught about a source. To those of
+    a --request, callables are added that answered similar requests.
 
     Fields: text (default), name, type, file_path, doc, signature, calls, language, source, lines.
 

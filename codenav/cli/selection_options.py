@@ -40,13 +40,13 @@ _RERANK = section(
         "--rerank-seconds",
         type=Seconds(min=0, min_open=True),
         metavar="SECONDS",
-        help=f"Time limit of one order.  {default_of('rerank_seconds')}",
+        help=f"Time limit for ordering one list of hits.  {default_of('rerank_seconds')}",
     ),
     click.option(
         "--rerank-trigger",
         type=click.IntRange(min=0),
         metavar="N",
-        help=f"Hits from which the service is asked.  {default_of('rerank_trigger')}",
+        help=f"Least number of hits for which the service is asked.  {default_of('rerank_trigger')}",
     ),
     click.option(
         "--rerank-top",
@@ -69,7 +69,7 @@ _RERANK = section(
     click.option(
         "--rerank-failure",
         type=click.Choice(FAILURES),
-        help=f"What happens where it fails: the order stays, or an error.  {default_of('rerank_failure')}",
+        help=f"If it fails: keep the order, or end with an error.  {default_of('rerank_failure')}",
     ),
 )
 _REWRITING = section(
@@ -83,7 +83,7 @@ _REWRITING = section(
         "--rewrite-trigger",
         type=click.IntRange(min=0),
         metavar="N",
-        help=f"Turns above which it does; 0 is no condition.  {default_of('rewrite_trigger')}",
+        help=f"Turns above which the model is asked; 0 is no condition.  {default_of('rewrite_trigger')}",
     ),
     click.option(
         "--rewrite-turns",
@@ -97,11 +97,11 @@ _REWRITING = section(
         metavar="N",
         help=f"Most tokens that it may write.  {default_of('rewrite_tokens')}",
     ),
-    click.option("--rewrite-prompt", metavar="FILE", help="Prompt in place of the one that is built in."),
+    click.option("--rewrite-prompt", metavar="FILE", help="Prompt in place of the built-in one."),
     click.option(
         "--rewrite-failure",
         type=click.Choice(FAILURES),
-        help=f"What happens where it fails: the request stays, or an error.  {default_of('rewrite_failure')}",
+        help=f"If it fails: take the request as it is, or end with an error.  {default_of('rewrite_failure')}",
     ),
 )
 

@@ -148,6 +148,12 @@ class Teacher:
         if CODE in map(self._origin, sources):
             self._specified(read, code)
         self._replace(sources, read)
+        if not read.nodes:
+            names = ", ".join(one.source.name for one in sources)
+            self._tell(
+                f"nothing was learnt: no test, example, notebook or documentation of {names} has two calls of "
+                f"{self._index.source.name}"
+            )
         for item in fields(code.counts):
             setattr(self.taught, item.name, getattr(self.taught, item.name) + getattr(code.counts, item.name))
 

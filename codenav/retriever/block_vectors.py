@@ -152,7 +152,9 @@ class _Growing:
                 told = True
                 left = sum(count for kind, count in index.stats().kinds.items() if kind in KINDS) - len(self.ids)
                 minutes = math.ceil(left * spent / len(self.ids) / 60)
-                tell(f"the blocks are encoded, once: {left:,} are left, for about {minutes} min")
+                tell(
+                    f"blocks are encoded before the first search with this encoder: {left:,} left, about {minutes} min"
+                )
 
     def vectors(self) -> BlockVectors:
         """The vectors that there are so far."""

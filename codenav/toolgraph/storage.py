@@ -124,7 +124,10 @@ def read_document(path: Path) -> Any:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise NotFound(f"there is no graph {path}", hint="make one: codenav graph learn") from error
+        raise NotFound(
+            f"there is no graph {path}",
+            hint="docs/toolgraph.md shows how to write one; the graph of a source needs no file: --on SOURCE",
+        ) from error
     except (OSError, ValueError) as error:
         hint = f"ls -l {path}" if isinstance(error, PermissionError) else AGAIN
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}", hint=hint) from error

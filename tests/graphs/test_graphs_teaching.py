@@ -266,6 +266,9 @@ def test_the_command_tells_what_was_learnt_and_what_was_left_out(shop: Path, tmp
     assert ran.document["tests"] == 1
     ran = codenav("graph", "learn", "--on", shop, "--from", "episodes")
     assert (ran.code, ran.err) == (0, f"no episode that has ended on this machine calls anything of {shop}\n")
+    (tmp_path / "script.py").write_text("from shop import Box, fill\nfill(Box(), [1])\n")
+    ran = codenav("graph", "learn", "--on", shop, "--from", tmp_path / "script.py")
+    assert (ran.code, ran.err.startswith("nothing was learnt: no test, example, notebook")) == (0, True)
     ran = codenav("graph", "learn", "--on", shop, "--from", tmp_path / "nothing.jsonl")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines()[0] == f"Error: there is no file {tmp_path}/nothing.jsonl"

@@ -199,7 +199,7 @@ def test_what_was_encoded_before_a_failure_is_kept(source: Path, monkeypatch: py
         found = dense_index([index], fresh, tell=told.append).search("water a seed")
         assert names(found) == names(dense_index([index], StaticEncoder()).search("water a seed"))
     assert len(tiring.texts) == 3 and len(fresh.texts) == 1
-    assert told[0] == "the blocks are encoded, once: 3 are left, for about 1 min"
+    assert told[0] == "blocks are encoded before the first search with this encoder: 3 left, about 1 min"
     assert told[1] == "the search goes by words alone: the server is down"
 
 

@@ -125,12 +125,15 @@ def test_what_is_wrong_is_one_line_with_what_to_do(
         (("show", "--on", tmp_path / "nowhere"), "nowhere"),
         (("draw", "--graph", learnt, "--out", tmp_path / "a.gif"), "ends in .html, .svg, .png"),
         (("draw", "--graph", learnt, "--out", tmp_path / "no" / "a.svg"), "there is no folder"),
+        (("draw", "--graph", learnt, "--out", tmp_path), "is a folder"),
         (("draw", "--graph", learnt, *out, "--around", "nobody"), "no node 'nobody'"),
     ):
         ran = codenav("graph", *arguments)
         assert ran.code == 2, (arguments, ran.err)
         assert said in ran.err and "Traceback" not in ran.err and ran.out == ""
         assert len(ran.err.splitlines()) <= 2, ran.err
+    ran = codenav("graph", "draw", "--graph", learnt, *out, "--hops", "2")
+    assert (ran.code, ran.out) == (2, "") and "--hops goes with --around NAME." in ran.err
 
 
 def test_a_graph_is_read_in_any_of_its_forms(learnt: Path, actions: Path, tmp_path: Path) -> None:
