@@ -26,7 +26,7 @@ NAMED = 5
     "--base",
     metavar="DIR",
     help="Tune the encoder in this directory of sentence-transformers, instead of the vectors that codenav ships: "
-    "minutes in place of seconds. It needs the extra train.",
+    "slower by far. It needs the extra train.",
 )
 @click.option(
     "--negatives",
@@ -41,7 +41,7 @@ NAMED = 5
     type=click.IntRange(0, 1000),
     default=0,
     metavar="N",
-    help="Times that each request is seen; 0 means 10, or fewer for many requests, or 2 with --base.  [default: 0]",
+    help="Times that each request is seen; 0 means 10, or fewer for many requests; 2 with --base.  [default: 0]",
 )
 @reading_options
 def command(
@@ -55,10 +55,10 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a retriever in seconds, without a GPU or further packages. Searches use it with --embeddings DIR.
+    """Train a retriever, without a GPU or further packages. Searches use it with --embeddings DIR.
 
-    A part of the requests is held out. The retriever is written only if these are answered better with it than without
-    it. Nothing is trained but by this command: repeat it when there are new episodes.
+    Some of the requests are held out. The retriever is written only if these are answered better with it than without
+    it. Only this command trains: repeat it when there are new episodes.
 
     \b
     Examples:
