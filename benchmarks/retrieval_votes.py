@@ -94,7 +94,7 @@ def gate(split: Split, weights: Shipped) -> Gate:
     made = taught(
         split,
         f"gate {weights}",
-        lambda traces: gates.measure(traces, lambda query: first_stage(split, query), teach, stems, None, weights),
+        lambda traces: gates.measure(traces, lambda query: first_stage(split, query), teach, stems, weights),
     )
     assert isinstance(made, Gate)
     return made

@@ -7,7 +7,6 @@ from functools import partial
 
 from codenav.graphs.folders import Known, Learnt
 from codenav.indexing.source_index import SourceIndex
-from codenav.protocols import Encoder
 from codenav.retrieval import requests
 from codenav.retrieval.scale import understood
 from codenav.retrieval.stems import stems
@@ -25,12 +24,9 @@ MATCHES = 100
 """The matches of a request that are judged, as many as a search ranks."""
 
 
-def usual_ranker(known: Known, encoder: Encoder | None = None) -> GraphRanker:
-    """The ranker that sessions and searches have: the votes of the graph, and of the traces with a request.
-
-    `encoder`: requests are compared by its vectors, too.
-    """
-    memory = Memory(known.traces, stems, encoder)
+def usual_ranker(known: Known) -> GraphRanker:
+    """The ranker that sessions and searches have: the votes of the graph, and of the traces with a request."""
+    memory = Memory(known.traces, stems)
     return GraphRanker(known.graph, names=known.names, memory=memory, gate=known.gate, free=_free)
 
 
@@ -59,9 +55,7 @@ def measure_votes(learnt: Learnt, index: SourceIndex, names: Mapping[str, str]) 
     base = graph_of(document_of(learnt.graph))
     for trace in learnt.traces.values():
         forget(base, trace)
-    learnt.gate = measure(
-        traces, partial(_scores, index, names), partial(_taught, document_of(base)), stems, None, SHIPPED
-    )
+    learnt.gate = measure(traces, partial(_scores, index, names), partial(_taught, document_of(base)), stems, SHIPPED)
     learnt.measured = len(traces)
 
 

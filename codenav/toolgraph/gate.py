@@ -9,7 +9,6 @@ from math import log2
 from statistics import fmean, pstdev
 
 from codenav.blocks import beside_best
-from codenav.protocols.ranking import Encoder
 from codenav.system.stored import Stored
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.memory import Memory, Words
@@ -65,16 +64,12 @@ def measure(
     search: Search,
     teach: Teach,
     words: Words,
-    encoder: Encoder | None,
     weights: Shipped,
 ) -> Gate:
     """Measure which votes help on the traces of an index, each judged by what the others teach.
 
     Half of them are judged by requests that other callables answered, half by all others: what is asked for is partly
     new. With under `LEAST_CASES` requests, or too few different answers, nothing is measured.
-
-    Raises:
-        Unavailable: the encoder does not answer.
     """
     known = Memory(traces, words)
     if len(known) < LEAST_CASES or len(set(map(frozenset, known.called))) < FOLDS:
@@ -83,7 +78,7 @@ def measure(
     requests: list[Case] = []
     steps: list[Case] = []
     for taught, judged in (*folds(known, unseen=True), *folds(known, unseen=False)):
-        polling = Polling(teach(taught), Memory(taught, words, encoder))
+        polling = Polling(teach(taught), Memory(taught, words))
         for number, (trace, called) in enumerate(judged):
             ids.add(trace.id)
             first = scaled(search(trace.request))

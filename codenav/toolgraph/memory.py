@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from codenav.protocols.ranking import Encoder
 from codenav.traces import Trace
 
 if TYPE_CHECKING:
@@ -67,12 +66,9 @@ class Step:
 class Memory:
     """Verified episodes by their requests."""
 
-    def __init__(self, traces: Iterable[Trace], words: Words, encoder: Encoder | None = None) -> None:
-        """Traces that are not verified, that have no request, or in which nothing worked, are left out.
-
-        `encoder`: requests are similar by meaning, too; without one they are by their words alone.
-        """
-        self._words, self._encoder = words, encoder
+    def __init__(self, traces: Iterable[Trace], words: Words) -> None:
+        """Traces that are not verified, that have no request, or in which nothing worked, are left out."""
+        self._words = words
         kept = [(trace, _worked(trace)) for trace in traces if trace.verified and trace.request.strip()]
         self.traces = [trace for trace, calls in kept if calls]
         self.called: list[tuple[str, ...]] = [tuple(dict.fromkeys(calls)) for _, calls in kept if calls]
@@ -87,23 +83,15 @@ class Memory:
         return len(self.traces)
 
     def similar(self, request: str) -> Floats:
-        """The similarity of each episode's request to this one, 0 to 1.
-
-        Raises:
-            Unavailable: the encoder does not answer.
-        """
+        """The similarity of each episode's request to this one, 0 to 1."""
         if self._last is None or self._last[0] != request:
             if self._index is None:
-                self._index = _Similarity([trace.request for trace in self.traces], self._words, self._encoder)
+                self._index = _Similarity([trace.request for trace in self.traces], self._words)
             self._last = request, self._index.of(request)
         return self._last[1]
 
     def answers(self, request: str) -> dict[str, Share]:
-        """The callables that answered similar requests, with their shares.
-
-        Raises:
-            Unavailable: as `similar`.
-        """
+        """The callables that answered similar requests, with their shares."""
         # An episode searches often for one request.
         if self._answers is None or self._answers[0] != request:
             self._answers = request, self._answered(request) if self.traces else {}
@@ -126,11 +114,7 @@ class Memory:
         return {name: Share(sum(weight for weight, _ in each), max(each)[1]) for name, each in voices.items()}
 
     def next_steps(self, request: str, calls: Sequence[str]) -> dict[str, Share]:
-        """The callables that were called after the last of some calls, with how likely, by how similar the episode is.
-
-        Raises:
-            Unavailable: as `similar`.
-        """
+        """What was called after the last of some calls, with how likely, by how similar the episode is."""
         calls = [name for at, name in enumerate(calls) if not at or calls[at - 1] != name]
         steps = self._followed().get(calls[-1], ()) if calls else ()
         if not steps:
@@ -160,13 +144,13 @@ class Memory:
 
 
 class _Similarity:
-    """The similarity of texts to each other: that of their words, the rare ones first, and that of their vectors."""
+    """The similarity of texts to each other: the cosine of their words, weighed by how rare they are."""
 
-    def __init__(self, texts: Sequence[str], words: Words, encoder: Encoder | None) -> None:
+    def __init__(self, texts: Sequence[str], words: Words) -> None:
         import numpy
 
         self._np = numpy
-        self._words, self._encoder = words, encoder
+        self._words = words
         each = [sorted(set(words(text))) for text in texts]
         counts = Counter(word for text in each for word in text)
         self._rows = {word: row for row, word in enumerate(counts)}
@@ -179,9 +163,6 @@ class _Similarity:
         order = numpy.argsort(every, kind="stable")
         self._holders = numpy.searchsorted(ends, order, side="right") - 1
         self._starts = numpy.searchsorted(every[order], numpy.arange(len(counts) + 1))
-        self._vectors = None
-        if encoder is not None and texts:
-            self._vectors = numpy.nan_to_num(numpy.asarray(encoder.encode(texts, query=True), dtype=numpy.float32))
 
     def of(self, text: str) -> Floats:
         """The similarity of each text to this one."""
@@ -192,12 +173,7 @@ class _Similarity:
         for row in rows:
             shared[self._holders[self._starts[row] : self._starts[row + 1]]] += self._weights[row] ** 2
         length = (float((self._weights[rows] ** 2).sum()) + (len(words) - len(rows)) * self._unknown**2) ** 0.5
-        cosines: Floats = shared / (self._lengths * (length or 1.0))
-        if self._vectors is None or self._encoder is None:
-            return cosines
-        vector = np.nan_to_num(np.asarray(self._encoder.encode([text], query=True), dtype=np.float32))[0]
-        # Unrelated requests share much meaning, and few words: the cosine of meaning is squared.
-        found: Floats = (cosines + np.einsum("ij,j->i", self._vectors, vector).astype(np.float64) ** 2) / 2
+        found: Floats = shared / (self._lengths * (length or 1.0))
         return found
 
     def among(self, chosen: npt.NDArray[np.intp]) -> Callable[[Floats], Floats]:
@@ -210,13 +186,11 @@ class _Similarity:
         rows = np.repeat(np.arange(len(texts)), [*map(len, texts)])
         words, columns = np.unique(np.concatenate(texts), return_inverse=True)
         values = self._weights[words[columns]] / self._lengths[chosen][rows]
-        vectors = None if self._vectors is None else self._vectors[chosen].astype(np.float64)
-        cosines = None if vectors is None else np.einsum("ik,jk->ij", vectors, vectors)
 
         def product(numbers: Floats) -> Floats:
             of_words = np.bincount(columns, values * numbers[rows], minlength=len(words))
             found: Floats = np.bincount(rows, values * of_words[columns], minlength=len(texts))
-            return found if cosines is None else (found + np.einsum("ij,j->i", cosines**2, numbers)) / 2
+            return found
 
         return product
 

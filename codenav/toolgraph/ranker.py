@@ -100,9 +100,6 @@ class GraphRanker:
         """The votes of episodes for callables that are not among the hits, by block. See `protocols.Bringing`.
 
         A callable of several blocks has one hit: the last of them, which of overloads is the one that does the work.
-
-        Raises:
-            Unavailable: the encoder of the memory does not answer.
         """
         if not (request and self._polling.memory and self._free(request, query)):
             return {}
@@ -127,9 +124,6 @@ class GraphRanker:
         Args:
             calls: what was called so far, in order.
             first: scores of callables in a search for the request, by name; what is in none may be suggested, too.
-
-        Raises:
-            Unavailable: the encoder of the memory does not answer.
         """
         scores = scaled(first or {})
         weights = self._weights(calls, called=True)

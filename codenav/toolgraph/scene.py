@@ -35,7 +35,7 @@ LONGEST_LABEL = 40
 CHARACTER = 0.56
 """The width of a character in parts of the height of the font, on average of a sans-serif font."""
 ACTIONS = "actions"
-"""The name of the group that actions are, who belong to no other."""
+"""The name of the group of the actions that belong to no other."""
 EDGE_COLOURS: Mapping[EdgeKind, str] = {
     EdgeKind.NEXT: "#7a8794",
     EdgeKind.RESOURCE: "#b3401c",
@@ -271,7 +271,7 @@ def _left_out(nodes: int, edges: int) -> str:
     return f"Left out: {' and '.join(parts)}." if parts else ""
 
 
-def labels_of(scene: Scene, font: float = LABEL) -> list[tuple[int, float, float]]:
+def labels_of(scene: Scene) -> list[tuple[int, float, float]]:
     """The labels for which there is room, as mark, left end and middle height: those of important nodes first."""
     cell = 64.0
     taken: dict[tuple[int, int], list[tuple[float, float, float, float]]] = defaultdict(list)
@@ -301,14 +301,14 @@ def labels_of(scene: Scene, font: float = LABEL) -> list[tuple[int, float, float
     for rank, (number, mark) in enumerate(order):
         if rank == ALWAYS:
             take_marks(order[ALWAYS:])
-        width, gap = len(mark.label) * font * CHARACTER, mark.radius + 3
+        width, gap = len(mark.label) * LABEL * CHARACTER, mark.radius + 3
         for left, middle in (
             (mark.x + gap, mark.y),
             (mark.x - gap - width, mark.y),
-            (mark.x - width / 2, mark.y + gap + font / 2),
-            (mark.x - width / 2, mark.y - gap - font / 2),
+            (mark.x - width / 2, mark.y + gap + LABEL / 2),
+            (mark.x - width / 2, mark.y - gap - LABEL / 2),
         ):
-            box = (left, middle - font / 2, left + width, middle + font / 2)
+            box = (left, middle - LABEL / 2, left + width, middle + LABEL / 2)
             if free(box):
                 take(box)
                 placed.append((number, left, middle))

@@ -96,9 +96,6 @@ class Polling:
         """The opinions of these votes. `first`: the scores of callables in the first stage, the best 1.
 
         `others`: they may speak for callables that it did not find, too.
-
-        Raises:
-            Unavailable: the encoder of the memory does not answer.
         """
         asked: Mapping[str, Callable[[], Casts]] = {
             EPISODES: lambda: self._episodes(request, None if others else first),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from drawn import drawn
 from hypothesis import given
@@ -105,39 +104,13 @@ def test_requests_without_a_word_are_like_none() -> None:
     memory = Memory([trace("e1", "?!", "a", "b"), trace("e2", "…", "c")], lambda text: [])
     assert memory.answers("?!") == {}
     assert set(memory.next_steps("?!", ("a",))) == {"b"}
-    blind = Memory(memory.traces, lambda text: [], Vectors())
-    assert set(blind.answers("?!")) == {"a", "b", "c"}
-
-
-class Vectors:
-    """An encoder of two directions, and of no number for a text that says so."""
-
-    name = "two"
-
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
-        rows = [
-            [np.nan, 1] if "nan" in text else [1, 0] if "buy" in text or "order" in text else [0, 1] for text in texts
-        ]
-        return np.array(rows, dtype=np.float32)
-
-
-def test_with_an_encoder_other_words_of_the_same_meaning_are_similar() -> None:
-    memory = Memory([trace("e1", "order mugs", "shop.order"), trace("e2", "rain", "weather")], str.split, Vectors())
-    found = memory.answers("buy plates")
-    assert found["shop.order"].value > 0.4
-    assert "weather" not in found
-    assert all(np.isfinite(share.value) for share in memory.answers("nan").values())
 
 
 @drawn(15)
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), min_size=1, max_size=12), st.booleans())
-def test_the_regression_is_that_of_the_whole_matrix(texts: list[list[str]], meant: bool) -> None:
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=5), min_size=1, max_size=12))
+def test_the_regression_is_that_of_the_whole_matrix(texts: list[list[str]]) -> None:
     requests = [f"{'buy ' if number % 3 else ''}{' '.join(text)} x" for number, text in enumerate(texts)]
-    memory = Memory(
-        [trace(f"e{number}", request, f"t{number}") for number, request in enumerate(requests)],
-        str.split,
-        Vectors() if meant else None,
-    )
+    memory = Memory([trace(f"e{number}", request, f"t{number}") for number, request in enumerate(requests)], str.split)
     near = np.array([memory.similar(request).copy() for request in requests])
     assert np.allclose(near, near.T)
     assert np.allclose(np.diag(near), 1)
@@ -285,7 +258,7 @@ def test_a_vote_that_does_not_help_is_off(misleading: bool) -> None:
         own = places[request]
         return {f"own{own}": 1.0, **({f"own{own ^ 1}": 0.9} if misleading else {"tool0": 0.5, "tool1": 0.5})}
 
-    gate = measure(traces, search, taught, str.split, None, EPISODES)
+    gate = measure(traces, search, taught, str.split, EPISODES)
     assert gate.cases == 40
     assert (gate.requests.get("episodes", 1.0) < 1.0) is misleading
     assert Gate.from_dict(gate.to_dict()) == gate
@@ -293,9 +266,9 @@ def test_a_vote_that_does_not_help_is_off(misleading: bool) -> None:
 
 def test_nothing_is_off_where_too_little_is_known() -> None:
     few = lessons(misleading=True)[:19]
-    assert measure(few, lambda request: {}, taught, str.split, None, EPISODES) == Gate()
+    assert measure(few, lambda request: {}, taught, str.split, EPISODES) == Gate()
     same = [trace(f"e{number}", "do it", "a") for number in range(40)]
-    assert measure(same, lambda request: {}, taught, str.split, None, EPISODES) == Gate()
+    assert measure(same, lambda request: {}, taught, str.split, EPISODES) == Gate()
 
 
 def test_a_vote_that_is_off_moves_nothing() -> None:
