@@ -7,11 +7,8 @@ from typing import Any
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import counted, one_line, print_json, reading_options, say
+from codenav.cli.options import counted, print_json, reading_options, say
 from codenav.cli.sections import SectionedCommand
-
-NAMED = 5
-"""Most lines and names that are told one by one. `--json` has all names."""
 
 
 @click.command("learn", cls=SectionedCommand)
@@ -48,27 +45,15 @@ def command(given: tuple[str, ...], source: str, forgetting: bool, as_json: bool
       codenav graph learn --on openapi:shop.json --from episodes
     """
     from codenav.cli.display import opening
+    from codenav.cli.left_out import tell_unknown, telling_few
     from codenav.graphs.verbs import teach
 
-    told = 0
-
-    def tell(text: str) -> None:
-        nonlocal told
-        told += 1
-        if told <= NAMED:
-            say(one_line(text), err=True)
-
-    with opening([source], options) as keywords:
+    with telling_few() as tell, opening([source], options) as keywords:
         taught = teach(source, given, forgetting=forgetting, tell=tell, **keywords)
     if as_json:
         print_json(taught.to_dict())
         return
-    if told > NAMED:
-        say(f"… and {told - NAMED:,} more", err=True)
-    if taught.unknown:
-        named = ", ".join(one_line(name) for name in [*taught.unknown][:NAMED])
-        more = f", … {len(taught.unknown) - NAMED:,} more" if len(taught.unknown) > NAMED else ""
-        say(f"not in {taught.source}, so their calls are left out: {named}{more}", err=True)
+    tell_unknown(taught.unknown, taught.source)
     for line in _lines(taught):
         say(line)
 

@@ -7,11 +7,8 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import counted, on_option, one_line, print_json, reading_options, say
+from codenav.cli.options import counted, on_option, print_json, reading_options, say
 from codenav.cli.sections import SectionedCommand
-
-NAMED = 5
-"""Most lines and names that are told one by one. `--json` has all names."""
 
 
 @click.command("train-retriever", cls=SectionedCommand)
@@ -67,22 +64,14 @@ def command(
       codenav train-retriever --from docstrings --on pkg:networkx --out ./retriever
       codenav search --request 'Which mugs are in stock?' --on openapi:shop.json --embeddings ./retriever
     """
-    from codenav.cli.display import notice, opening, paused
+    from codenav.cli.display import notice, opening
+    from codenav.cli.left_out import tell_unknown, telling_few
     from codenav.graphs.retrievers import train_retriever
     from codenav.models import open_model
 
-    told = 0
-
-    def tell(text: str) -> None:
-        nonlocal told
-        told += 1
-        if told <= NAMED:
-            with paused():
-                say(one_line(text), err=True)
-
     model = open_model(negatives, base_url=base_url or "", notice=notice) if negatives else None
     try:
-        with opening(sources, options) as keywords:
+        with telling_few() as tell, opening(sources, options) as keywords:
             trained = train_retriever(
                 sources, learn_from, out, base=base, epochs=epochs, negatives=model, tell=tell,
                 done=partial(keywords["progress"].share, "Training"), **keywords,
@@ -90,15 +79,10 @@ def command(
     finally:
         if model is not None:
             model.close()
-        if told > NAMED:
-            say(f"… and {told - NAMED:,} more", err=True)
     if as_json:
         print_json(trained.to_dict())
         return
-    if trained.unknown:
-        named = ", ".join(one_line(name) for name in [*trained.unknown][:NAMED])
-        more = f", … {len(trained.unknown) - NAMED:,} more" if len(trained.unknown) > NAMED else ""
-        say(f"not in {', '.join(trained.sources)}, so their calls are left out: {named}{more}", err=True)
+    tell_unknown(trained.unknown, ", ".join(trained.sources))
     learnt = f"trained on {counted(trained.requests, 'request')} for {counted(trained.callables, 'callable')}"
     learnt += f", with {counted(trained.lures, 'negative')} of {negatives}" if trained.lures else ""
     learnt += f", in {trained.seconds:.1f} s"

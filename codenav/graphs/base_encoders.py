@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,8 @@ def tune_base(
 def tuned_weights(folder: Path) -> Weights | None:
     """Return the weights of words and meaning that were fitted with an encoder; None if there are none."""
     try:
-        told = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["weights"]
-        known = {field.name for field in fields(Weights)}
-        sound = set(told) == known and all(type(value) in (int, float) and 0 <= value < 1e6 for value in told.values())
-        return Weights(**told) if sound else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Weights.read(json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["weights"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

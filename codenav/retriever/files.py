@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +145,13 @@ def _described(folder: Path) -> dict[str, Any]:
         )
     if found.get("base") != base() or found.get("dimensions") != DIMENSIONS:
         raise Unavailable(f"{folder} was trained from other vectors of words than this codenav has", hint=AGAIN)
-    weights, told = found.get("weights"), found.get("files")
-    known = {field.name for field in fields(Weights)}
-    sound = weights is None or (
-        isinstance(weights, dict)
-        and set(weights) == known
-        and all(isinstance(value, int | float) and 0 <= value < 1e6 for value in weights.values())
-    )
-    if not sound or not isinstance(told, dict) or not {TOKENS, VECTORS} <= set(told) <= {TOKENS, VECTORS, MEMORY}:
+    told = found.get("files")
+    try:
+        if found.get("weights") is not None:
+            Weights.read(found["weights"])
+    except ValueError as error:
+        raise Unavailable(f"{path} lacks weights or files", hint=AGAIN) from error
+    if not isinstance(told, dict) or not {TOKENS, VECTORS} <= set(told) <= {TOKENS, VECTORS, MEMORY}:
         raise Unavailable(f"{path} lacks weights or files", hint=AGAIN)
     return found
 

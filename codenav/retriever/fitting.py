@@ -9,7 +9,8 @@ do not recur 15 points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,20 @@ class Weights:
         """Make weights of a fitted vector, which only matters up to its length."""
         most = float(fitted[0]) if fitted[0] > 0.05 * fitted.max() else float(fitted.max()) or 1.0
         return cls(*(round(float(value) / most, 4) for value in fitted))
+
+    @classmethod
+    def read(cls, told: Any) -> Weights:
+        """The weights in a JSON document.
+
+        Raises:
+            ValueError: it has other keys or values.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(told, dict) or set(told) != known:
+            raise ValueError("other keys than those of weights")
+        if not all(type(value) in (int, float) and 0 <= value < 1e6 for value in told.values()):
+            raise ValueError("weights that are no numbers from 0")
+        return cls(**told)
 
     def sum(self, features: Scores) -> Scores:
         """The scores of callables from their features, the last axis of `features`."""

@@ -46,7 +46,6 @@ class Prepared:
     hard: Sequence[Places]
     """For each request what words find and what did not answer it."""
     answered: Sequence[frozenset[int]]
-    lexical: Lexical
 
     @classmethod
     def of(cls, examples: Examples, vectors: WordVectors) -> Prepared:
@@ -70,7 +69,6 @@ class Prepared:
             places,
             hard,
             answered,
-            lexical,
         )
 
 
