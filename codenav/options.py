@@ -48,7 +48,7 @@ class StoreOptions:
     elasticsearch_ca_file: str = ""
     """PEM file of the authority that signed the server's certificate. Empty means the system's authorities."""
     vectors: bool = True
-    """Whether plain words also find words of like meaning, by the vectors that codenav ships.
+    """Whether plain words also find words of similar meaning, by the vectors that codenav ships.
 
     That is a matter of the search alone: no index stores anything of it.
     """

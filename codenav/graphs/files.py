@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codenav.errors import MissingExtra, UsageError
+from codenav.errors import MissingExtra, NotFound, UsageError
 from codenav.toolgraph import by_hand, storage
 from codenav.toolgraph.graph import ToolGraph
 
@@ -30,6 +30,8 @@ def read_graph(path: Path) -> ToolGraph:
         document = documents.read_file(path)
     except ModuleNotFoundError as error:
         raise MissingExtra("PyYAML", "tools") from error
+    except (NotFound, UsageError) as error:
+        raise type(error)(str(error), hint=error.hint or by_hand.SEE) from error
     if isinstance(document, dict) and "nodes" in document:
         raise UsageError(f"{path} holds a graph as codenav writes it", hint="name it with .json")
     return by_hand.graph_of(document, str(path))

@@ -1,4 +1,4 @@
-"""`--no-vectors`, and what else turns words of like meaning off."""
+"""`--no-vectors`, and what else turns words of similar meaning off."""
 
 from __future__ import annotations
 
