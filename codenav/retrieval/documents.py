@@ -93,10 +93,10 @@ of parts contain."""
 
 def text_fields(block: CodeBlock) -> dict[str, str]:
     """The scored fields of a block, each as tokens joined by white space, none empty."""
-    name, name_parts, name_prefixes, name_words = _name_fields(block.name)
+    name, name_parts, name_prefixes, name_words, name_stems = _name_fields(block.name)
     signature, signature_parts = analysis.analysed(block.signature)
     text, text_parts = analysis.analysed(f"{block.qualname}\n{block.text}")
-    doc_parts = analysis.parts(block.docstring) if block.docstring else analysis.SENTINEL
+    doc_parts, summary_stems = _doc_fields(block.docstring)
     return {
         "name": name,
         "name_parts": name_parts,
@@ -108,9 +108,9 @@ def text_fields(block: CodeBlock) -> dict[str, str]:
         "doc_parts": doc_parts,
         "path_parts": _path_parts(block.path),
         "name_words": name_words,
-        "name_stems": _name_stems(block.name),
+        "name_stems": name_stems,
         "owner_stems": _owner_stems(block.path, block.qualname.removesuffix(block.name)),
-        "summary_stems": _summary_stems(block.docstring),
+        "summary_stems": summary_stems,
         "calls": _calls(block.calls),
         "source": _source(block.source),
     }
@@ -150,19 +150,22 @@ def _call(name: str) -> dict[str, None]:
     return dict.fromkeys((whole, _JOINT.split(whole)[-1]))
 
 
-@lru_cache(maxsize=50_000)
-def _name_stems(name: str) -> str:
-    return " ".join(stems.stems(name)) or analysis.SENTINEL
-
-
 @lru_cache(maxsize=1_000)
 def _owner_stems(path: str, owner: str) -> str:
     """The field of what a block belongs to: the classes around it, the modules and folders of its file."""
-    return " ".join(stems.stems(f"{path.rpartition('.')[0]} {owner}")) or analysis.SENTINEL
+    return _stems(analysis.parts(f"{path.rpartition('.')[0]} {owner}"))
 
 
-def _summary_stems(docstring: str) -> str:
-    return " ".join(stems.stems(summary(docstring))) or analysis.SENTINEL
+def _doc_fields(docstring: str) -> tuple[str, str]:
+    """The parts of a docstring and the stems of its summary."""
+    if not docstring:
+        return analysis.SENTINEL, analysis.SENTINEL
+    first, parts = summary(docstring), analysis.parts(docstring)
+    return parts, _stems(parts if first == docstring else analysis.parts(first))
+
+
+def _stems(parts: str) -> str:
+    return " ".join(stems.of_parts(parts)) or analysis.SENTINEL
 
 
 LONGEST_SUMMARY = 500
@@ -177,10 +180,10 @@ def summary(docstring: str) -> str:
     return text[: end.start() if end else LONGEST_SUMMARY]
 
 
-@lru_cache(maxsize=50_000)
-def _name_fields(name: str) -> tuple[str, str, str, str]:
+@lru_cache(maxsize=1_000)
+def _name_fields(name: str) -> tuple[str, str, str, str, str]:
     wholes, parts = analysis.named(name)
-    return wholes, parts, analysis.prefixes(name), analysis.as_set(parts.split())
+    return wholes, parts, analysis.prefixes(wholes), analysis.as_set(parts.split()), _stems(parts)
 
 
 @lru_cache(maxsize=64)

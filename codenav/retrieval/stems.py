@@ -56,9 +56,12 @@ def stem(part: str) -> str:
 
 def stems(text: str) -> list[str]:
     """The stems of what the identifiers of a text are made of, each once, in order; stop words are left out."""
-    if not text:
-        return []
-    found = dict.fromkeys(map(_cache.__getitem__, analysis.parts(text).split()))
+    return of_parts(analysis.parts(text)) if text else []
+
+
+def of_parts(parts: str) -> list[str]:
+    """The same for the field of parts of a text."""
+    found = dict.fromkeys(map(_cache.__getitem__, parts.split()))
     found.pop("", None)
     found.pop(analysis.SENTINEL, None)
     return list(found)

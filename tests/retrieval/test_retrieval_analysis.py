@@ -47,12 +47,12 @@ def test_tokens_are_cut() -> None:
     wholes, parts = analysis.analysed("a" * 1000 + " " + "b_" * 1000)
     assert {len(token) for token in wholes.split()} == {255}
     assert max(len(token) for token in parts.split()) == 255
-    assert max(len(token) for token in analysis.prefixes("c" * 1000).split()) == analysis.MAX_PREFIX
+    assert max(len(token) for token in analysis.prefixes("c" * 255).split()) == analysis.MAX_PREFIX
 
 
 def test_prefixes() -> None:
     assert analysis.prefixes("loader x") == "loa load loade loader x"
-    assert analysis.prefixes("()") == analysis.SENTINEL
+    assert analysis.prefixes(analysis.SENTINEL) == analysis.SENTINEL
 
 
 def test_paths() -> None:
@@ -65,7 +65,9 @@ def test_no_text_gives_a_token_with_white_space_or_an_empty_field() -> None:
     rng = random.Random(5)
     for _ in range(3000):
         text = "".join(chr(rng.randrange(0x110000 if rng.random() < 0.5 else 0x250)) for _ in range(rng.randint(0, 30)))
-        for field in (*analysis.analysed(text), analysis.prefixes(text), analysis.path_parts(text)):
+        wholes, parts = analysis.named(text)
+        prefixes = analysis.prefixes(wholes)
+        for field in (*analysis.analysed(text), wholes, parts, prefixes, analysis.path_parts(text)):
             assert field == " ".join(field.split())
             assert field
             field.encode()

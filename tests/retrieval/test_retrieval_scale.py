@@ -122,11 +122,10 @@ def test_deleted_blocks_count_as_the_engine_counts_them(networkx_changes: list[F
         ]
 
 
-def test_every_length_is_told_whatever_the_first_block_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "text"), [("\ud800", "\x00 \ud800 \U0001f600"), ("_", "_ = gettext")])
+def test_every_length_is_told_whatever_the_first_block_holds(tmp_path: Path, name: str, text: str) -> None:
     index = EmbeddedIndex(tmp_path / "odd", source="s")
-    index.apply(
-        [change("a.py", block("\ud800", "a.py", text="\x00 \ud800 \U0001f600")), change("b.py", block("total", "b.py"))]
-    )
+    index.apply([change("a.py", block(name, "a.py", text=text)), change("b.py", block("total", "b.py"))])
     lengths = index.frequencies("total").lengths
     assert set(lengths) == set(rows.SCORED)
     assert lengths["name"] == 1
