@@ -209,10 +209,8 @@ class Reader:
         """Indices of the first `limit` hits by score, path, first line and id."""
         if limit < 1 or not hits:
             return []
-        scores = [score for score, _ in hits]
-        cut = scores[min(limit, len(hits)) - 1]
-        while scores[-1] < cut:
-            scores.pop()
+        cut = hits[min(limit, len(hits)) - 1][0]
+        scores = [score for score, _ in hits if score >= cut]
         order = list(range(len(scores)))
         tied = [at for at in order if scores[at] in (scores[at - 1] if at else None, *scores[at + 1 : at + 2])]
         if tied:
@@ -299,6 +297,10 @@ class _Translation:
     """A translation of a plan into the engine's queries."""
 
     def __init__(self, schema: Any, matching: Callable[[str, str], list[str] | None]) -> None:
+        import tantivy
+
+        # One of these statements in each call of `query` would take as long as the calls: a search has hundreds.
+        self._query, self._occur, self._unsigned = tantivy.Query, tantivy.Occur, tantivy.FieldType.Unsigned
         self._schema = schema
         self._matching = matching
         self.refused: list[str] = []
@@ -306,9 +308,7 @@ class _Translation:
 
     def query(self, what: Plan) -> Any:
         """The engine's query for a plan."""
-        from tantivy import FieldType, Occur, Query
-
-        schema = self._schema
+        Query, Occur, schema = self._query, self._occur, self._schema
         match what:
             case plan.Match(field, token):
                 return Query.term_query(schema, *_term(field, token))
@@ -327,7 +327,7 @@ class _Translation:
                 return Query.fuzzy_term_query(schema, field, token, distance)
             case plan.Between(field, low, high):
                 bounds = (max(low or 0, 0), None if high is None else max(high, 0))
-                return Query.range_query(schema, field, FieldType.Unsigned, *bounds)
+                return Query.range_query(schema, field, self._unsigned, *bounds)
             case plan.Everything():
                 return Query.const_score_query(Query.all_query(), 1.0)
             case plan.Best(parts, share):
@@ -343,14 +343,12 @@ class _Translation:
                 return Query.boolean_query(clauses) if clauses else Query.empty_query()
 
     def _pattern(self, field: str, regex: str) -> Any:
-        from tantivy import Query
-
         if regex not in self.refused:
             try:
-                return Query.regex_query(self._schema, field, regex)
+                return self._query.regex_query(self._schema, field, regex)
             except ValueError:
                 self.refused.append(regex)
-        return Query.empty_query()
+        return self._query.empty_query()
 
 
 _MEAN_LENGTH = re.compile(r'"value":\s*([0-9.e+-]+),\s*"description":\s*"avgdl,')

@@ -73,5 +73,4 @@ def _closeness(words: Sequence[str], blocks: Sequence[CodeBlock]) -> list[float]
 
 
 def _telling(text: str) -> list[str]:
-    parts = (part for word in analysis.words(text) for part in analysis.part_tokens(word))
-    return [part for part in parts if part not in STOP]
+    return [part for part in analysis.parts(text).split() if part not in STOP]

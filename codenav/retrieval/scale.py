@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from codenav.blocks import BlockKind, Frequencies
 from codenav.retrieval import descriptions, plan, planning
@@ -25,15 +24,19 @@ Term = tuple[str, str]
 """A field and a token."""
 
 
-class Understood(NamedTuple):
+@dataclass(frozen=True)
+class Understood:
     """A query as every index understands it."""
 
     read: Query
     plan: Plan
-    terms: Sequence[Term]
-    """The terms that the plan scores by their frequency."""
     words: Sequence[str]
     """The words that describe what is looked for; fewer than two name it."""
+
+    @cached_property
+    def terms(self) -> Sequence[Term]:
+        """The terms that the plan scores by their frequency."""
+        return tuple(dict.fromkeys(terms(self.plan)))
 
     @property
     def described(self) -> bool:
@@ -59,7 +62,7 @@ def understood(query: str, kinds: Collection[BlockKind] | None = None, *, near: 
 def _understood(query: str, kinds: frozenset[BlockKind] | None, near: bool) -> Understood:
     read = parse(query)
     what = planning.plan(read.tree, kinds=kinds, plain=read.plain, near=near)
-    return Understood(read, what, tuple(dict.fromkeys(terms(what))), descriptions.words(read.tree))
+    return Understood(read, what, descriptions.words(read.tree))
 
 
 def terms(what: Plan) -> Iterator[Term]:
