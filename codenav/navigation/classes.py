@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codenav.blocks import BlockKind, CodeBlock
+from codenav.navigation.bases import base_names
 from codenav.navigation.modules import Module, Modules, Thing
-from codenav.navigation.names import search_all
+from codenav.navigation.names import family, search_all
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
 
@@ -116,6 +116,14 @@ class Classes:
             found = self._class(owner, module, dotted)
             if found:
                 yield found
+            elif owner.language != "python":
+                yield from self._of_that_name(owner, dotted.rpartition(".")[2])
+
+    def _of_that_name(self, owner: CodeBlock, name: str) -> Iterator[CodeBlock]:
+        """The classes that a base may be where no import is read: all of that name, such as the parts of a C# class."""
+        for block in self._modules.named(name):
+            if block.kind is BlockKind.CLASS and family(block) == family(owner) and block.id != owner.id:
+                yield block
 
     def _class(self, owner: CodeBlock, module: Module, dotted: str) -> CodeBlock | None:
         """The class that a dotted name in the header of another one means."""
@@ -159,15 +167,6 @@ class Classes:
                 if any(base.rpartition(".")[2] == name for base in base_names(block))
             ]
         return self._named[name]
-
-
-def base_names(block: CodeBlock) -> list[str]:
-    """The base classes named in the header of a class, generics without their parameters."""
-    match = re.match(r"class\s+\w+\s*(?:\[[^\]]*\])?\s*\((.*)\)", block.signature, re.DOTALL)
-    if not match:
-        return []
-    inside = re.sub(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]", "", match[1])
-    return [item for part in inside.split(",") if re.fullmatch(r"[^\W\d][\w.]*", item := part.strip())]
 
 
 def _merged(lists: list[list[CodeBlock]]) -> list[CodeBlock]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codenav.blocks import BlockKind, CodeBlock
-from codenav.navigation.classes import Classes, base_names
+from codenav.navigation.bases import base_names
+from codenav.navigation.classes import Classes
 from codenav.navigation.imports import Import
 from codenav.navigation.modules import DEFINED, Module, Modules, read_module
 from codenav.navigation.names import is_aside

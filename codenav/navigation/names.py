@@ -14,6 +14,15 @@ MATCHES = 10_000
 """The most blocks looked at for one name. The commonest name in transformers (`forward`) has 8,600."""
 
 
+_FAMILY = {"tsx": "javascript", "typescript": "javascript", "jsx": "javascript", "cpp": "c"}
+"""Languages that call each other by name; all others only call their own."""
+
+
+def family(block: CodeBlock) -> str:
+    """The language of a block, or the one that stands for all that call each other by name."""
+    return _FAMILY.get(block.language, block.language)
+
+
 def search_all(index: Index, *parts: tree.Node) -> Iterable[CodeBlock]:
     """The blocks that match all parts of a query."""
     return (hit.block for hit in index.search(tree.render(tree.all_of(parts)), limit=MATCHES))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.navigation.classes import base_names
+from codenav.navigation.bases import base_names
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.names import dotted_path, is_aside, module_of
 from codenav.navigation.resolve import COMMON_METHODS, SELF

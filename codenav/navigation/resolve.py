@@ -12,6 +12,7 @@ from codenav.blocks import BlockKind, CodeBlock
 from codenav.navigation.classes import Classes, Meant
 from codenav.navigation.local import LocalNames, is_declaration, local_names
 from codenav.navigation.modules import Module, Modules, Outside, Thing
+from codenav.navigation.names import family
 from codenav.protocols import Index
 
 
@@ -51,8 +52,12 @@ class Resolution:
 
 
 SELF = ("self", "cls", "this")
-_FAMILY = {"tsx": "javascript", "typescript": "javascript", "jsx": "javascript", "cpp": "c"}
-"""Languages that call each other by name; all others only call their own."""
+_SELF = {"php": ("$this", "static")}
+_SUPER = ("super", "super()")
+_SUPER_ALSO = {"csharp": ("base",), "php": ("parent",)}
+"""What `self` and `super` are called besides in some languages."""
+_BARE = ("cpp", "csharp", "java", "ruby")
+"""Languages in which a bare name means a method of the class around before anything else."""
 _NESTED = (BlockKind.FUNCTION, BlockKind.METHOD)
 COMMON_METHODS = frozenset(name for kind in (str, bytes, list, dict, set, tuple, int, float) for name in dir(kind))
 """Methods of built-in types: even if only one definition has such a name, an unknown receiver need not mean it."""
@@ -76,8 +81,10 @@ class Resolver:
         """Resolve `call`, a dotted name as written inside `caller`."""
         head, *rest = re.split(r"\.|::|->", call)
         module = self.modules.of(caller)
-        if rest and head in (*SELF, "super", "super()") and (owner := self._class_around(caller, module)):
-            found = self._on_self(owner, module, head, rest, caller)
+        on_self = head in SELF or head in _SELF.get(caller.language, ())
+        on_super = head in _SUPER or head in _SUPER_ALSO.get(caller.language, ())
+        if rest and (on_self or on_super) and (owner := self._class_around(caller, module)):
+            found = self._on_self(caller, owner, rest, beyond=on_super)
             if found:
                 return found
             return self._by_name(caller, rest[-1], methods=True)
@@ -92,29 +99,31 @@ class Resolver:
                 return self._on_local(caller, head, rest, local, module)
         if not head:
             return self._on_expression(caller, rest, module)
+        owner = self._class_around(caller, module) if not rest and caller.language in _BARE else None
+        if owner and (member := self._on_self(caller, owner, [head], beyond=False)):
+            return member
         thing = self.modules.look_up(module, head)
         if thing is not None:
             evidence = Evidence.MODULE if head in module.definitions else Evidence.IMPORT
             return self._walk(caller, thing, rest, evidence)
         if not rest and caller.language != "python":
-            # A bare name may be a method of the enclosing class, or be defined in another file of the package.
-            owner = self._class_around(caller, module)
-            member = self.classes.on_exactly(owner, head) if owner else None
-            return Resolution(Evidence.CLASS, member) if member else self._by_name(caller, head, methods=False)
+            # It may be defined in another file of the package.
+            return self._by_name(caller, head, methods=False)
         if not rest:
             outside = hasattr(builtins, head) or not module.stars
             return Resolution(Evidence.EXTERNAL) if outside else self._by_name(caller, head, methods=False)
         return self._by_name(caller, rest[-1], methods=False)
 
-    def _on_self(
-        self, owner: CodeBlock, module: Module, head: str, rest: Sequence[str], caller: CodeBlock
-    ) -> Resolution | None:
+    def _on_self(self, caller: CodeBlock, owner: CodeBlock, rest: Sequence[str], *, beyond: bool) -> Resolution | None:
+        """The method `rest` on an object of the class around the caller, or with `beyond` of what comes after it."""
         if len(rest) > 1:
             return None
-        if head not in SELF:
-            return _told(self.classes.after(owner, rest[0]), Evidence.BASE)
-        own = module.definitions.get(f"{owner.qualname}.{rest[0]}")
-        return _told(self.classes.on(owner, rest[0]), Evidence.CLASS if own else Evidence.BASE)
+        meant = self.classes.after(owner, rest[0]) if beyond else self.classes.on(owner, rest[0])
+        own = not beyond and f"{owner.qualname}.{rest[0]}" in self.modules.of(owner).definitions
+        found = _told(meant, Evidence.CLASS if own else Evidence.BASE)
+        # Without its imports, a class of that name in another file is no more than that.
+        elsewhere = caller.language != "python" and found and found.blocks[0].path != caller.path
+        return None if elsewhere else found
 
     def _on_expression(self, caller: CodeBlock, rest: Sequence[str], module: Module) -> Resolution:
         """Resolve `.name`, called on an expression such as `f().name()`; the text tells if it is `super().name()`."""
@@ -188,8 +197,7 @@ class Resolver:
 
     def _by_name(self, caller: CodeBlock, name: str, *, methods: bool) -> Resolution:
         """Resolve by the last name alone; with `methods`, only to definitions inside classes."""
-        family = _FAMILY.get(caller.language, caller.language)
-        named = [block for block in self.modules.named(name) if _FAMILY.get(block.language, block.language) == family]
+        named = [block for block in self.modules.named(name) if family(block) == family(caller)]
         found = [block for block in named if block.kind is BlockKind.METHOD]
         found += [block for block in named if block.kind is BlockKind.CLASS and (not methods or "." in block.qualname)]
         if not methods:

@@ -461,3 +461,57 @@ def test_other_languages_by_class_file_and_name(tmp_path: Path) -> None:
         assert (caller.block.qualname, caller.certain, list(caller.calls[0].lines)) == ("helper", True, [10])
         found = codenav.callers("Store.load", on=index)
         assert [(caller.block.qualname, caller.certain) for caller in found] == [("Store.get", True), ("start", False)]
+
+
+TEMPLATES = {
+    "java": "class Base { void run() { STEP(); this.STEP(); } void STEP() {} }\n"
+    "class Heir extends Base { void STEP() { super.STEP(); } }\nclass Other { void STEP() {} }\n",
+    "cs": "class Base { void Run() { STEP(); this.STEP(); } protected virtual void STEP() {} }\n"
+    "sealed class Heir(int size) : Base, IDisposable { protected override void STEP() { base.STEP(); } }\n"
+    "class Other { void STEP() {} }\n",
+    "cpp": "class Base { public: void run() { STEP(); this->STEP(); } virtual void STEP() {} };\n"
+    "class API Heir final : public Base { void STEP() override {} };\nclass Other { void STEP() {} };\n",
+    "ts": "class Base { run() { this.STEP(); } STEP() {} }\n"
+    "class Heir<T> extends Base implements Other { STEP() { super.STEP(); } }\nclass Other { STEP() {} }\n",
+    "rb": "class Base\n  def run\n    STEP()\n    self.STEP\n  end\n  def STEP\n  end\nend\n"
+    "class Heir < Base\n  def STEP\n  end\nend\nclass Other\n  def STEP\n  end\nend\n",
+    "php": "<?php\nclass Base { function run() { $this->STEP(); static::STEP(); } function STEP() {} }\n"
+    "class Heir extends Base { function STEP() { parent::STEP(); } }\nclass Other { function STEP() {} }\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", TEMPLATES)
+def test_a_call_in_a_base_counts_for_what_overrides_it_in_every_language(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"base.{suffix}").write_text(TEMPLATES[suffix].replace("STEP", "advance"))
+    with codenav.index(tmp_path) as index:
+        for name in ("Base.advance", "Heir.advance"):
+            found = codenav.callers(name, on=index)
+            (caller,) = (caller for caller in found if caller.block.qualname.lower() == "base.run")
+            assert {call.evidence.value for call in caller.calls} == {"may be overridden"}, name
+        assert [caller.block.qualname for caller in codenav.callers("Other.advance", on=index)] == []
+        beyond = [caller for caller in codenav.callers("Base.advance", on=index) if caller.certain]
+        assert [caller.calls[0].evidence.value for caller in beyond] in ([], ["base class"])
+        assert bool(beyond) is (suffix in ("java", "cs", "ts", "php"))
+
+
+def test_a_base_in_another_file_is_a_name_without_imports(tmp_path: Path) -> None:
+    (tmp_path / "Base.java").write_text("class Base { void run() { advance(); } void advance() {} void stop() {} }\n")
+    (tmp_path / "Heir.java").write_text("class Heir extends x.Base<String> { void advance() { stop(); } }\n")
+    with codenav.index(tmp_path) as index:
+        (caller,) = codenav.callers("Heir.advance", on=index)
+        assert (caller.block.qualname, caller.certain, caller.possible) == ("Base.run", False, True)
+        # Another library may have a `Base`, too.
+        (caller,) = codenav.callers("Base.stop", on=index)
+        assert (caller.block.qualname, caller.certain) == ("Heir.advance", False)
+
+
+def test_a_bare_name_is_a_method_where_the_language_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("void stop() {}\nclass Pump { void stop() {} void run() { stop(); } };\n")
+    (tmp_path / "b.rb").write_text("def halt\nend\nclass Pump\n  def halt\n  end\n  def run\n    halt()\n  end\nend\n")
+    (tmp_path / "c.js").write_text("import { end } from './d';\nclass Pump { end() {} run() { end(); } }\n")
+    with codenav.index(tmp_path) as index:
+        for name in ("stop", "halt"):
+            found = codenav.callers(f"Pump.{name}", on=index)
+            assert [(caller.block.name, caller.certain) for caller in found] == [("run", True)]
+        assert list(codenav.callers("a.cpp:1", on=index)) == []
+        assert [caller.certain for caller in codenav.callers("Pump.end", on=index)] == [False]
