@@ -10,7 +10,9 @@ Mended on redis 4f8cdc2a, libuv 6179e7af, leveldb 78a352f4, lua 53b41d0c, nginx,
 castleproject/Core, nunit and serilog. Judged on two sets that were chosen before anything of them was looked at: curl
 5c61e168, zlib d201f04, git 1a3e64c6, fmt 60ccad51, spdlog 62302019, nlohmann/json 199dea11, protobuf e712d276,
 Newtonsoft.Json 09bb545d, Dapper 31981fd, AutoMapper 4b9633f6; then jq 579e6f76, tmux c1f947a3, libgit2 0551dfd4, re2
-972a15ce, yaml-cpp c3f8112, rapidjson 24b5e7a8, ninja fc6bb98e, Polly 173d6d1d, CsvHelper 33970e51, Humanizer ffc2b77c.
+972a15ce, yaml-cpp c3f8112, rapidjson 24b5e7a8, ninja fc6bb98e, Polly 173d6d1d, CsvHelper 33970e51, Humanizer ffc2b77c;
+then mruby 06ed794a, SFML bc85ba17 and StackExchange.Redis 90bbf1fc, at first look 99.87, 98.67 and 99.22 % with a wrong
+name each, after mending 99.91, 99.80 and 99.79 % with none.
 """
 
 from __future__ import annotations
@@ -146,7 +148,7 @@ def _misnamed(block: CodeBlock, name: str, tagged: bool, macros: set[str], types
             and not re.match(rf"typedef .*\b{word}$", signature)
             and not re.match(rf"\w+\s*\(.*\b{re.escape(block.name)}\W", signature)
         )
-    if not re.fullmatch(r"~?\w+", name):
+    if not re.fullmatch(r"~?\w+", name) or re.match(rf'\w+\s*\(.*"{re.escape(block.name)}"', signature):
         # An operator, or the text that a test is called by.
         return False
     if name in macros and re.match(rf"{word}\s*\((?!.*\b{word}\b)", signature):

@@ -11,7 +11,7 @@ from codenav.indexers.code_branches import one_branch
 from codenav.indexers.code_draft import Calls, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_lines import mend
-from codenav.indexers.code_macros import broken, damage, without_macros, without_plain_macros
+from codenav.indexers.code_macros import broken, damage, without_macros, without_plain_macros, without_ref
 from codenav.indexers.code_marks import Marks
 from codenav.indexers.code_tree import NoParser, grammar, parse
 from codenav.indexers.code_walk import Walk
@@ -54,7 +54,8 @@ def code_blocks(
     `language` is a key of `LANGUAGE_RULES`. `text` has `\\n` line ends. `seconds` is the parser's limit of processor
     time; a file that takes longer is indexed as text.
     """
-    if language == "c" and place.path.endswith((".h", ".H")) and _CPP.search(text):
+    header = language == "c" and place.path.endswith((".h", ".H"))
+    if header and _CPP.search(text):
         language = "cpp"
     if text.startswith(_CYTHON_OUTPUT):
         return None, GENERATED
@@ -65,6 +66,11 @@ def code_blocks(
     rules = LANGUAGE_RULES[language]
     try:
         root, parsed, rows = _parsed(data, language, seconds)
+        if header and language == "c" and root.has_error:
+            other = _parsed(data, "cpp", seconds)
+            if damage(other[0]) < damage(root) / 2:
+                # C++ without a line that tells: `static Range all{0, 9};`.
+                language, rules, (root, parsed, rows) = "cpp", LANGUAGE_RULES["cpp"], other
     except NoParser:
         return None, f"{NO_PARSER}{rules.name}: pip install 'codenav-agent[{rules.extra}]'"
     except OutOfTime:
@@ -88,18 +94,24 @@ def _parsed(data: bytes, language: str, seconds: float) -> tuple[Node, bytes, Co
 
     Of C, C++ and C# that is parsed which the preprocessor would leave, with spaces for the rest.
     """
-    prepared = without_plain_macros(one_branch(data, language, flat=True)) if language in ("c", "cpp") else data
+    prepared = data
+    if language in ("c", "cpp"):
+        prepared = without_plain_macros(one_branch(data, language, flat=True))
+    elif language == "csharp":
+        prepared = without_ref(data)
     root = parse(prepared, language, seconds)
     if not root.has_error:
         return root, prepared, ()
     if language == "csharp":
         # Rarely needed: unlike in C, most files have no error.
-        masked = one_branch(data, language)
+        others = [one_branch(prepared, language), one_branch(prepared, language, flat=True)]
     elif language in ("c", "cpp"):
-        masked = without_macros(prepared, root)
+        others = [without_macros(prepared, root)]
     else:
         return root, prepared, None
-    if masked != prepared:
+    for masked in others:
+        if masked == prepared:
+            continue
         try:
             other = parse(masked, language, seconds)
         except OutOfTime:

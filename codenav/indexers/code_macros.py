@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _NAME = rb"\b[A-Z][A-Z0-9_]{2,99}+\b"
 _ARGUMENTS = rb"(?:[ \t]*+\((?:[^()\n]++|\([^()\n]{0,200}+\)){0,400}+\))"
+_SQUARES = rb"(?:\[\[[^\[\]]{0,300}+\]\]\s*)"
 _GAP = rb"(?:\s|//[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/)*+"
 _TYPES = rb"(?:void|bool|char|short|int|long|float|double|signed|unsigned|_Bool|u?int(?:8|16|32|64|ptr)_t|s?size_t)"
 _STARTS = (
@@ -23,17 +24,21 @@ _PLAIN = re.compile(
     # A macro in place of a keyword: `TRY {`.
     rb"|(?<=[ \t])(?:\}[ \t]*)?(?P<keyword>" + _NAME + rb")(?=[ \t]*\{[ \t]*$))"
     # The first characters of all that follows, so that few places are looked at closely.
-    rb"|\b(?=[A-Zcstu])(?:"
+    rb"|\b(?=[A-Z_cstu])(?:"
+    # `typedef word __attribute__((__may_alias__)) item;`, `__asm { mov eax, 1 }`.
+    rb"(?P<attribute>__attribute__\s*\(\((?:[^()]++|\((?:[^()]++|\([^()]*+\)){0,20}+\)){0,50}+\)\))"
+    rb"|__?asm\s*(?P<asm>\{[^{}]*+\})"
     # In the head of a class: `class QT_EXPORT Widget {`, and `enum`, which has no second name either.
-    rb"(?:class|struct|union)\s+(?P<head>(?:" + _NAME + _ARGUMENTS + rb"?\s+)+?)"
+    rb"|(?:class|struct|union)\s+(?P<head>" + _SQUARES + rb"*+" + _NAME + _ARGUMENTS + rb"?\s+(?:" + _NAME + _ARGUMENTS
+    + rb"?\s+|" + _SQUARES + rb")*?)"
     rb"(?=[A-Za-z_]\w*(?:::\w+)*\s*(?:final\s*)?(?:[<{]|:(?!\s*\d)))"
     # Before a word that begins a declaration or is a whole type: `LUA_API int (lua_type)(`.
     rb"|(?P<before>" + _NAME + _ARGUMENTS + rb"?)(?=\s" + _GAP + rb"(?:(?:const|volatile)\s+)*+(?:(?:" + _TYPES
     + rb"|" + _STARTS + rb"|operator\s+(?!new\b|delete\b)\w+)\b|~\w+\s*\())"
-    # `typedef DWORD (WINAPI *link)(LPCTSTR);`, `typedef VALUE_OF(list) item;`.
+    # `typedef DWORD (WINAPI *link)(LPCTSTR);`, `typedef list_of(item) items;`.
     rb"|typedef\s+[\w\s*]{0,200}?\(\s*(?P<convention>" + _NAME + rb"(?:\s+" + _NAME + rb")*+)"
     rb"(?=\s*\*+\s*\w+\s*\)\s*\()"
-    rb"|typedef\s+" + _NAME + rb"(?P<of>\s*\([^()]*\))(?=[\s*&]+\w+\s*;)"
+    rb"|typedef\s+\w+(?P<of>\s*\([^()]*\))(?=[\s*&]+\w+\s*;)"
     # At the beginning of a line. The call of a macro that a body follows: `TEST_IMPL(name) {`.
     rb"|(?<![^\n])(?:(?P<call>" + _NAME + rb"[ \t]*\((?:[^(){};]++|\([^(){};]*+\)){0,400}+\))(?=\s*\{)"
     # `GIT_EXTERN(int) git_open(`, of which the type stays.
@@ -43,6 +48,8 @@ _PLAIN = re.compile(
     rb"(?P<arguments>(?:[^()]++|\((?:[^()]++|\([^()]*+\)){0,200}+\)){0,200}+)\)(?![ \t]*[\w*&]|\s*\{)))",
     re.MULTILINE,
 )  # fmt: skip
+
+_REF = re.compile(rb"\bref(?=\s+partial\s+struct\b)")
 
 _INNER_COMMENT = re.compile(rb"(?P<comment>/\*.*?\*/)|/\*.*", re.DOTALL)
 _LINE = re.compile(
@@ -111,6 +118,11 @@ _WHOLE = re.compile(_TYPES)
 def without_plain_macros(data: bytes) -> bytes:
     """The source without the macros that are known by what follows them; `TEST(…) {` becomes a function `T`."""
     return _PLAIN.sub(_blank, data)
+
+
+def without_ref(data: bytes) -> bytes:
+    """C# without the `ref` of `ref partial struct`, which the parser does not know."""
+    return _REF.sub(b"   ", data)
 
 
 def without_macros(data: bytes, root: Node) -> bytes:

@@ -258,9 +258,10 @@ def cs_local(node: Node, data: bytes, item: bool) -> Found | None:
 
 def cs_event(node: Node, data: bytes, item: bool) -> Found | None:
     """An event without accessors, `event Action Saved, Closed;`."""
-    found = re.search(r"([\w\s,]+);\s*\Z", text_of(node, data).partition("=")[0].rstrip("; \n") + ";")
-    names = ", ".join(part.split()[-1] for part in found[1].split(",") if part.split()) if found else ""
-    return Found(BlockKind.FUNCTION, (names,)) if names else None
+    declared = next((child for child in node.named_children if child.type == "variable_declaration"), None)
+    labels = [child.child_by_field_name("name") for child in declared.named_children] if declared is not None else []
+    names = [text_of(label, data) for label in labels if label is not None and not label.is_missing]
+    return Found(BlockKind.FUNCTION, (names[0],), also=tuple(names[1:])) if names else None
 
 
 def cs_operator(node: Node, data: bytes, item: bool) -> Found | None:

@@ -78,7 +78,7 @@ def _js_path(left: Node, data: bytes) -> tuple[str, ...]:
 
 
 def _js_mixin(call: Node, data: bytes) -> Found | None:
-    """Methods that a call gives to a type: `Object.assign(T.prototype, { … })`."""
+    """What a call adds to a type: `Object.assign(T.prototype, { … })`, `Object.defineProperty(T.prototype, "x", …)`."""
     if b".prototype" not in data[call.start_byte : call.start_byte + 200]:
         return None
     arguments = call.child_by_field_name("arguments")
@@ -87,8 +87,13 @@ def _js_mixin(call: Node, data: bytes) -> Found | None:
     target, members = arguments.named_children[0], arguments.named_children[-1]
     if target.type != "member_expression" or members.type != "object" or target.end_byte - target.start_byte > 200:
         return None
-    names = _js_path(target, data)
-    return Found(BlockKind.ASSIGNMENT, names, members, "members", own=True) if names[-1] == "prototype" else None
+    names, key = _js_path(target, data), arguments.named_children[1]
+    if names[-1] != "prototype":
+        return None
+    if key.type == "string":
+        # What the object holds describes the property.
+        return Found(BlockKind.METHOD, (*names[:-1], text_of(key, data).strip("\"'")), members, "function", own=True)
+    return Found(BlockKind.ASSIGNMENT, names, members, "members", own=True)
 
 
 def js_namespace(node: Node, data: bytes, item: bool) -> Found | None:

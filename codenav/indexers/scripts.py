@@ -13,9 +13,9 @@ _INTERPRETER = re.compile(
 """The program in `#!/usr/bin/python3.11 -u` or `#!/usr/bin/env -S NODE_ENV=x node`, without its version."""
 
 _LANGUAGES = {
-    b"python": "python", b"pypy": "python", b"node": "javascript", b"nodejs": "javascript", b"bun": "typescript",
-    b"deno": "typescript", b"ts-node": "typescript", b"tsx": "typescript", b"ruby": "ruby", b"jruby": "ruby",
-    b"rake": "ruby", b"php": "php",
+    b"python": "python", b"pypy": "python", b"uv": "python", b"node": "javascript", b"nodejs": "javascript",
+    b"bun": "typescript", b"deno": "typescript", b"ts-node": "typescript", b"tsx": "typescript", b"ruby": "ruby",
+    b"jruby": "ruby", b"rake": "ruby", b"php": "php",
 }  # fmt: skip
 
 _BYTES = 200

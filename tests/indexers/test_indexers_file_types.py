@@ -35,6 +35,7 @@ def languages(root: Path) -> dict[str, str]:
         ("#!/usr/bin/python3.11 -u", "python"),
         ("#! /usr/bin/env -S FOO=1 python -X dev", "python"),
         ("#!/usr/bin/env -S -i python3", "python"),
+        ("#!/usr/bin/env -S uv run --script", "python"),
         ("#!python", "python"),
         ("#!/opt/venv/bin/pypy3\r", "python"),
         ("#!/usr/bin/env node", "javascript"),

@@ -84,6 +84,13 @@ def test_heads_of_which_each_branch_has_one_share_a_body() -> None:
         ("TEST_IMPL(tcp_open) {\n  g();\n}", "function tcp_open"),
         ("TEST_BEGIN(align)\n{\n  g();\n}", "function align"),
         ("SYSCALL_DEFINE3(open, const char *, name, int, flags)\n{\n  g();\n}", "function open"),
+        ("typedef word __attribute__((__may_alias__)) word_alias;", "class word_alias"),
+        ("typedef __attribute__((vector_size(16))) float v4;", "class v4"),
+        ("typedef khash_t(items) items_t;", "class items_t"),
+        (
+            "static int cpuid(void)\n{\n  int res;\n  __asm {\n    mov eax,1\n    cpuid\n  }\n  return res;\n}",
+            "function cpuid",
+        ),
         ("UV_UNUSED(static int uv__fstat(int fd, struct stat* s)) {\n  g();\n}", "function uv__fstat"),
     ],
 )
@@ -96,6 +103,8 @@ def test_a_declaration_of_c_is_named_after_what_it_declares(source: str, name: s
     [
         ("struct EXPORT Options { int a; Options(); };", ["class Options", "method Options.Options"]),
         ("class LIB_API(1) Widget final : public Base { void f(); };", ["class Widget", "method Widget.f"]),
+        ('class LIB_API [[deprecated("use B")]] A { void f(); };', ["class A", "method A.f"]),
+        ("class [[nodiscard]] LIB_API A final : public B { void f(); };", ["class A", "method A.f"]),
         ("class A { void Lock() EXCLUSIVE_LOCK_FUNCTION(); void U() UNLOCK(); };",
          ["class A", "method A.Lock", "method A.U"]),
         ("class A { int n GUARDED_BY(mu) = 0; bool Has(int a) const LOCKS(mu_) { return true; } };",
@@ -156,10 +165,12 @@ def test_properties_and_events_are_blocks() -> None:
     source = (
         "class A {\n  /// <summary>The name.</summary>\n  public string Name { get; set; }\n  public int Count => 3;\n"
         "  public event Action Saved, Closed;\n  public event Action Opened { add { } remove { } }\n  int limit = 3;\n"
+        '  [Obsolete("old", Reason = "none")]\n  public event Handler? Failed;\n'
         "}\ninterface I { int Size { get; } event Action Changed; }\n"
     )
     assert named("a.cs", source) == [
-        "class A", "method A.Name", "method A.Count", "method A.Saved, Closed", "method A.Opened",
+        "class A", "method A.Name", "method A.Count", "method A.Saved", "method A.Closed",
+        "method A.Opened", "method A.Failed",
         "class I", "method I.Size", "method I.Changed",
     ]  # fmt: skip
     name = blocks_of("a.cs", source)[1]
@@ -180,6 +191,32 @@ def test_a_group_after_the_name_of_a_class_makes_no_other(head: str) -> None:
     assert named("a.cs", source) == ["class A", "method A.F", "method A.H"]
 
 
+def test_a_struct_that_is_both_ref_and_partial_is_a_type() -> None:
+    source = (
+        "namespace N;\npublic readonly ref partial struct A {\n  public int Size => 1;\n  void F() {}\n}\nclass B {}\n"
+    )
+    assert named("a.cs", source) == ["class A", "method A.Size", "method A.F", "class B"]
+    assert blocks_of("a.cs", source)[0].signature == "public readonly ref partial struct A"
+
+
+def test_a_group_in_a_switch_costs_no_method() -> None:
+    cases = "switch (x) {\n#if NET\n  case B when !G(): return 1;\n#endif\n  case C:\n  default: break;\n  }\n"
+    source = (
+        f"class A {{\n  int F(B x) {{\n  if (x is not null) G();\n  {cases}"
+        "  try { G(); }\n  catch (Exception e)\n  {\n    H();\n  }\n  }\n  void H() {}\n}\n"
+    )
+    assert named("a.cs", source) == ["class A", "method A.F", "method A.H"]
+
+
+def test_a_header_that_is_better_read_as_cpp_is() -> None:
+    source = f"struct range {{ int a; int b; }};\nstatic range all{{0, 9}};\nint first(int a);\n{AFTER}"
+    assert named("a.h", source)[0] == "class range" and named("a.h", source)[-3:] == [
+        "function first", "function next", "function last",
+    ]  # fmt: skip
+    assert {block.language for block in blocks_of("a.h", source)} == {"cpp"}
+    assert {block.language for block in blocks_of("a.h", AFTER)} == {"c"}
+
+
 @pytest.mark.parametrize("name", ["a.cu", "a.cuh", "a.inl", "a.ipp", "a.tpp", "a.c++", "a.ixx", "A.CU"])
 def test_further_suffixes_of_cpp_are_read(name: str) -> None:
     source = "template <typename T>\n__global__ void add(T *x) { x[0] += 1; }\nvoid run() { add<<<1, 2>>>(p); g(); }\n"
@@ -191,7 +228,8 @@ def test_further_suffixes_of_cpp_are_read(name: str) -> None:
     [
         "#if A\n{\n", "#if A\nint a;\n#endif\n", "#define A \\\n/* x \\\n", "AAA(int\n", "AAA(\n", "  AAA {\n",
         "struct AAA\n", ") AAA\n", "(A b c\n", 'R"a(\n', "/\\\n", "typedef a (\n", "a<b> *\n", "case a: AAA(x)\n",
-        "AAA ", "AAA(", "/*",
+        "AAA ", "AAA(", "/*", "__attribute__((a\n", "__attribute__((a(\n", "class [[a]]\n", "class AAA [[a]]\n",
+        "_asm {", "typedef a (b\n",
     ],
 )  # fmt: skip
 def test_repeated_pieces_take_no_long_time(piece: str) -> None:

@@ -41,3 +41,5 @@ function later() {
     never: function () { return 1; },
   };
 }
+Object.defineProperty(Stack.prototype, "empty", { get: function () { return !this.items.length; } });
+Object.defineProperty(Stack.prototype, 'most', { value: 9 });
