@@ -92,6 +92,7 @@ def refused(status: int, body: Any, *, where: str, user: str) -> Refused | Stora
         case 403, _:
             message = f"Elasticsearch at {where} does not let {user or 'this API key'} do that: {said}"
             hint = "the role needs `monitor` on the cluster and `all` on the indexes codenav-*"
+            hint += ", to search `read` and `view_index_metadata` on them"
         case 429, _:
             message, hint = f"Elasticsearch at {where} is overloaded: {said}", "try again later, or give it more memory"
         case 503, "master_not_discovered_exception" | "cluster_block_exception":
