@@ -28,6 +28,8 @@ _PLAIN = re.compile(
     # `typedef word __attribute__((__may_alias__)) item;`, `__asm { mov eax, 1 }`.
     rb"(?P<attribute>__attribute__\s*\(\((?:[^()]++|\((?:[^()]++|\([^()]*+\)){0,20}+\)){0,50}+\)\))"
     rb"|__?asm\s*(?P<asm>\{[^{}]*+\})"
+    # Words of CUDA: `__device__ __constant__ float table[3];`, `struct __align__(16) item {`.
+    rb"|(?P<cuda>__(?:constant|device|global|host|managed|shared)__\b|__align__\s*\([^()\n]*+\))"
     # In the head of a class: `class QT_EXPORT Widget {`, and `enum`, which has no second name either.
     rb"|(?:class|struct|union)\s+(?P<head>" + _SQUARES + rb"*+" + _NAME + _ARGUMENTS + rb"?\s+(?:" + _NAME + _ARGUMENTS
     + rb"?\s+|" + _SQUARES + rb")*?)"

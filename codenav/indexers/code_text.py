@@ -15,6 +15,7 @@ _STAR = re.compile(r"^[ \t]*\*(?!/) ?", re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*(?://[/!]*<?|#+)(?P<rest>.*)$")
 _DIRECTIVE = re.compile(r"^(?://(?:go:|\s*\+build|nolint|export )|#\s*(?:frozen_string_literal|-\*-|!|encoding:))")
 _GROUP = re.compile(r"[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b")
+_WORDS = re.compile(rb"[ \t]*(?:(?:[A-Z][A-Z0-9_]{2,}|__[a-z_]+__)(?:[ \t]*\([^()\n]*+\))?[ \t]*)+")
 _TAGS = re.compile(r"</?(?:summary|remarks|para)>")
 _LICENCE = re.compile(r"copyright|licen[sc]ed? |SPDX-|all rights reserved|permission is hereby granted", re.IGNORECASE)
 
@@ -40,11 +41,21 @@ def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
 
 
 def beginning(data: bytes, parsed: bytes, start: int) -> int:
-    """Where a definition begins that only words are before which were not parsed: `API int entry();`."""
-    if parsed is data:
-        return start
+    """Where a definition begins that only words are before which were not parsed: `API int entry();`.
+
+    The words may stand in lines of their own, `__global__` above `void add(float *x)`.
+    """
     line = data.rfind(b"\n", 0, start) + 1
-    return start - len(data[line:start].lstrip()) if not parsed[line:start].strip() else start
+    if parsed is data or parsed[line:start].strip():
+        return start
+    start -= len(data[line:start].lstrip())
+    while line:
+        above = data.rfind(b"\n", 0, line - 1) + 1
+        words = data[above : line - 1]
+        if parsed[above : line - 1].strip() or not _WORDS.fullmatch(words):
+            break
+        start, line = line - 1 - len(words.lstrip()), above
+    return start
 
 
 def doc_text(comments: list[str]) -> str:

@@ -223,7 +223,9 @@ class Walk:
         keyword = _KEYWORD.search(self._data, max(0, start - 20), start) if frame.items < 0 else None
         if keyword is not None:
             start = keyword.start()
-        start = beginning(self._data, self._parsed, start)
+        written = beginning(self._data, self._parsed, start)
+        row -= self._data.count(b"\n", written, start)
+        start = written
         marks = self._marks.above(start, row)
         signature = self._signature(start, node, outer, found)
         importable = frame.importable

@@ -133,6 +133,14 @@ def test_macros_before_a_declaration_are_part_of_its_text() -> None:
     assert block.signature == "LUA_API int (lua_type)(lua_State *L)" and block.docstring == "The type."
 
 
+@pytest.mark.parametrize("word", ["LUA_API", "__global__", "EXTERN CODE"])
+def test_words_in_a_line_of_their_own_part_no_declaration_from_its_comment(word: str) -> None:
+    source = f"int a;\n\n/* The type. */\n{word}\nint f(int a)\n{{\n  return a;\n}}\n\n{word}\nint g(int a);\n"
+    _, f, g = blocks_of("a.cu", source)
+    assert (f.lines.start, f.docstring, f.signature) == (3, "The type.", f"{word} int f(int a)")
+    assert g.text == f"{word}\nint g(int a);"
+
+
 def test_each_name_of_a_typedef_is_found() -> None:
     source = "typedef struct _ITEM {\n  int a;\n} ITEM, *PITEM;\n"
     assert named("a.c", source) == ["class ITEM", "class _ITEM", "class PITEM"]
@@ -189,6 +197,19 @@ def test_a_group_after_the_name_of_a_class_makes_no_other(head: str) -> None:
     body = "#if A\n    if (x) {\n#else\n    if (y) {\n#endif\n      G(); }\n"
     source = head + '{\n  string path = @"C:\\";\n  void F() {\n' + body + "  }\n  void H() {}\n}\n"
     assert named("a.cs", source) == ["class A", "method A.F", "method A.H"]
+
+
+def test_words_of_cuda_name_nothing() -> None:
+    source = (
+        "__device__ float rate;\n__device__ __constant__ float table[3] = {1, 2, 3};\n__constant__ int most = 3;\n"
+        "struct __align__(16) item {\n  float x;\n  __host__ __device__ float len() const { return x; }\n};\n"
+        "__host__ __device__ int twice(int a) { return 2 * a; }\n__global__ void __launch_bounds__(8) run(int *x) {}\n"
+    )
+    assert named("a.cu", source) == [
+        "assignment rate", "assignment table", "assignment most", "class item", "method item.len", "function twice",
+        "function run",
+    ]  # fmt: skip
+    assert blocks_of("a.cu", source)[-1].signature == "__global__ void __launch_bounds__(8) run(int *x)"
 
 
 def test_a_struct_that_is_both_ref_and_partial_is_a_type() -> None:
