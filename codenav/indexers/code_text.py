@@ -41,15 +41,17 @@ def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
 
 
 def beginning(data: bytes, parsed: bytes, start: int) -> int:
-    """Where a definition begins that only words are before which were not parsed: `API int entry();`.
-
-    The words may stand in lines of their own, `__global__` above `void add(float *x)`.
-    """
-    line = data.rfind(b"\n", 0, start) + 1
-    if parsed is data or parsed[line:start].strip():
+    """Where a definition begins that only words are before which were not parsed: `API int entry();`."""
+    if parsed is data:
         return start
-    start -= len(data[line:start].lstrip())
-    while line:
+    line = data.rfind(b"\n", 0, start) + 1
+    return start - len(data[line:start].lstrip()) if not parsed[line:start].strip() else start
+
+
+def words_above(data: bytes, parsed: bytes, start: int) -> int:
+    """Where the words that were not parsed begin in the lines above a definition: `__global__` above `void add(`."""
+    line = data.rfind(b"\n", 0, start) + 1
+    while parsed is not data and line and data[start : start + 1] != b"#":
         above = data.rfind(b"\n", 0, line - 1) + 1
         words = data[above : line - 1]
         if parsed[above : line - 1].strip() or not _WORDS.fullmatch(words):

@@ -10,7 +10,7 @@ from codenav.blocks import BlockKind
 from codenav.indexers.code_draft import Draft, Elision, Run
 from codenav.indexers.code_marks import Mark, Marks
 from codenav.indexers.code_rules import Found, Rules, last_row, spaced, text_of
-from codenav.indexers.code_text import beginning, doc_text, is_licence, prototype
+from codenav.indexers.code_text import beginning, doc_text, is_licence, prototype, words_above
 from codenav.indexers.code_tree import ERROR, Grammar, Role
 
 if TYPE_CHECKING:
@@ -223,10 +223,12 @@ class Walk:
         keyword = _KEYWORD.search(self._data, max(0, start - 20), start) if frame.items < 0 else None
         if keyword is not None:
             start = keyword.start()
-        written = beginning(self._data, self._parsed, start)
-        row -= self._data.count(b"\n", written, start)
-        start = written
+        start = beginning(self._data, self._parsed, start)
         marks = self._marks.above(start, row)
+        if not marks and (words := words_above(self._data, self._parsed, start)) != start:
+            upper = row - self._data.count(b"\n", words, start)
+            marks = self._marks.above(words, upper)
+            start, row = (words, upper) if marks else (start, row)
         signature = self._signature(start, node, outer, found)
         importable = frame.importable
         if importable is None:
