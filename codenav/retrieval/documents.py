@@ -37,8 +37,9 @@ def _is_aside(path: str) -> bool:
     return is_test(path) or is_vendored(path)
 
 
-ASIDE, PRIVATE, SECTION = 0.4, 0.7, 0.8
-"""Factors of the prior for tests and vendored code, for private names, and for sections of documents."""
+ASIDE, PRIVATE, SECTION, MODULE = 0.4, 0.7, 0.8, 0.5
+"""Factors of the prior for tests and vendored code, for private names, for sections of documents, and for what a module
+says of itself: it has the words of all that is in it, and who describes something means the thing in it."""
 OFFERED = 0.75
 """The prior of tools and episodes: that of code with 400 characters of docstring. Each is there to be used, and the
 length of its text tells the number of its parameters: what has many is not asked for more often."""
@@ -58,7 +59,7 @@ def prior(block: CodeBlock) -> float:
         return OFFERED
     known = KIND_WORTH.get(block.kind, 1.0) * (ASIDE if _is_aside(block.path) else 1.0)
     if block.kind is BlockKind.DOCUMENT:
-        return known * SECTION
+        return known * (MODULE if block.docstring else SECTION)
     if "_" in block.qualname and _PRIVATE.search(block.qualname):
         known *= PRIVATE
     return known * _growth(len(block.docstring))

@@ -80,6 +80,18 @@ FILES = {
         def split_table(table, rows):
             """Cut a table into parts with so many rows each."""
         ''',
+    "shop/replacements.py": '''
+        """What is done about broken parcels.
+
+        Customers send them back and get others; who pays for that is decided in the office.
+        """
+
+        def get_other(parcel, paid_by=None):
+            """Return what to send to the customer for a broken parcel, None if nothing is left.
+
+            It keeps the number of the first.
+            """
+        ''',
     "tests/test_passwords.py": '''
         def test_make_password_turns_a_plain_text_password_into_a_hash():
             """Turn a plain-text password into a hash for storage in the database."""
@@ -144,6 +156,11 @@ def test_public_code_comes_before_private_code_and_both_before_tests(shop: Sourc
     assert found.index("_make_password_hash") < found.index(
         "test_make_password_turns_a_plain_text_password_into_a_hash"
     )
+
+
+def test_what_a_module_says_of_itself_comes_after_what_is_in_it(shop: SourceIndex) -> None:
+    assert names(shop, "replace a broken parcel", limit=2) == ["get_other", "shop.replacements"]
+    assert names(shop, "shop replacements")[0] == "shop.replacements"  # the words of its name
 
 
 def test_a_name_that_the_words_cover_comes_before_one_that_repeats_a_word(shop: SourceIndex) -> None:
