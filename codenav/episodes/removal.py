@@ -78,7 +78,7 @@ def remove_old(
     busy: list[str] = []
     for first in range(0, len(ids), TOGETHER):
         with ExitStack() as taken:
-            free = []
+            free: list[str] = []
             for id in ids[first : first + TOGETHER]:
                 (free if taken.enter_context(_free(store, id)) else busy).append(id)
             before(free)
