@@ -3,6 +3,8 @@
     python benchmarks/plain.py                          # both halves and the docstrings
     python benchmarks/plain.py --half development       # each query with its rank for each system, too
     python benchmarks/plain.py --half put-away          # its totals and those of the docstrings, nothing else of them
+    python benchmarks/plain.py --half guides            # 48 short requests on four larger packages, totals alone
+    python benchmarks/plain.py --encoder                # a sentence encoder as well, alone and with codenav: slow
     python benchmarks/plain.py --together               # each package alone, and in one search with two others
     python benchmarks/plain.py --json
 
@@ -12,6 +14,10 @@ reading the source, and no search was run for either. Each request has two wordi
 field, and one in "further words", which name and docstring rarely share; about a quarter is such in the first wording,
 too. Six packages are the development half. Nobody tunes anything with the other six, so no query, package or block of
 them is printed. A query that somebody has looked at moves to the development half.
+
+Guides: twelve requests each on django, pandas, scikit-learn and sqlalchemy, as their guides head their chapters ("send
+an email"), written from memory with the blocks that answer them before any search was run. The factors of search were
+found on other queries of the same packages. Only totals of these are printed, too.
 
 Docstrings: 40 functions and methods each of ten other packages, drawn with a fixed seed, each asked for by the first
 line of its own docstring, which has at least four words and which no other block of the package has.
@@ -33,7 +39,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import plain_packages
-from plain_packages import DEVELOPMENT, DOCSTRINGS, HALVES, PUT_AWAY, Query
+from plain_packages import DEVELOPMENT, DOCSTRINGS, HALVES, PUT_AWAY, SETS, Query
 
 import codenav
 from codenav.indexing.source_index import SourceIndex
@@ -67,7 +73,7 @@ def hits(indexes: Sequence[SourceIndex], query: str) -> list[str]:
     return [f"{hit.path}::{hit.qualname}" for hit in found]
 
 
-def measure(package: str, folder: Path, queries: Sequence[Query], ranks: Ranks) -> None:
+def measure(package: str, folder: Path, queries: Sequence[Query], ranks: Ranks, *, encoder: bool) -> None:
     """Add the ranks for queries on a package, which are its docstrings if none are given."""
     import plain_rivals
 
@@ -79,6 +85,10 @@ def measure(package: str, folder: Path, queries: Sequence[Query], ranks: Ranks) 
             print(f"{missing} queries want what is no block of their package", file=sys.stderr)
         systems: dict[str, Callable[[str, int], list[str]]] = {OURS: lambda query, _: hits([index], query)}
         systems |= {label: make(blocks) for label, make in plain_rivals.RIVALS.items()}
+        if encoder:
+            import plain_encoder
+
+            systems |= plain_encoder.rows(index, blocks)
         for query in queries:
             found = {label: rank(ask(query.text, LIMIT), query.wanted) for label, ask in systems.items()}
             for label, place in found.items():
@@ -125,11 +135,12 @@ def bars(part: str, ranks: Mapping[str, Sequence[int]]) -> None:
 def main() -> None:
     """Measure, with indexes made from nothing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=[*HALVES, "both"], default="both")
+    parser.add_argument("--half", choices=[*SETS, "both"], default="both")
+    parser.add_argument("--encoder", action="store_true", help="with rows for a sentence encoder")
     parser.add_argument("--together", action="store_true", help="several packages in one search, without rivals")
     parser.add_argument("--json", action="store_true", help="the shares in JSON")
     options = parser.parse_args()
-    halves = [half for half in HALVES if options.half in (half, "both")]
+    halves = HALVES if options.half == "both" else [options.half]
     asked: dict[str, list[Query]] = {}
     for query in (query for half in halves for query in plain_packages.read(half)):
         asked.setdefault(query.package, []).append(query)
@@ -145,7 +156,7 @@ def main() -> None:
                 measure_together({package: folders[package] for package in group}, queries, ranks)
         else:
             for package, queries in asked.items():
-                measure(package, folders[package], queries, ranks)
+                measure(package, folders[package], queries, ranks, encoder=options.encoder and bool(queries))
     if options.json:
         figures = {
             part: {label: {f"hit@{k}": share(found, k) for k in (1, 3, 10)} for label, found in systems.items()}

@@ -21,6 +21,8 @@ DATA = Path(__file__).parent / "plain"
 CACHE = home("cache") / "benchmarks" / "plain"
 DEVELOPMENT, PUT_AWAY, DOCSTRINGS = "development", "put-away", "docstrings"
 HALVES = {DEVELOPMENT: "development.json", PUT_AWAY: "put_away.json"}
+GUIDES = "guides"
+SETS = {**HALVES, GUIDES: "guides.json"}
 FURTHER = "further words"
 DOCUMENTED = (
     "astropy==8.0.2",
@@ -62,13 +64,14 @@ def key(block: CodeBlock) -> str:
     return f"{block.path}::{block.qualname}"
 
 
-def read(half: str) -> list[Query]:
-    """The queries of a half, then the same requests in further words."""
-    records = json.loads((DATA / HALVES[half]).read_text(encoding="utf-8"))
+def read(name: str) -> list[Query]:
+    """The queries of a set, then the same requests in further words where it has them."""
+    records = json.loads((DATA / SETS[name]).read_text(encoding="utf-8"))
     return [
         Query(part, record["package"], record[words], tuple(record["wanted"]))
-        for part, words in ((half, "query"), (f"{half}, {FURTHER}", "paraphrase"))
+        for part, words in ((name, "query"), (f"{name}, {FURTHER}", "paraphrase"))
         for record in records
+        if words in record
     ]
 
 

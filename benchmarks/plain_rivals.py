@@ -47,8 +47,13 @@ def bm25(blocks: Sequence[CodeBlock]) -> Ask:
 
 def weighted(blocks: Sequence[CodeBlock]) -> Ask:
     """BM25 over fields of different weight; tests, statements and private names count less."""
+    return _asking(blocks, weighted_scores(blocks))
+
+
+def weighted_scores(blocks: Sequence[CodeBlock]) -> Callable[[str], np.ndarray]:
+    """The scores of all blocks for a query, by the same."""
     scores, factors = _bm25([_document(block) for block in blocks]), _factors(blocks)
-    return _asking(blocks, lambda query: scores(query) * factors)
+    return lambda query: scores(query) * factors
 
 
 def summed(blocks: Sequence[CodeBlock]) -> Ask:
@@ -59,7 +64,7 @@ def summed(blocks: Sequence[CodeBlock]) -> Ask:
 
     def both(query: str) -> np.ndarray:
         alike = WHOLE * near[0](query) + (1 - WHOLE) * near[1](query)
-        return (_scaled(scores(query)) + _scaled(alike)) * factors
+        return (scaled(scores(query)) + scaled(alike)) * factors
 
     return _asking(blocks, both)
 
@@ -68,7 +73,8 @@ def _first_paragraph(block: CodeBlock) -> str:
     return words(block.docstring.strip().split("\n\n")[0])
 
 
-def _scaled(values: np.ndarray) -> np.ndarray:
+def scaled(values: np.ndarray) -> np.ndarray:
+    """Scores of which the best is 1."""
     return values / values.max() if values.max() > 0 else values
 
 

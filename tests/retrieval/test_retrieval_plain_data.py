@@ -1,4 +1,4 @@
-"""The data of benchmarks/plain.py: two halves of queries in plain words, and the blocks that each wants."""
+"""The data of benchmarks/plain.py: queries in plain words, and the blocks that each wants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import plain_packages
-from plain_packages import FURTHER, HALVES, Query
+from plain_packages import FURTHER, GUIDES, HALVES, SETS, Query
 
 TUNED_ON = {"django", "networkx", "pandas", "scikit-learn", "sqlalchemy", "transformers"}
 """The packages on which weights were found."""
@@ -33,7 +33,13 @@ def test_a_half_asks_each_of_six_packages_ten_times_and_once_more_in_further_wor
     assert Counter(part for part, _ in counts) == {half: 6, f"{half}, {FURTHER}": 6}
 
 
-@pytest.mark.parametrize("half", HALVES)
+def test_the_guides_ask_each_of_four_packages_twelve_times() -> None:
+    counts = Counter((query.part, names({query.package}).pop()) for query in queries(GUIDES))
+
+    assert counts == {(GUIDES, package): 12 for package in ("django", "pandas", "scikit-learn", "sqlalchemy")}
+
+
+@pytest.mark.parametrize("half", SETS)
 def test_each_query_is_plain_words_and_each_wanted_block_is_given_once_by_path_and_name(half: str) -> None:
     for query in queries(half):
         assert re.fullmatch(r"[a-z0-9.-]+==[0-9.]+", query.package)
@@ -42,7 +48,7 @@ def test_each_query_is_plain_words_and_each_wanted_block_is_given_once_by_path_a
         assert all(re.fullmatch(r"[\w/]+\.py::[\w.]+", wanted) for wanted in query.wanted)
 
 
-@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("half", SETS)
 def test_no_query_is_asked_twice(half: str) -> None:
     counts = Counter((query.part, query.package, query.text.casefold()) for query in queries(half))
 
