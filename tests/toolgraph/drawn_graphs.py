@@ -42,10 +42,13 @@ def nodes(draw: st.DrawFn, id: str) -> Node:
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> ToolGraph:
-    """A graph of some of the nodes `IDS`, with edges between the kinds that each relation joins; cycles among them."""
+def graphs(draw: st.DrawFn, *, of: str = "".join(KIND_OF), least: int = 0) -> ToolGraph:
+    """A graph of some of the nodes `IDS`, with edges between the kinds that each relation joins; cycles among them.
+
+    `of`: the first letters of its nodes. `least`: the least number of nodes, and of edges as far as there can be.
+    """
     graph = ToolGraph()
-    for id in draw(st.lists(st.sampled_from(IDS), unique=True)):
+    for id in draw(st.lists(st.sampled_from([id for id in IDS if id[0] in of]), unique=True, min_size=least)):
         graph.nodes[id] = draw(nodes(id))
     by_letter = {letter: [id for id in graph.nodes if id[0] == letter] for letter in KIND_OF}
     possible = [
@@ -56,7 +59,8 @@ def graphs(draw: st.DrawFn) -> ToolGraph:
         for target in by_letter[second]
         for resource in (("x", "y") if kind in (EdgeKind.RESOURCE, EdgeKind.WEAK_RESOURCE) else ("",))
     ]
-    for key in draw(st.lists(st.sampled_from(possible), unique=True, max_size=25)) if possible else ():
+    fewest = min(least, len(possible))
+    for key in draw(st.lists(st.sampled_from(possible), unique=True, min_size=fewest, max_size=25)) if possible else ():
         origins = draw(st.dictionaries(st.sampled_from(["traces", "code"]), st.integers(1, 4)))
         graph.put(key, Edge(draw(scores), sum(origins.values()), origins))
     graph.learnt = draw(st.sets(st.sampled_from(["traces:1", "traces:2", "episodes:1"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from drawn import drawn
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from toolgraph.drawn_graphs import graphs
 
@@ -343,9 +343,11 @@ def as_in_chat2graph(
 
 picked = st.lists(st.sampled_from(["a0", "a1", "a2", "a3", "c0", "zz"]), max_size=3)
 thresholds = st.sampled_from([0.0, 0.25, 0.5, 0.8, 1.0])
+staged = graphs() | graphs(of="a", least=4) | graphs(of="ac", least=8)
+"""Graphs of which many have actions that follow one another."""
 
 
-@given(graphs(), picked, thresholds, st.integers(0, 4))
+@given(staged, picked, thresholds, st.integers(0, 4))
 @drawn(40)
 def test_recommendations_are_those_of_the_reference(
     graph: ToolGraph, actions: list[str], threshold: float, hops: int
@@ -356,7 +358,16 @@ def test_recommendations_are_those_of_the_reference(
     assert graph == before
 
 
-@given(graphs(), picked, thresholds, thresholds, st.integers(0, 4), st.integers(0, 4))
+def chain() -> ToolGraph:
+    graph = ToolGraph()
+    graph.add_action("a0")
+    for place in (1, 2, 3):
+        graph.add_action(f"a{place}", prev_actions=[(f"a{place - 1}", 0.5)])
+    return graph
+
+
+@given(staged, picked, thresholds, thresholds, st.integers(0, 4), st.integers(0, 4))
+@example(chain(), ["a0"], 0.25, 0.5, 1, 3)
 @drawn(40)
 def test_more_hops_and_a_lower_threshold_recommend_no_less(
     graph: ToolGraph, actions: list[str], low: float, high: float, near: int, far: int
