@@ -7,6 +7,8 @@ import unicodedata
 
 from codenav.retrieval.query_fields import ALIASES, FIELD, KEYWORD_FIELDS, TEXT_FIELDS
 
+_TRIPLE = re.compile(r"([\"'])(?:\1\1)+")
+"""Three quotes, which say the same as one; in a longer row as many as leave fewer than three."""
 _QUOTES = str.maketrans({
     "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "`": " ", "−": "-",
     "–": "-", "—": " ",
@@ -46,7 +48,7 @@ def cleaned(text: str) -> tuple[str, list[str]]:
         told.append("backticks were left out")
     elif fences:
         told.append("a Markdown fence was left out")
-    plain = plain.translate(_QUOTES).replace('"""', '"').replace("'''", "'")
+    plain = _TRIPLE.sub(r"\1", plain.translate(_QUOTES))
     plain, tags = _TAGS.subn(" ", plain)
     if tags:
         told.append("tags around the query were left out")

@@ -91,6 +91,7 @@ def damaged(draw: st.DrawFn) -> str:
 @example("calls:await new await x")
 @example("/[p\u0130]/")
 @example('type:+"FN""CLASS')
+@example("path:a'''''b")
 @given(st.one_of(pasted, damaged(), any_text, paths, odd, st.builds("{} {}".format, odd, pasted)))
 def test_any_text_is_a_query_and_its_reading_is_read_the_same_way(query: str) -> None:
     found = parse(query)
