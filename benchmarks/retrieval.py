@@ -142,6 +142,10 @@ def main() -> None:
         parts = modules()
         if options.encoder:
             parts[PARTS.index("retrieval_dense")].add_encoder(options.encoder)
+        rows = [label for part in parts for label in part.ROWS]
+        for text in options.row:
+            if not any(text in label for label in rows):
+                sys.exit(f"no row has {text!r} in its name: {', '.join(rows)}")
         os.environ["CODENAV_HOME"] = temporary
         run(folds, parts, options.row, tables)
         told = [line for part in parts if hasattr(part, "bars") for line in part.bars(tables)]

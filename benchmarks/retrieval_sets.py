@@ -143,11 +143,14 @@ def read(data: Path, train: Path | None, *, only: Sequence[str] = (), most: int 
     """The sets of a folder, each with the requests of `train` for the set of its name.
 
     A request that is in both is learnt from and not judged. `most`: of each set about so many, evenly spread; 0 is all.
+    Leaves with a line where nothing is to be judged, or to be learnt from.
     """
     found = []
     folders, learnt = _folders(data), {folder.name: folder for folder in (_folders(train) if train else ())}
     if len(folders) == len(learnt) == 1:
         learnt = dict(zip((folders[0].name,), learnt.values(), strict=True))
+    if missing := set(only) - {folder.name for folder in folders}:
+        sys.exit(f"{data} has no set {min(missing)}: {', '.join(folder.name for folder in folders)}")
     for folder in folders:
         if only and folder.name not in only:
             continue
@@ -162,9 +165,12 @@ def read(data: Path, train: Path | None, *, only: Sequence[str] = (), most: int 
             continue
         found.append(Split(folder.name, tools, before, judged))
     if not found:
-        sys.exit(
-            f"{data} has no set: a folder with {TOOLS} and requests in another .jsonl, or a folder of such folders"
-        )
+        sys.exit(f"{data} has no request to judge")
+    without = [split.name for split in found if not split.train]
+    if train and len(without) == len(found):
+        sys.exit(f"{train} has no request to learn from for {', '.join(without)}")
+    if train and without:
+        print(f"{train} has nothing to learn from for {', '.join(without)}", file=sys.stderr)
     together(found)
     return found
 
@@ -197,9 +203,12 @@ def folds(sets: Sequence[Split], count: int, *, unseen: bool = False, seed: int 
 
 
 def _folders(data: Path) -> list[Path]:
-    if (data / TOOLS).is_file():
-        return [data]
-    return sorted(path.parent for path in data.glob(f"*/{TOOLS}"))
+    found = [data] if (data / TOOLS).is_file() else sorted(path.parent for path in data.glob(f"*/{TOOLS}"))
+    if not found:
+        sys.exit(
+            f"{data} has no set: a folder with {TOOLS} and requests in another .jsonl, or a folder of such folders"
+        )
+    return found
 
 
 def _requests(folder: Path, known: set[str]) -> list[Request]:
@@ -226,6 +235,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 wanted = ("id", "name") if path.name == TOOLS else ("id", "query", "gold")
                 if missing := [key for key in wanted if not isinstance(item, dict) or key not in item]:
                     sys.exit(f"{path}:{number} has no {missing[0]!r}")
+                for key in wanted:
+                    listed = item[key] if key == "gold" else [item[key]]
+                    kinds = str if key in ("name", "query") else str | int
+                    if not isinstance(listed, list) or not all(isinstance(one, kinds) for one in listed):
+                        sys.exit(f"{path}:{number} has no {'list of ids' if key == 'gold' else 'text'} for {key!r}")
                 yield item
 
 
