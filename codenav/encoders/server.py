@@ -16,7 +16,8 @@ from codenav.system.json_service import JsonService, Refused
 from codenav.system.terminal_text import shown_url
 
 BATCH = 32
-"""Texts of one request: as many as text-embeddings-inference takes where nothing is configured."""
+"""Texts of one request: as many as text-embeddings-inference takes where nothing is configured. A server that finds
+these too many gets half, and so on."""
 CHARACTERS = 8000
 """Most characters of a text that are sent at first; a server that finds it too long gets half, down to `_LEAST`."""
 SECONDS = 30.0
@@ -50,7 +51,7 @@ class EmbeddingServer:
             base if path else f"{base}/v1", key=key, seconds=seconds, what="the server of embeddings"
         )
         self._model, self._dimensions = model, dimensions
-        self._characters = CHARACTERS
+        self._characters, self._size = CHARACTERS, BATCH
         self._width = 0
         self._asked = bool(model)
         self._lock = threading.Lock()
@@ -68,8 +69,8 @@ class EmbeddingServer:
         """
         held = [place for place, text in enumerate(texts) if text.strip()]
         rows: list[npt.NDArray[np.float32]] = []
-        for start in range(0, len(held), BATCH):
-            rows += self._batch([texts[place] for place in held[start : start + BATCH]])
+        while len(rows) < len(held):
+            rows += self._batch([texts[place] for place in held[len(rows) : len(rows) + self._size]])
         if not held and not self._width:
             self._batch(["text"])
         found = np.zeros((len(texts), self._width), np.float32)
@@ -80,6 +81,7 @@ class EmbeddingServer:
         return found
 
     def _batch(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        """The vectors of the first texts: of all of them, unless the server finds these too many."""
         while True:
             cut = [text[: self._characters] for text in texts]
             body: dict[str, Any] = {"input": cut, "encoding_format": "float"}
@@ -90,6 +92,10 @@ class EmbeddingServer:
             try:
                 return self._read(self._service.post(body, path="/embeddings"), len(cut))
             except Refused as refused:
+                if refused.too_many and len(texts) > 1:
+                    texts = texts[: len(texts) // 2]
+                    self._size = len(texts)
+                    continue
                 longest = max(map(len, cut))
                 if refused.status in (400, 413, 422) and longest > _LEAST and _TOO_LONG.search(refused.told):
                     self._characters = max(_LEAST, min(self._characters, longest) // 2)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from codenav.system.json_service import JsonService, Refused
 
 PART = 100
-"""Texts of one request at first. A service that finds these too many gets `_SMALL_PART`."""
+"""Texts of one request at first. A service that finds these too many gets `_SMALL_PART`, then half of it and so on."""
 CHARACTERS = 4000
 """Most characters of a text that are sent: cross-encoders read 512 tokens as a rule."""
 
@@ -84,27 +84,29 @@ class RerankServer:
     def _asked(self, query: str, part: Sequence[str], deadline: float) -> list[float]:
         with self._lock:
             shapes = list(self._shapes)
-        refused: Refused | None = None
+        refused: list[Refused] = []
         for name in shapes:
             try:
                 answer = self._service.post(SHAPES[name](self._model, query, part), deadline=deadline)
             except Refused as error:
-                if len(part) > _SMALL_PART and _too_many(error):
-                    self._part = _SMALL_PART
-                    return [
-                        score
-                        for start in range(0, len(part), _SMALL_PART)
-                        for score in self._asked(query, part[start : start + _SMALL_PART], deadline)
-                    ]
-                refused = refused or error
+                refused.append(error)
                 continue
             scores = self._read(answer, len(part))
             with self._lock:
                 self._shapes = [name]
             return scores
-        assert refused is not None
+        # Asked for last: a refusal of a shape may repeat the request, whatever words that has.
+        told = next((error for error in refused if error.too_many or error.status == 413), None)
+        if told and len(part) > 1:
+            size = self._part = _SMALL_PART if len(part) > _SMALL_PART else len(part) // 2
+            return [
+                score
+                for start in range(0, len(part), size)
+                for score in self._asked(query, part[start : start + size], deadline)
+            ]
+        told = told or refused[0]
         raise self._service.fault(
-            f"refuses with {refused.status}{': ' if refused.told else ''}{refused.told}",
+            f"refuses with {told.status}{': ' if told.told else ''}{told.told}",
             hint="--rerank URL with the whole route, such as http://localhost:8080/v1/rerank",
         ) from None
 
@@ -130,8 +132,3 @@ class RerankServer:
         if len(found) < count:
             raise self._service.fault(f"gave {len(found)} scores for {count} texts")
         return [found[place] for place in range(count)]
-
-
-def _too_many(refused: Refused) -> bool:
-    told = refused.told.lower()
-    return refused.status in (400, 413, 422) and (refused.status == 413 or "batch" in told or "too many" in told)

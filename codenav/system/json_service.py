@@ -45,6 +45,11 @@ class Refused(Exception):
         super().__init__(status, told)
         self.status, self.told = status, told
 
+    @property
+    def too_many(self) -> bool:
+        """True if the service says that fewer texts of one request might do."""
+        return self.status in (400, 413, 422) and re.search(r"batch|too many", self.told.lower()) is not None
+
 
 class JsonService:
     """A service at an address. Usable from several threads; nothing stays open."""

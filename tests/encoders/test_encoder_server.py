@@ -48,6 +48,19 @@ def test_long_lists_go_in_parts() -> None:
     assert len(server.requests) == 4 and np.array_equal(rows[BATCH], alone[0])
 
 
+@pytest.mark.parametrize("most", [1, 10])
+def test_a_server_that_takes_few_texts_gets_fewer(most: int) -> None:
+    texts = [f"word{number}" for number in range(BATCH + 5)]
+    with RankingServer(most=most) as server:
+        encoder = EmbeddingServer(server.url, model="m")
+        rows = encoder.encode(texts)
+        before = len(server.requests)
+        alone = np.concatenate([encoder.encode([text]) for text in texts[-7:]])
+    assert len(rows) == len(texts) and np.array_equal(rows[-7:], alone)
+    taken = [len(request.body["input"]) for request in server.requests[:before] if len(request.body["input"]) <= most]
+    assert sum(taken) == len(texts)
+
+
 def test_the_only_model_of_the_server_is_asked_for_and_named() -> None:
     with RankingServer(models=["one"]) as server:
         encoder = EmbeddingServer(server.url)

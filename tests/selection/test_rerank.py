@@ -41,6 +41,25 @@ def test_a_long_list_goes_in_parts_and_scores_stay_in_order() -> None:
     assert all(len(request.body.get("texts", ())) <= 32 for request in server.requests[before:])
 
 
+@pytest.mark.parametrize("most", [1, 5])
+def test_a_service_that_takes_few_texts_gets_fewer_each_time(most: int) -> None:
+    texts = [f"tool number{place}" for place in range(40)]
+    with RankingServer(rerank="tei", most=most) as server:
+        service = RerankServer(f"{server.url}/rerank")
+        scores = service.score("number33", texts)
+        before = len(server.requests)
+        service.score("number33", texts)
+    assert [place for place, score in enumerate(scores) if score] == [33]
+    assert len(server.requests) - before == (40 if most == 1 else 10)
+
+
+def test_a_refused_shape_that_repeats_the_request_is_not_one_of_too_many_texts() -> None:
+    echo = Reply(422, {"detail": [{"msg": "Field required", "input": {"query": "a batch of mugs"}}]})
+    with RankingServer(rerank="tei", replies=[echo]) as server:
+        RerankServer(f"{server.url}/rerank").score("a batch of mugs", TEXTS)
+    assert [len(request.body.get("texts", ())) for request in server.requests] == [0, len(TEXTS)]
+
+
 def test_a_text_is_cut_and_an_empty_one_is_sent_as_a_blank() -> None:
     with RankingServer() as server:
         RerankServer(server.url).score("mug", ["x" * 10_000, ""])
