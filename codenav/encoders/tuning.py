@@ -173,7 +173,10 @@ class _Tuner:
                 (model / ONNX[0]).parent.mkdir(exist_ok=True)
                 write_onnx(model / ONNX[0], self.bert)
         except OSError as error:
-            raise StorageFull(f"cannot write {out}: {error.strerror or error}", cause=error) from error
+            raise StorageFull(
+                f"cannot write {out}: {error.strerror or error}",
+                hint="free some space, or name another directory with --out",
+            ) from error
 
     def gradients(self, requests: Sequence[str], columns: Sequence[str], right: Array, barred: Array) -> Weights:
         """The gradients of the loss of one step. The vectors of words have none, since they stay as they are.

@@ -148,9 +148,11 @@ class _Growing:
                 self._names.append(callable_name(block))
             self.new += len(new)
             spent = time.monotonic() - began
-            if not told and spent > _LONG:
+            if told or spent <= _LONG:
+                continue
+            left = sum(count for kind, count in index.stats().kinds.items() if kind in KINDS) - len(self.ids)
+            if left > 0:
                 told = True
-                left = sum(count for kind, count in index.stats().kinds.items() if kind in KINDS) - len(self.ids)
                 minutes = math.ceil(left * spent / len(self.ids) / 60)
                 tell(
                     f"blocks are encoded before the first search with this encoder: {left:,} left, about {minutes} min"

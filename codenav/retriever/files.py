@@ -91,7 +91,10 @@ def write(made: Made, folder: Path, *, trained: Mapping[str, Any]) -> None:
             for name, data in files.items():
                 (beside / name).write_bytes(data)
     except OSError as error:
-        raise StorageFull(f"cannot write {folder}: {error.strerror or error}", cause=error) from error
+        raise StorageFull(
+            f"cannot write {folder}: {error.strerror or error}",
+            hint="free some space, or name another directory with --out",
+        ) from error
 
 
 def read(folder: str | Path) -> Retriever:

@@ -203,6 +203,14 @@ def test_what_was_encoded_before_a_failure_is_kept(source: Path, monkeypatch: py
     assert told[1] == "the search goes by words alone: the server is down"
 
 
+def test_nothing_is_told_of_a_long_work_that_is_over(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_vectors, "_LONG", -1.0)
+    told: list[str] = []
+    with codenav.index(source) as index:
+        dense_index([index], Counting(), tell=told.append).search("water a seed")
+    assert not told
+
+
 def test_an_encoder_may_raise_anything_and_the_search_goes_on(index: SourceIndex) -> None:
     class Broken(StaticEncoder):
         def encode(self, texts: Sequence[str], *, query: bool = False) -> np.ndarray:

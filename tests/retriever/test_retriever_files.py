@@ -63,8 +63,9 @@ def test_an_older_retriever_is_replaced_and_anything_else_is_not(made: Made, fol
 
 def test_a_retriever_that_cannot_be_written_is_told(made: Made, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageFull, match="cannot write"):
+    with pytest.raises(StorageFull, match="cannot write") as raised:
         files.write(made, tmp_path / "file" / "r", trained={})
+    assert "--out" in (raised.value.hint or "")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
