@@ -111,10 +111,12 @@ def of_unseen(results: Results) -> Results:
 
 
 def table(title: str, results: Results) -> None:
-    """Print a table: a block of rows for each set, and one for the mean."""
+    """Print a table: a block of rows for each set, and one for the mean of several."""
     print(f"\n{title}; {' / '.join(MEASURES)} in %, [95 %]")
     for name, rows in figures(results).items():
         count = len(next(iter(results[name].values())).values) if name in results else 0
+        if not count and len(results) == 1:
+            continue
         print(f"{name}, {count} cases" if count else f"mean over {len(results)} sets, each counting once")
         for label, values in rows.items():
             cells = (f"{value:5.1f} [{low:.0f}, {high:.0f}]" for value, low, high in (values[one] for one in MEASURES))
