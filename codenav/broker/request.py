@@ -254,8 +254,10 @@ def _header(name: str, value: str) -> str:
 def _headers(
     operation: Mapping[str, Any], given: Sequence[tuple[Any, Any]], credentials: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    types = operation.get("result_types") or ()
-    found = {"accept": ("Accept", ", ".join([*types, "*/*;q=0.1"]) if types else "*/*")}
+    first, *others = operation.get("result_types") or ("*/*",)
+    # Equal ones let the server choose: many then take XML, which stands first in their list.
+    accepted = [first, *(one if ";" in one else f"{one};q=0.5" for one in others), "*/*;q=0.1"]
+    found = {"accept": ("Accept", "*/*" if first == "*/*" else ", ".join(accepted))}
     for parameter, value in _at("header", given):
         name = parameter["wire"]
         if name.lower() in _OF_THE_CONNECTION or name.lower().startswith("proxy-") or not _TOKEN.fullmatch(name):

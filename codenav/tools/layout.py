@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from codenav import __version__
 from codenav.config import home
@@ -31,9 +32,10 @@ from codenav.system.locks import held
 from codenav.tools.model import ToolSpec
 from codenav.tools.places import FORMS, Place
 from codenav.tools.reading import read_spec
+from codenav.tools.references import MOST_DOCUMENTS
 from codenav.tools.state_files import STUBS, Checks, Summary, digest_of, read_summary, write_state
 
-LAYOUT = "2"
+LAYOUT = "3"
 """Version of what is written from a specification: a state of another one is written anew."""
 
 NOTES = 3
@@ -44,7 +46,6 @@ _UNUSED_SECONDS = 86_400.0
 
 _STATE = re.compile(r"[0-9a-f]{32}")
 _REFERENCE = re.compile(r"""["']?\$ref["']?\s*:\s*(?:"([^"#\n]+)|'([^'#\n]+)|([^"'#\s,}\]]+))""")
-_MOST_FILES = 1000
 
 Notice = Callable[[str], None]
 
@@ -233,7 +234,7 @@ def fingerprint(place: Place) -> str:
     pending = [str(place.file)]
     while pending:
         path = pending.pop()
-        if path in seen or len(seen) >= _MOST_FILES:
+        if path in seen or len(seen) >= MOST_DOCUMENTS:
             continue
         try:
             content = Path(path).read_bytes()
@@ -245,7 +246,7 @@ def fingerprint(place: Place) -> str:
             target = next(filter(None, match.groups())).strip()
             if re.match(r"https?://", target, re.IGNORECASE):
                 return ""
-            pending.append(os.path.normpath(os.path.join(os.path.dirname(path), target)))
+            pending.append(os.path.normpath(os.path.join(os.path.dirname(path), unquote(target))))
     digest = hashlib.blake2b(f"{__version__}\0{LAYOUT}".encode(), digest_size=16)
     for path, content in sorted(seen.items()):
         digest.update(os.fsencode(path) + b"\0" + content)

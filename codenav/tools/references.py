@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,14 @@ from codenav.errors import UsageError
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import bare, fetch, is_url, origin, shown
 
-MOST_DOCUMENTS = 1_000
-"""Documents that one may refer to."""
+MOST_DOCUMENTS = 10_000
+"""Documents that one may refer to. DigitalOcean's has 2,500."""
 MOST_HOPS = 100
 """References one after the other."""
+
+
+TEXTS = ("summary", "description")
+"""Keys that count beside the reference of a parameter or an answer: those that OpenAPI 3.1 has there."""
 
 
 class Unresolved(Exception):
@@ -31,9 +35,14 @@ class Place:
     """Address of the document: a URL, or the path of a file."""
     pointer: str
     """JSON pointer of the value in it."""
+    parts: tuple[Place, ...] = ()
+    """The places that a reference with keys beside it makes one of; the first one that has a key counts."""
 
     def at(self, *keys: object) -> Place:
         """The place further down; its value is None if there is none."""
+        part = next((part for part in self.parts if keys and keys[0] in part.value), None)
+        if part is not None:
+            return part.at(*keys)
         value, pointer = self.value, self.pointer
         for key in keys:
             if isinstance(value, Mapping):
@@ -69,7 +78,7 @@ class Library:
             path = Path(where).expanduser()
             value = read_file(path)
             path = path.resolve()
-            self.main, self.folder = str(path), path.parent
+            self.main, self.folder = str(path), home_of(path)
             self.documents[self.main] = value
         root = self.documents[self.main]
         own = root.get("$self") if isinstance(root, Mapping) else None
@@ -86,26 +95,26 @@ class Library:
         """The URL of the named document, without a password in it; empty if it is a file."""
         return "" if self.folder else bare(self.main)
 
-    def resolve(self, place: Place) -> Place:
-        """The value at a place, references followed; `summary` and `description` beside them win.
+    def resolve(self, place: Place, *, beside: Container[str] | None = TEXTS, hops: int = MOST_HOPS) -> Place:
+        """The value at a place, references followed; of the keys beside them those in `beside` win, None is all.
 
         Raises:
             Unresolved: a reference leads nowhere or round in a circle.
             CodeNavError: it is refused, or its document cannot be read.
         """
-        beside: dict[str, Any] = {}
-        for _ in range(MOST_HOPS):
-            value = place.value
-            if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
-                if beside and isinstance(value, Mapping):
-                    return Place({**value, **beside}, place.document, place.pointer)
-                return place
-            texts = {key: value[key] for key in ("summary", "description") if isinstance(value.get(key), str)}
-            beside = {**texts, **beside}
-            place = self.target(value["$ref"], place.document)
-        raise Unresolved("its references lead round in a circle")
+        value = place.value
+        if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
+            return place
+        if not hops:
+            raise Unresolved("its references lead round in a circle")
+        found = self.resolve(self.target(value["$ref"], place.document, hops=hops), beside=beside, hops=hops - 1)
+        own = {key: item for key, item in value.items() if key != "$ref" and (beside is None or key in beside)}
+        if not own or not isinstance(found.value, Mapping):
+            return found
+        parts = Place(own, place.document, place.pointer), *(found.parts or (found,))
+        return Place({**found.value, **own}, found.document, found.pointer, parts)
 
-    def target(self, reference: str, document: str) -> Place:
+    def target(self, reference: str, document: str, *, hops: int = MOST_HOPS) -> Place:
         """The place that a reference in a document names.
 
         Raises:
@@ -122,6 +131,8 @@ class Library:
         place = Place(value, document, "")
         for part in fragment.split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(place.value, Mapping) and key not in place.value and hops:
+                place = self.resolve(place, hops=hops - 1)
             value = place.value
             if isinstance(value, Mapping) and key in value:
                 place = place.at(key)
@@ -163,7 +174,7 @@ class Library:
         if self.folder is None or not found.is_relative_to(self.folder):
             raise UsageError(
                 f"{document} refers to {address!r}, outside of the folder of the named document: refused",
-                hint="put all files of the specification below one folder, beside or below the named one",
+                hint="a document may refer to files of its git repository, else to those below its own folder",
             )
         return str(found)
 
@@ -188,3 +199,12 @@ class Library:
         if name not in self.anchors[document]:
             raise Unresolved(f"`$ref` {reference!r} leads nowhere")
         return self.anchors[document][name]
+
+
+def home_of(path: Path) -> Path:
+    """The folder whose files a document may refer to: that of its repository, else its own.
+
+    A home folder that is a repository, of settings, is none of a specification.
+    """
+    found = next((folder for folder in path.parents if (folder / ".git").exists()), None)
+    return path.parent if found is None or Path.home().resolve().is_relative_to(found) else found

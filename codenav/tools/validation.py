@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -95,7 +96,7 @@ def violations_of(library: Library) -> list[Violation]:
     root = library.root.value
     version = version_of(root, library.main)
     found: dict[tuple[str, str], Violation] = {}
-    for error in _validator(version).iter_errors(root):
+    for error in _validator(version).iter_errors(_written_out(library)):
         for path, message in _meant(error):
             soft = _bearable(path, message)
             violation = Violation(pointer(path), _short(message), not soft, _operation(path))
@@ -110,6 +111,25 @@ def violations_of(library: Library) -> list[Violation]:
 def refused(faults: Sequence[Violation]) -> list[Violation]:
     """The violations by which nothing of a document can be believed: outside of operations, and none to live with."""
     return [violation for violation in faults if violation.hard and violation.operation is None]
+
+
+def _written_out(library: Library) -> Any:
+    """The document with the operations that stand in other files, as no meta-schema knows one that is a `$ref`."""
+    root = library.root.value
+    paths = {
+        path: {**item.value, **{method: place.value for method, place in _operations(library, item)}}
+        for path, item in _items(library)
+    }
+    return {**root, "paths": {**root["paths"], **paths}} if paths and "$ref" not in root["paths"] else root
+
+
+def _operations(library: Library, item: Place) -> Iterator[tuple[str, Place]]:
+    """The operations of a path item, references followed as far as they lead somewhere."""
+    for method, value in item.value.items():
+        if method in METHODS and isinstance(value, Mapping):
+            # The reader names one that leads nowhere.
+            with suppress(Unresolved):
+                yield method, library.resolve(item.at(method), beside=None)
 
 
 Fault = tuple[list[str | int], str]
@@ -148,6 +168,9 @@ def _bearable(path: Sequence[str | int], message: str) -> bool:
         return bool(UNKNOWN_KEY.search(message) or re.match(r'^"(info|\$ref)" is a required property', message))
     if words[0] != "paths":
         # Only operations can be called. What they refer to is read when they are, and what cannot be is noted then.
+        return True
+    # References are followed also where the specification knows none.
+    if message.startswith('{"$ref":"') and " is not of type " in message:
         return True
     if UNKNOWN_KEY.search(message) or re.match(r'^"(true|false)" is not of type "?boolean', message, re.IGNORECASE):
         return True
@@ -192,16 +215,12 @@ def _short(message: str) -> str:
 
 def _rules(library: Library) -> Iterator[Violation]:
     """Violations of rules that a meta-schema cannot say."""
-    root = library.root
     ids: dict[str, str] = {}
-    for path, item in _items(root.at("paths")):
+    for path, item in _items(library):
         shared, faults = _parameters(library, item)
         yield from faults
-        for method, value in item.value.items():
-            if method not in METHODS or not isinstance(value, Mapping):
-                continue
-            place = item.at(method)
-            given = value.get("operationId")
+        for method, place in _operations(library, item):
+            given = place.value.get("operationId") if isinstance(place.value, Mapping) else None
             if isinstance(given, str):
                 if given in ids:
                     text = f"the operationId {given!r} is that of {ids[given]}, too"
@@ -220,7 +239,10 @@ def _rules(library: Library) -> Iterator[Violation]:
     yield from _anywhere(library)
 
 
-def _items(paths: Place) -> Iterator[tuple[str, Place]]:
+def _items(library: Library) -> Iterator[tuple[str, Place]]:
+    paths = library.root.at("paths")
+    with suppress(Unresolved):
+        paths = library.resolve(paths)
     for path, value in paths.value.items() if isinstance(paths.value, Mapping) else ():
         if isinstance(value, Mapping):
             yield path, paths.at(path)

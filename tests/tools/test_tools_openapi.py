@@ -375,7 +375,7 @@ def test_media_types_and_examples_of_answers(tmp_path: Path) -> None:
     content = {"text/csv": {}, "application/json": {"schema": TEXT, "example": "x"}}
     made = one(tmp_path, {"responses": {"200": {"description": "", "content": content}}})
     assert (made.result, list(made.result_types), made.result_example) == (
-        TEXT, ["text/csv", "application/json"], "x",
+        TEXT, ["application/json", "text/csv"], "x",
     )  # fmt: skip
     made = one(tmp_path, {"responses": {"200": {"description": "", "content": {"image/png": {}}}}})
     assert made.result == {"type": "string", "format": "binary"}

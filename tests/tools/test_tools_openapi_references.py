@@ -171,6 +171,105 @@ def test_a_path_item_beside_a_reference(tmp_path: Path) -> None:
     assert sorted(operation.name for operation in read(tmp_path, made).operations) == ["get_b", "own", "shared"]
 
 
+def files(folder: Path, made: dict[str, str]) -> None:
+    """Write files below a folder."""
+    for name, text in made.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_operations_in_files_of_their_own(tmp_path: Path) -> None:
+    """Their own references are relative to them, whatever part of an operation stands behind one."""
+    files(tmp_path, {
+        "items.yml": "get: {$ref: resources/keys/list.yml}\nparameters: [{$ref: shared/all.yml#/page}]",
+        "resources/keys/list.yml": """
+operationId: listKeys
+summary: List the keys.
+parameters: {$ref: 'parts%20of%20it.yml#/parameters'}
+requestBody: {$ref: 'parts%20of%20it.yml#/body'}
+responses: {$ref: ../../shared/all.yml#/responses}
+security: [{key: []}]
+""",
+        "resources/keys/parts of it.yml": """
+parameters: [{$ref: ../../shared/all.yml#/page}, {name: kind, in: query, schema: {$ref: kind.yml}, example: a}]
+body: {content: {application/json: {schema: {type: object, properties: {$ref: properties.yml}}}}}
+""",
+        "resources/keys/kind.yml": "{type: string, enum: [a, b]}",
+        "resources/keys/properties.yml": "{label: {type: string}, again: {$ref: kind.yml}}",
+        "shared/all.yml": """
+page: {name: page, in: query, schema: {type: integer}}
+responses: {200: {$ref: '#/one'}}
+one: {description: The keys., content: {application/json: {$ref: '#/media'}}}
+media: {schema: {type: array, items: {$ref: 'Key.yml'}}, examples: {first: {$ref: first.yml}}}
+""",
+        "shared/Key.yml": "{type: object, properties: {id: {type: integer}, kind: {$ref: ../resources/keys/kind.yml}}}",
+        "shared/first.yml": "{value: [{id: 3}]}",
+    })  # fmt: skip
+    schemes = {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
+    by_operation = {"/keys": {"get": {"$ref": "resources/keys/list.yml"}}}
+    for paths in (by_operation, {"/keys": {"$ref": "items.yml"}}, {"$ref": "paths.yml"}):
+        (tmp_path / "paths.yml").write_text(json.dumps(by_operation))
+        spec = read(tmp_path, {**document({}), "paths": paths, "components": schemes})
+        (made,) = spec.operations
+        assert (made.id, made.title, made.security) == ("listKeys", "List the keys.", (("key",),))
+        assert {item.name: item.place for item in made.parameters} == {
+            "page": "query", "kind": "query", "label": "body", "again": "body",
+        }  # fmt: skip
+        assert by_name(made)["page"].schema == {"type": "integer"} and by_name(made)["kind"].example == "a"
+        assert made.result == {"type": "array", "items": {"$ref": "#/schemas/Key"}}
+        assert made.result_example == [{"id": 3}] and spec.schemas["kind"]["enum"] == ["a", "b"]
+
+
+def test_keys_beside_the_reference_of_an_operation_stay_relative_to_their_own_file(tmp_path: Path) -> None:
+    files(tmp_path, {
+        "far/get.yml": "{operationId: far, summary: Far., responses: {200: {description: ''}}, tags: [far]}",
+        "far/item.yml": "{get: {$ref: get.yml}, put: {operationId: far_put, responses: {}}}",
+        "near.yml": "{name: near, in: query, schema: {type: boolean}}",
+    })  # fmt: skip
+    beside = {"operationId": "near", "parameters": [{"$ref": "near.yml"}]}
+    made = document({"/a": {"get": {"$ref": "far/get.yml", **beside}}, "/b": {"$ref": "far/item.yml", "put": beside}})
+    found = {operation.name: operation for operation in read(tmp_path, made).operations}
+    assert list(found) == ["near", "far", "near_2"]
+    assert (found["near"].title, found["near"].group) == ("Far.", "far_group")
+    assert all(by_name(found[name])["near"].schema == {"type": "boolean"} for name in ("near", "near_2"))
+
+
+def test_operations_that_lead_round_in_a_circle_or_nowhere_are_left_out(tmp_path: Path) -> None:
+    files(tmp_path, {
+        "a.yml": "{get: {$ref: 'b.yml#/get'}}", "b.yml": "{get: {$ref: 'a.yml#/get'}}",
+        "self.yml": "{x: {$ref: '#/x/y'}}",
+    })  # fmt: skip
+    paths = {
+        "/a": {"get": {"$ref": "a.yml#/get"}}, "/b": {"get": {"$ref": "b.yml#/none"}},
+        "/c": {"get": {"$ref": "self.yml#/x/y/z"}}, "/d": {"get": {"operationId": "left"}},
+    }  # fmt: skip
+    spec = read(tmp_path, document(paths))
+    assert [operation.name for operation in spec.operations] == ["left"]
+    told = [note for note in spec.notes if "is left out" in note]
+    assert "circle" in told[0] and "leads nowhere" in told[1] and "circle" in told[2], spec.notes
+
+
+def test_files_of_the_same_repository(tmp_path: Path) -> None:
+    """The folder above is theirs, too, within the repository; what a link leads to counts where it is."""
+    repository = tmp_path / "repository"
+    files(tmp_path, {
+        "repository/.git/HEAD": "", "repository/common.yaml": "A: {type: integer}", "outside.yaml": "A: {type: string}",
+        "repository/api/v1/kept": "", "repository/inner/.git": "gitdir: elsewhere", "repository/inner/api/kept": "",
+    })  # fmt: skip
+    (repository / "api" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (repository / "api" / "folder").symlink_to(tmp_path)
+    spec = read(repository / "api" / "v1", answering("../../common.yaml#/A"))
+    assert spec.schemas == {"A": {"type": "integer"}}
+    for folder, reference in (
+        ("api/v1", "../../../outside.yaml"), ("api/v1", "../link.yaml"), ("api", "folder/outside.yaml"),
+        ("inner/api", "../../common.yaml"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="refused") as caught:
+            read(repository / folder, answering(f"{reference}#/A"))
+        assert "repository" in (caught.value.hint or "")
+
+
 def test_a_chain_of_schemas_does_not_take_for_ever(tmp_path: Path) -> None:
     # Each refers twice to the next: written out they would be 2 ** 300.
     schemas = {

@@ -30,6 +30,11 @@ def media_kind(content_type: str) -> str:
     return "text" if name.startswith("text/") else "other"
 
 
+def is_xml(content_type: str) -> bool:
+    """True for XML of any kind."""
+    return content_type.partition(";")[0].strip().lower().endswith(("/xml", "+xml"))
+
+
 def chosen(types: Sequence[str]) -> str:
     """The content type to send, out of several: JSON, a form, multipart, text, else the first."""
     by_kind: dict[str, str] = {}
@@ -55,12 +60,13 @@ def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Param
         return None, [], []
     place = context.resolve(operation.at("requestBody"))
     value = mapping_of(place.value)
-    content = mapping_of(value.get("content"))
+    contents = context.resolve(place.at("content"))
+    content = mapping_of(contents.value)
     if not content:
         context.note(f"{place.pointer}: a body without content: left out")
         return None, [], []
     content_type = chosen([str(name) for name in content])
-    media = context.resolve(place.at("content", content_type))
+    media = context.resolve(contents.at(content_type))
     # Those who forget `required` mean it where the body has required properties; who writes false means that.
     said = value.get("required")
     schema = context.schemas.convert(media.at("schema"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from codenav.tools.model import Scheme
 from codenav.tools.openapi.schemas import Schemas
-from codenav.tools.references import Library, Place, Unresolved
+from codenav.tools.references import TEXTS, Library, Place, Unresolved
 
 MOST_NOTES = 200
 """Sentences on repairs that are kept; the rest is counted."""
@@ -47,20 +47,20 @@ class Context:
         more = len(found) - MOST_NOTES
         return [*found[:MOST_NOTES], f"{more:,} more repairs"] if more > 0 else found
 
-    def resolve(self, place: Place) -> Place:
-        """The value at a place, references followed.
+    def resolve(self, place: Place, *, beside: Container[str] | None = TEXTS) -> Place:
+        """The value at a place, references followed. `beside` as in `Library.resolve`.
 
         Raises:
             LeftOut: a reference leads nowhere.
         """
         try:
-            return self.library.resolve(place)
+            return self.library.resolve(place, beside=beside)
         except Unresolved as error:
             raise LeftOut(f"{place.pointer}: {error}") from error
 
     def each(self, place: Place, key: str) -> Iterator[Place]:
         """The resolved items of a list; what is no object is noted and left out."""
-        items = place.at(key)
+        items = self.resolve(place.at(key))
         if items.value is None:
             return
         if not isinstance(items.value, list):
@@ -99,22 +99,28 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 
 def example_of(context: Context, place: Place) -> Any:
     """The example of a parameter or media type: `example`, else the first of `examples`; None if there is none."""
-    value = mapping_of(place.value)
-    if "example" in value:
-        return value["example"]
     return next(iter(examples_of(context, place)), None)
 
 
 def examples_of(context: Context, place: Place) -> list[Any]:
     """The values of the examples of a media type."""
     value = mapping_of(place.value)
-    found = [value["example"]] if "example" in value else []
-    examples = value.get("examples")
-    if isinstance(examples, list):
-        return found + examples
-    for name in mapping_of(examples):
+    found = []
+    if "example" in value:
         try:
-            item = context.resolve(place.at("examples", name)).value
+            found.append(context.resolve(place.at("example")).value)
+        except LeftOut:
+            # In an example a reference may be a text like any other.
+            found.append(value["example"])
+    try:
+        examples = context.resolve(place.at("examples"))
+    except LeftOut:
+        return found
+    if isinstance(examples.value, list):
+        return found + examples.value
+    for name in mapping_of(examples.value):
+        try:
+            item = context.resolve(examples.at(name)).value
         except LeftOut:
             continue
         for key in ("value", "dataValue"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from codenav.tools.model import Link
 from codenav.tools.openapi.context import Context, LeftOut, mapping_of
+from codenav.tools.openapi.results import answers_at
 from codenav.tools.references import Place
 
 _REFERENCE = re.compile(r".*#/paths/(?P<path>[^/]+)/(?P<method>[A-Za-z]+)")
@@ -21,7 +22,7 @@ def links_of(context: Context, operation: Place) -> tuple[Link, ...]:
 
 
 def _links(context: Context, operation: Place) -> Iterator[Link]:
-    responses = operation.at("responses")
+    responses = answers_at(context, operation)
     for status in mapping_of(responses.value):
         if not re.fullmatch(r"2\d\d|2XX|default", str(status)):
             continue

@@ -73,7 +73,10 @@ def _read(where: str, allow_private: bool) -> ToolSpec:
     wrong = {violation.operation: violation for violation in reversed(faults) if violation.operation and violation.hard}
     read_schemes(context)
     servers = root_servers(context)
-    found = list(operations_of(context, servers, wrong))
+    try:
+        found = list(operations_of(context, servers, wrong))
+    except LeftOut as error:
+        raise UsageError(f"{shown(where)} has no operations: {error}") from error
     if not found:
         if faults:
             raise invalid(shown(where), [violation for violation in faults if violation.hard] or faults)
@@ -117,7 +120,7 @@ def operations_of(
     """The operations in the order of the document; one that cannot be read is noted."""
     taken: set[str] = set()
     ids: set[str] = set()
-    paths = context.library.root.at("paths")
+    paths = context.resolve(context.library.root.at("paths"))
     for path in mapping_of(paths.value):
         if path.startswith("x-"):
             continue
@@ -125,7 +128,9 @@ def operations_of(
             context.note(f"{paths.at(path).pointer}: does not begin with a slash: left out")
             continue
         try:
-            item = path_item(context, paths.at(path))
+            item = context.resolve(paths.at(path), beside=None)
+            if not isinstance(item.value, Mapping):
+                raise LeftOut("it is no object")
         except LeftOut as error:
             context.note(f"all operations of {path} are left out: {error}")
             continue
@@ -135,6 +140,7 @@ def operations_of(
                 violation = wrong.get((path, method)) or wrong.get((path, ""))
                 if violation is not None:
                     raise LeftOut(f"{violation.path}: {violation.message}")
+                operation = context.resolve(operation, beside=None)
                 if not isinstance(operation.value, Mapping):
                     raise LeftOut(f"{operation.pointer}: is no object")
                 made = operation_of(context, path, method, item, operation, servers)
@@ -145,22 +151,6 @@ def operations_of(
             name = unique(name, taken)
             taken.add(name)
             yield replace(made, operation=replace(made.operation, name=name, id=own_id))
-
-
-def path_item(context: Context, place: Place) -> Place:
-    """A path item, its `$ref` followed; what stands beside that wins."""
-    found = context.resolve(place)
-    beside = mapping_of(place.value)
-    if not isinstance(found.value, Mapping):
-        raise LeftOut("it is no object")
-    if "$ref" in beside and len(beside) > 1:
-        own = {key: value for key, value in beside.items() if key != "$ref"}
-        if found.document != place.document:
-            # What stands here is relative to here; only the methods of the other document can be told from it.
-            context.note(f"{place.pointer}: keys beside `$ref` are left out, as it leads into another document")
-            return found
-        return Place({**found.value, **own}, found.document, found.pointer)
-    return found
 
 
 def methods_of(item: Place) -> Iterator[tuple[str, Place]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from codenav.tools.model import Schema
-from codenav.tools.openapi.bodies import BINARY, media_kind
+from codenav.tools.openapi.bodies import BINARY, is_xml, media_kind
 from codenav.tools.openapi.context import Context, LeftOut, example_of, mapping_of, text_of
 from codenav.tools.references import Place
+
+XML: Schema = {"type": "string", "description": "The XML, as a text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,8 @@ class Result:
 
 def result_of(context: Context, operation: Place) -> Result:
     """The good answer that a document describes; a fault in it costs no operation."""
-    responses = operation.at("responses")
     found: list[Place] = []
+    responses = answers_at(context, operation)
     for status in _good(mapping_of(responses.value)):
         try:
             place = context.resolve(responses.at(status))
@@ -45,6 +47,15 @@ def result_of(context: Context, operation: Place) -> Result:
     return Result(text=text)
 
 
+def answers_at(context: Context, operation: Place) -> Place:
+    """The table of the answers of an operation, by their statuses."""
+    try:
+        return context.resolve(operation.at("responses"))
+    except LeftOut as error:
+        context.note(f"{error}: the answers are left out")
+        return Place({}, operation.document, operation.pointer)
+
+
 def _good(responses: Mapping[str, Any]) -> list[str]:
     """The statuses of good answers, the likeliest first; `default` only where a document names no other."""
     exact = sorted(status for status in responses if re.fullmatch(r"2\d\d", status))
@@ -54,23 +65,26 @@ def _good(responses: Mapping[str, Any]) -> list[str]:
 
 def _new(context: Context, place: Place) -> Result | None:
     """The answer at a place of version 3; None if it has no content."""
-    content = mapping_of(place.value.get("content"))
-    if not content:
-        return None
-    names = [str(name) for name in content]
-    best = next((name for name in names if media_kind(name) == "json"), names[0])
+    names: Sequence[str] = ()
     try:
-        media = context.resolve(place.at("content", best))
+        contents = context.resolve(place.at("content"))
+        names = _best_first([str(name) for name in mapping_of(contents.value)])
+        if not names:
+            return None
+        media = context.resolve(contents.at(names[0]))
     except LeftOut as error:
         context.note(f"{error}: that answer is left out")
         return Result(types=tuple(names))
     value = mapping_of(media.value)
     schema: Schema | None = None
-    if "schema" in value:
+    if is_xml(names[0]):
+        # It is given as its text, whatever its schema says of its parts.
+        schema = XML
+    elif "schema" in value:
         schema = context.schemas.convert(media.at("schema"))
     elif "itemSchema" in value:
         schema = {"type": "array", "items": context.schemas.convert(media.at("itemSchema"))}
-    elif media_kind(best) == "other" and not best.startswith("application/xml"):
+    elif media_kind(names[0]) == "other":
         schema = BINARY
     return Result(schema, tuple(names), example=example_of(context, media))
 
@@ -78,10 +92,17 @@ def _new(context: Context, place: Place) -> Result | None:
 def _old(context: Context, place: Place, operation: Place) -> Result | None:
     """The answer at a place of 2.0; None if it has no content."""
     types = operation.value.get("produces", context.library.root.value.get("produces"))
-    names = tuple(name for name in types if isinstance(name, str)) if isinstance(types, list) else ()
+    names = _best_first([name for name in types if isinstance(name, str)] if isinstance(types, list) else [])
     examples = mapping_of(place.value.get("examples"))
     best = next((name for name in examples if media_kind(name) == "json"), next(iter(examples), ""))
+    if names and is_xml(names[0]):
+        return Result(XML, names, example=examples.get(best))
     if "schema" not in place.value:
         return Result(None, names, example=examples[best]) if best else None
     schema = context.schemas.convert(place.at("schema"))
     return Result(schema, names or ("application/json",), example=examples.get(best))
+
+
+def _best_first(names: Sequence[str]) -> tuple[str, ...]:
+    """Media types with the one to ask for first: JSON if there is some."""
+    return tuple(sorted(names, key=lambda name: media_kind(name) != "json"))

@@ -103,8 +103,9 @@ class Schemas:
             if (fine := isinstance(item, list)) and item:
                 made[key] = [self._convert(place.at(key, number)) for number in range(len(item))]
         elif key in MAPS:
-            if fine := isinstance(item, Mapping):
-                made[key] = {name: self._convert(place.at(key, name)) for name in item}
+            table = self._table(place.at(key))
+            if fine := isinstance(table.value, Mapping):
+                made[key] = {name: self._convert(table.at(name)) for name in table.value}
         elif key == "type":
             kinds = [item] if isinstance(item, str) else item if isinstance(item, list) else []
             known = list(dict.fromkeys(kind for kind in kinds if isinstance(kind, str) and kind in KINDS))
@@ -158,6 +159,14 @@ class Schemas:
             self.note(f"{place.pointer}: a schema has no key {key!r}: left out")
         if not fine:
             self.note(f"{place.pointer}/{key}: is not what a schema may have there: left out")
+
+    def _table(self, place: Place) -> Place:
+        """A table of schemas; it may be one of another file."""
+        try:
+            return self.library.resolve(place, beside=None)
+        except Unresolved as error:
+            self.note(f"{place.pointer}: {error}: left out")
+            return Place({}, place.document, place.pointer)
 
     def _default(self, place: Place, made: dict[str, Any]) -> None:
         """Read a default that is a text as the value that its schema asks for, or leave it out."""
