@@ -18,6 +18,7 @@ from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
 from codenav.indexers.place import Place, numbered
+from codenav.indexers.rust_macros import Inside, elide, items_in_macros
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -78,14 +79,23 @@ def code_blocks(
     marks = Marks(data)
     walk = Walk(data, root, rules, grammar(language), marks, path=place.path, parsed=parsed)
     drafts = walk.drafts()
-    if root.has_error:
+    called = walk.called
+    if language == "rust":
+        try:
+            inside = items_in_macros(root, data, path=place.path, seconds=seconds)
+        except OutOfTime:
+            inside = Inside()
+        elide(drafts, inside.drafts)
+        drafts, called = drafts + inside.drafts, called + inside.called
+        rows = None if root.has_error else inside.damaged
+    if root.has_error or rows:
         drafts = mend(drafts, data, language, marks.comment_rows(), rows)
     reason = ""
     if long_rows:
         kept = [draft for draft in drafts if draft.rows[0] not in long_rows or draft.rows[0] != draft.rows[1]]
         reason = CUT_LINES if len(kept) < len(drafts) else ""
         drafts = kept
-    calls = Calls(walk.called, data)
+    calls = Calls(called, data)
     return numbered(finish(draft, data, place, rules.name, calls) for draft in drafts), reason
 
 

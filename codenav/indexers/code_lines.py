@@ -41,7 +41,7 @@ _PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
         "java": (_JAVA_WORDS + r"(?:class|interface|enum|record|struct|@interface)\s+(?P<type>\w+)",),
         "rust": (
             r"(?:pub(?:\([^)]*\))?\s+)?(?:(?:default|const|async|unsafe|extern)\s+)*fn\s+(?P<name>\w+)",
-            r"(?:pub(?:\([^)]*\))?\s+)?(?:struct|enum|trait|union|mod)\s+(?P<type>\w+)",
+            r"(?:pub(?:\([^)]*\))?\s+)?(?:struct|enum|trait|union|mod(?=\s+\w+\s*\{))\s+(?P<type>\w+)",
             r"(?:unsafe\s+)?impl\b(?:.*\bfor\s+|\s*<[^{]*?>\s*|\s+)&?(?:\w+::)*(?P<type>\w+)",
         ),
         "c": (
@@ -55,6 +55,8 @@ _PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
         ),
     }.items()
 }
+_KEYWORD_FIRST = {"go", "php", "ruby", "rust"}
+"""Languages in which a word begins every definition, so that any name may follow: `fn new`, `def print`."""
 _ALIKE = {"typescript": "javascript", "tsx": "javascript", "csharp": "java", "cpp": "c"}
 
 
@@ -142,12 +144,14 @@ def _definitions(lines: list[str], language: str) -> Iterator[_Line]:
     around: list[tuple[int, str, bool]] = []
     for row, line in enumerate(lines):
         found = _match(line, language)
+        if found is None and not line.lstrip().startswith("}"):
+            continue
+        width = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+        while around and around[-1][0] >= width:
+            around.pop()
         if found is None:
             continue
         indent, owner, name, is_type = found
-        width = len(indent.expandtabs(4))
-        while around and around[-1][0] >= width:
-            around.pop()
         if len(around) < 20:
             names = (*(outer for _, outer, _ in around), *owner, name)
             yield _Line(names, is_type, bool(owner) or (bool(around) and around[-1][2]), row, indent)
@@ -163,7 +167,7 @@ def _match(line: str, language: str) -> tuple[str, tuple[str, ...], str, bool] |
             continue
         groups = found.groupdict()
         name = groups.get("type") or groups.get("name") or ""
-        if name and name not in _NO_NAMES:
+        if name and (alike in _KEYWORD_FIRST or name not in _NO_NAMES):
             return groups["indent"], (groups["owner"],) if groups.get("owner") else (), name, bool(groups.get("type"))
     if alike not in ("c", "java") or "operator" in line:
         return None
