@@ -40,6 +40,8 @@ from codenav.retrieval.requests import search as search_request
 from codenav.system.interpreter import find_interpreter
 from codenav.tool_selection import SelectionKeywords, ToolSelection
 from codenav.tools.reading import asking_with
+from codenav.tools.secret_names import check_names
+from codenav.tools.state_files import read_spec_of
 
 if TYPE_CHECKING:
     from codenav.graphs.within import Within
@@ -105,6 +107,11 @@ def index(
             wait=refresh,
             allow_private=allow_private,
         )
+        if secrets:
+            from codenav.running.tool_calls import folders_of
+
+            read = [read_spec_of(folder, names=()) for folder in folders_of([found.source])]
+            check_names(ToolOptions(secrets=secrets).variables(), read)
         found.own(opened)
         opening.pop_all()
     return found

@@ -159,7 +159,7 @@ class ToolOptions:
     `ask`: each call that does more than read is asked for anew."""
     secrets: Sequence[str] | Mapping[str, str] = ()
     """`NAME=VARIABLE` for each security scheme: the variable of this process that holds its value. A mapping of names
-    to variables is the same."""
+    to variables is the same. NAME may be a header (`Authorization: Bearer {}`) or query parameter (`?key={}`)."""
     server: str = ""
     """URL in place of the servers that a spec names."""
     allow_private: bool = False
@@ -201,7 +201,8 @@ class ToolOptions:
             return dict(self.secrets)
         found: dict[str, str] = {}
         for item in [self.secrets] if isinstance(self.secrets, str) else self.secrets:
-            name, equals, variable = item.partition("=")
+            # A name may have one itself: `?key={}=VARIABLE`.
+            name, equals, variable = item.rpartition("=")
             if not (name and equals and re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII)):
                 # What follows may be the secret itself: it is not repeated.
                 raise UsageError(

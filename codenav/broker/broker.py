@@ -39,6 +39,7 @@ from codenav.system.closing import Closing
 from codenav.system.terminal_text import flattened, neutral
 from codenav.tools.mcp_client import McpConnection
 from codenav.tools.model import Operation, ToolSpec
+from codenav.tools.secret_names import HEADER
 from codenav.tools.state_files import OPERATIONS, read_operation, read_spec_of, read_summary
 
 PREFIX = "tools/"
@@ -92,18 +93,18 @@ class Broker(Closing):
             call_seconds: Most seconds of one call.
 
         Raises:
-            UsageError: no such gate, or a secret is not NAME=VARIABLE.
+            UsageError: no such gate, a secret is not NAME=VARIABLE, or no source takes it.
             Unavailable: the variable of a secret is not set.
         """
         if options.allow and options.allow not in GATES:
             raise UsageError(f"no gate {options.allow!r}", hint=f"--allow takes {', '.join(GATES)}")
         self._options = options
-        self._secrets = Secrets(options.secrets)
         self._gate = Gate(options.allow, confirm)
         self._called = called or (lambda call: None)
         self._compress = compress
         self._http = Http(call_seconds=call_seconds)
         self._services = {service.spec.name: service for service in map(_Service, folders)}
+        self._secrets = Secrets(options, [service.spec for service in self._services.values()])
         self._lock = threading.Lock()
         self._flights: set[Flight] = set()
         self._request, self._count = "", 0
@@ -243,15 +244,17 @@ class Broker(Closing):
             self._secrets.forget_tokens(spec.name)
         result = answers.read(call.tool, operation, spec.schemas, answer, mask)
         if answer.status in (401, 403):
-            self._blame(result, spec.name, schemes)
+            self._blame(result, spec, schemes)
         return result, replace(call, status=answer.status, bytes=len(answer.body), tries=answer.tries)
 
-    def _blame(self, result: answers.Result, spec: str, schemes: Sequence[Any]) -> None:
-        """Name the secrets that a server has refused."""
-        names = " and ".join(f"{one.name} ({self._secrets.variable(spec, one.name)})" for one in schemes)
-        if names and "error" in result.given:
+    def _blame(self, result: answers.Result, spec: ToolSpec, schemes: Sequence[Any]) -> None:
+        """Name the secrets that a server has refused, or how one is given where the specification names none."""
+        names = " and ".join(f"{one.name} ({self._secrets.variable(spec.name, one.name)})" for one in schemes)
+        if names:
             result.message += f"; the secret {names} was sent: check its value and what it may do"
-            result.given["error"]["message"] = result.message
+        elif not spec.schemes:
+            result.message += f"; {spec.name} names no way to log in: {HEADER} sends a header"
+        result.given["error"]["message"] = result.message
 
     def _server(self, spec: ToolSpec, operation: Operation) -> str:
         """Return the base URL of an operation; empty if its path is a whole URL. Raises Refused."""

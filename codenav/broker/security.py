@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote_plus, urljoin
 
@@ -15,8 +14,9 @@ from codenav.broker.faults import Failed, Refused
 from codenav.broker.flights import Flight
 from codenav.broker.request import FORM, Request
 from codenav.broker.transport import Http
-from codenav.errors import Unavailable, UsageError
+from codenav.options import ToolOptions
 from codenav.tools.model import Operation, Scheme, ToolSpec
+from codenav.tools.secret_names import check_names, written
 
 TOKEN_SECONDS = 300.0
 """Time for which a token is used whose server does not say how long it is good."""
@@ -24,31 +24,33 @@ _SPARE_SECONDS = 30.0
 
 
 class Secrets:
-    """The values of `--secret NAME=VARIABLE`. NAME is that of a scheme, or `SPEC.SCHEME` where two specs share it."""
+    """The values of `--secret NAME=VARIABLE`. NAME is that of a scheme, or `SPEC.SCHEME` where two specs share it.
 
-    def __init__(self, given: Sequence[str] | Mapping[str, str]) -> None:
+    A header or a parameter of the query that is written out (`Authorization: Bearer {}`) is sent with each call.
+    """
+
+    def __init__(self, options: ToolOptions, specs: Sequence[ToolSpec] | None = None) -> None:
         """Read the values from the environment of this process.
 
+        `specs` are the sources that they are for; without them names are not checked.
+
         Raises:
-            UsageError: one is not of the form NAME=VARIABLE.
+            UsageError: one is not of the form NAME=VARIABLE, or no source takes it.
             Unavailable: a variable is not set.
         """
-        self.variables = _variables(given)
-        self.values: dict[str, str] = {}
-        for name, variable in self.variables.items():
-            value = os.environ.get(variable, "").strip()
-            if not value:
-                raise Unavailable(
-                    f"the secret {name} has no value: the variable {variable} is not set", hint=f"export {variable}=…"
-                )
-            self.values[name] = value
+        self.variables, self.values = options.variables(), options.values()
+        if specs is not None:
+            check_names(self.variables, specs)
+        self._written = [form for form in map(written, self.variables) if form is not None]
         self._tokens: dict[tuple[str, str, tuple[str, ...]], tuple[str, float]] = {}
         self._lock = threading.Lock()
 
     def masked(self) -> dict[str, str]:
         """Return all values that nothing may show: the secrets, their parts, and tokens made with them."""
-        found = dict(self.values)
+        found: dict[str, str] = {}
         for name, value in self.values.items():
+            shown = name.partition(":")[0]
+            found[name if shown in found else shown] = value
             user, colon, password = value.partition(":")
             if colon and user and password:
                 found[f"{name}.password"] = password
@@ -72,8 +74,9 @@ class Secrets:
         Raises:
             Refused: none is complete; the message names what is missing, and the option.
         """
+        own = [scheme for source, scheme, _ in self._written if source in ("", spec.name)]
         if not operation.security:
-            return ()
+            return own
         known = {scheme.name: scheme for scheme in spec.schemes}
         complete = [
             names
@@ -81,7 +84,9 @@ class Secrets:
             if all(name in known and self.value(spec.name, name) for name in names)
         ]
         if complete:
-            return [known[name] for name in next((names for names in complete if names), ())]
+            return [*(known[name] for name in next((names for names in complete if names), ())), *own]
+        if own:
+            return own
         usable = [names for names in operation.security if all(name in known for name in names)]
         tool = f"{spec.name}.{operation.name}"
         if not usable:
@@ -112,6 +117,7 @@ class Secrets:
             if scheme.type == "oauth2" and scheme.token_url:
                 scopes = tuple(operation.scopes.get(scheme.name, ()))
                 value = self._token(spec.name, scheme, scopes, urljoin(f"{server}/", scheme.token_url), http, flight)
+            value += next((after for _, one, after in self._written if one == scheme), "")
             place = operation.key_places.get(scheme.name, scheme.place)
             found.append({**scheme.to_dict(), "place": place, "value": value})
         return found
@@ -165,16 +171,3 @@ class Secrets:
         with self._lock:
             self._tokens[spec, scheme.name, scopes] = token, time.monotonic() + max(seconds - _SPARE_SECONDS, 1.0)
         return token
-
-
-def _variables(given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    if isinstance(given, Mapping):
-        return dict(given)
-    found = {}
-    for text in given:
-        name, equals, variable = text.partition("=")
-        if not (name and equals and variable):
-            # What was written may be a secret itself, so it is not repeated.
-            raise UsageError("a secret is not of the form NAME=VARIABLE", hint="--secret shop_key=SHOP_KEY")
-        found[name] = variable
-    return found

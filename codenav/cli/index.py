@@ -13,8 +13,9 @@ from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
 from codenav.cli.sections import SectionedCommand
 from codenav.cli.tool_options import secret_option
-from codenav.cli.tool_sources import private_option
+from codenav.cli.tool_sources import private_option, states_of
 from codenav.options import ToolOptions
+from codenav.tools.places import is_tools
 from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def command(
                 title = "" if name or len(sources) == 1 else f"{some[0]}: "
                 quiet = as_json or watch
                 documents.append(_index(some, name, python, quiet, store, allow_private, rebuild, title=title))
+        if secrets:
+            states_of([one for one in sources if is_tools(one)], secrets=secrets, no_refresh=True)
         if watch:
             _watch(sources, name, python, as_json, store, allow_private)
             return

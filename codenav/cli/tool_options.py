@@ -16,7 +16,8 @@ secret_option = click.option(
     "secrets",
     metavar="NAME=VARIABLE",
     multiple=True,
-    help="Secret NAME of a tool source, from the environment variable VARIABLE. The code never sees it. Repeatable.",
+    help="Secret NAME of a tool source, from the environment variable VARIABLE; NAME may be a header, "
+    "'Authorization: Bearer {}'. The code never sees it. Repeatable.",
 )
 allow_option = click.option(
     "--allow",

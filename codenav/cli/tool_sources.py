@@ -34,7 +34,7 @@ def states_of(
     `secrets` (`NAME=VARIABLE`) are for servers that want a token to tell what they have.
 
     Raises:
-        UsageError: a source is not one of tools, or cannot be read; a secret is not NAME=VARIABLE.
+        UsageError: a source is not one of tools, or cannot be read; a secret is not NAME=VARIABLE, or for none of them.
         NotFound, Unavailable, StorageFull: as `tools.layout.laid_out`; the variable of a secret is not set.
     """
     from codenav.cli.display import notice
@@ -44,8 +44,11 @@ def states_of(
     from codenav.tools import places
     from codenav.tools.layout import laid_out
     from codenav.tools.reading import asking_with
+    from codenav.tools.secret_names import check_names
+    from codenav.tools.state_files import read_spec_of
 
     found = []
+    options = ToolOptions(secrets=secrets)
     for source in sources:
         named = source.startswith(index_groups.PREFIX)
         members = index_groups.sources_of(source) if named else [source]
@@ -53,10 +56,11 @@ def states_of(
         if not specs:
             raise UsageError(f"{source} is no source of tools", hint=ANY_SOURCE)
         age = None if no_refresh else LOOK_AGAIN
-        with asking_with(ToolOptions(secrets=secrets).values()):
+        with asking_with(options.values()):
             found += [
                 laid_out(places.parse(one), max_age=age, notice=notice, allow_private=allow_private) for one in specs
             ]
+    check_names(options.variables(), [read_spec_of(state.path, names=()) for state in found])
     return found
 
 

@@ -62,6 +62,9 @@ def _row(state: State, operation: Operation, signature: str) -> dict[str, Any]:
 
 
 def _show(state: State) -> None:
+    from codenav.tools.secret_names import told_schemes
+    from codenav.tools.state_files import read_spec_of
+
     summary = state.summary
     title = " ".join(filter(None, [summary.title, summary.version]))
     held = counted(len(summary.operations), "tool")
@@ -71,5 +74,8 @@ def _show(state: State) -> None:
     for row in rows:
         what = row["title"] + (" (deprecated)" if row["deprecated"] else "")
         say(one_line(f"  {row['name']:<{width}}  {row['effect']:<7}  {what}"))
+    secrets = ", ".join(told_schemes(read_spec_of(state.path, names=())))
+    if secrets:
+        say(one_line(f"Secrets (--secret NAME=VARIABLE): {secrets}"))
     for note in summary.notes:
         say(f"Note: {one_line(note)}", err=True)

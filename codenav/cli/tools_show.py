@@ -47,6 +47,9 @@ def command(
         return
     say(one_line(f"TOOL {state.summary.name}.{found}  {operation.effect.value}  {state.place.name}"))
     say(block.import_line)
+    if any(operation.security):
+        wanted = " or ".join(" with ".join(names) or "none" for names in operation.security)
+        say(one_line(f"Secrets (--secret NAME=VARIABLE): {wanted}"))
     say(f"\n{block.signature}\n")
     for line in block.docstring.splitlines():
         say(f"    {line}".rstrip())

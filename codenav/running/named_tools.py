@@ -15,6 +15,7 @@ from codenav.options import ToolOptions
 from codenav.running.host_calls import MaskedCalls
 from codenav.running.tool_calls import EpisodeCalls, ToolCalls
 from codenav.sandboxes.daemon.server import Tools, detached
+from codenav.tools.state_files import read_spec_of
 
 _VARIABLE = "CODENAV_SECRET_{}"
 
@@ -23,11 +24,11 @@ def described(folders: Sequence[Path], options: ToolOptions) -> dict[str, Any]:
     """Return what `open_tools` needs, as JSON data. It holds the values of the secrets.
 
     Raises:
-        UsageError, Unavailable: a secret is not NAME=VARIABLE, or has no value.
+        UsageError, Unavailable: a secret is not NAME=VARIABLE, no source takes it, or it has no value.
     """
     return {
         "folders": [str(folder) for folder in folders],
-        "secrets": Secrets(options.secrets).values,
+        "secrets": Secrets(options, [read_spec_of(folder, names=()) for folder in folders]).values,
         "allow": options.allow,
         "server": options.server,
         "answer_characters": options.answer_characters,

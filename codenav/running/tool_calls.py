@@ -126,7 +126,7 @@ class ToolCalls:
         from codenav.running.shown_answers import Shortener
 
         # Before a model is opened: what is missing is told first.
-        own = Secrets(options.secrets).masked()
+        own = Secrets(options).masked()
         compress = Shortener(folders, options, open_model or usual)
         made = cls(
             folders,

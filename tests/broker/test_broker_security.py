@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from tool_service import CLIENT_SECRET, KEY, PASSWORD, ToolService
+from tool_specs import Calls, operation, shop
 
 from codenav.errors import Unavailable, UsageError
 from codenav.options import ToolOptions
+from codenav.tools.model import ToolSpec
 
 LINES = [{"product": 1, "quantity": 2}]
 
@@ -106,6 +108,69 @@ def test_variables_that_are_not_set_or_not_named(calls: Any) -> None:
     assert "sk-1" not in str(wrong.value)
     with pytest.raises(UsageError):
         Broker([], ToolOptions(allow="everything"))
+
+
+def bare(url: str, name: str = "hub") -> ToolSpec:
+    """A specification without security schemes, as GitHub's is."""
+    return ToolSpec(name, "openapi", servers=(url,), operations=(
+        operation("ask", "GET", "/reflect"), operation("bearer", "GET", "/whoami/bearer"),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("Authorization: Bearer {}", ("authorization", "Bearer {}")), ("authorization:{}", ("authorization", "{}")),
+        ('Authorization: Token token="{}", x', ("authorization", 'Token token="{}", x')),
+        ("hub.X-Api-Key: {}", ("x-api-key", "{}")), ("?api_key={}", ("api_key", "{}")),
+        ("hub.?token=a-{}", ("token", "a-{}")),
+    ],
+)  # fmt: skip
+def test_a_header_or_query_that_a_person_writes_out(
+    service: ToolService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, sent: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("HUB_TOKEN", "hub-token=4711")
+    for given in ([f"{written}=HUB_TOKEN"], {written: "HUB_TOKEN"}):
+        call = Calls(tmp_path, [bare(service.url)], ToolOptions(secrets=given))
+        with call.broker:
+            answer = call("hub.ask")
+        seen = service.log[-1]
+        name, value = sent[0], sent[1].format("hub-token=4711")
+        assert (seen.asked.get(name) == [value]) if "?" in written else (seen.headers[name] == value)
+        assert "4711" not in str(answer) and "[secret " in str(answer) and "4711" not in str(call.last.to_dict())
+
+
+def test_a_written_header_opens_what_a_scheme_without_value_would_close(service: ToolService, calls: Any) -> None:
+    call = calls(specs=[shop(service.url)], more_secrets={"Authorization: Bearer {}": "SHOP_BEARER"})
+    assert call("shop.whoami_bearer") == {"value": {"user": "ada"}}
+    assert service.log[-1].headers["authorization"].startswith("Bearer ")
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "hint"),
+    [
+        ("shop_kye", "no secret 'shop_kye'; there are shop_key (header X-Api-Key), shop_query", "'shop_key'"),
+        ("nothing.like_it", "there is no secret 'nothing.like_it'; there are", "Authorization: Bearer {}=VARIABLE"),
+        ("hub.shop_key", "there is no secret 'hub.shop_key'", "shop_key"),
+        ("Authorization: Bearer", "the secret 'Authorization' has no {}", "Authorization: Bearer {}=VARIABLE"),
+        ("Authorization: Bearer {}", "would go to each of several sources", "shop.Authorization: Bearer {}"),
+        ("shopp.Authorization: {}", "there is no source 'shopp'", "shop, hub"),
+    ],
+)  # fmt: skip
+def test_names_of_secrets_that_no_source_takes(
+    service: ToolService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, told: str, hint: str
+) -> None:
+    monkeypatch.setenv("HUB_TOKEN", "hub-token-4711")
+    with pytest.raises(UsageError) as wrong:
+        Calls(tmp_path, [shop(service.url), bare(service.url)], ToolOptions(secrets={name: "HUB_TOKEN"}))
+    assert told in str(wrong.value) and hint in (wrong.value.hint or "") and wrong.value.exit_code == 2
+
+
+def test_a_refusal_says_how_a_key_is_given_where_the_document_names_none(service: ToolService, tmp_path: Path) -> None:
+    call = Calls(tmp_path, [bare(service.url)], ToolOptions())
+    with call.broker:
+        told = call("hub.bearer")["error"]["message"]
+    assert "hub names no way to log in: --secret 'Authorization: Bearer {}=VARIABLE'" in told
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,11 @@ def shop(service: ToolService, tmp_path: Path) -> Path:
 
 def test_list_shows_names_effects_and_titles(shop: Path) -> None:
     ran = codenav("tools", "list", f"openapi:{shop}")
-    first, *rows = ran.out.splitlines()
+    first, *rows, secrets = ran.out.splitlines()
     assert (ran.code, ran.err) == (0, "")
+    assert secrets.startswith(
+        "Secrets (--secret NAME=VARIABLE): shop_key (header X-Api-Key), shop_query (query api_key),"
+    )
     assert first == f"tools.shop  {len(rows)} tools  openapi:{shop}  Shop 1.2.0"
     assert "  shop.create_order          write    Order products for a customer." in rows
     assert "  shop.delete_order          destroy  Cancel an order and forget it." in rows
@@ -40,12 +43,21 @@ def test_list_shows_names_effects_and_titles(shop: Path) -> None:
     assert [row["name"] for row in document] == [row.split()[0] for row in rows]
 
 
+@pytest.mark.parametrize("command", [("index",), ("tools", "list"), ("tools", "show", "create_order", "--on")])
+def test_a_secret_that_no_source_takes_is_an_error(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("SHOP_KEY", "a-value")
+    ran = codenav(*command, f"openapi:{shop}", "--secret", "shop_kye=SHOP_KEY")
+    assert ran.code == 2 and "there is no secret 'shop_kye'; there are shop_key" in ran.err, ran
+
+
 def test_show_finds_a_tool_by_any_of_its_names(shop: Path) -> None:
     ran = codenav("tools", "show", "create_order", "--on", f"openapi:{shop}")
-    heading, line, blank, signature, *_ = ran.out.splitlines()
+    heading, line, secrets, blank, signature, *_ = ran.out.splitlines()
     assert (ran.code, ran.err, blank) == (0, "", "")
     assert heading == f"TOOL shop.create_order  write  openapi:{shop}"
-    assert line == "from tools.shop import create_order"
+    assert (line, secrets) == ("from tools.shop import create_order", "Secrets (--secret NAME=VARIABLE): shop_key")
     assert signature.startswith("def create_order(customer: int, lines: Sequence[Mapping[str, Any]], *, note: str")
     assert "        customer: Number of the customer. At least 1. Example: 7." in ran.out.splitlines()
     for name in ("shop.create_order", "tools.shop.create_order", "createOrder"):
