@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codenav.blocks import CodeBlock
 from codenav.indexers.code_branches import one_branch
-from codenav.indexers.code_draft import Calls, finish
+from codenav.indexers.code_draft import Calls, Draft, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
-from codenav.indexers.code_lines import mend
-from codenav.indexers.code_macros import broken, damage, without_macros, without_plain_macros, without_ref
+from codenav.indexers.code_lines import begins, mend
+from codenav.indexers.code_macros import broken, without_macros, without_plain_macros, without_ref
 from codenav.indexers.code_marks import Marks
 from codenav.indexers.code_tree import NoParser, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
-from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
+from codenav.indexers.open_brackets import Closed, closed_braces
+from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime, damage
 from codenav.indexers.place import Place, numbered
 from codenav.indexers.rust_macros import Inside, elide, items_in_macros
 
@@ -76,6 +79,12 @@ def code_blocks(
         return None, f"{NO_PARSER}{rules.name}: pip install 'codenav-agent[{rules.extra}]'"
     except OutOfTime:
         return document_blocks(text, place, rules.name), CUT
+    source, closed = data, _closed(data, language) if root.has_error else None
+    if closed is not None:
+        with contextlib.suppress(OutOfTime):
+            again = _parsed(closed.text, language, seconds)
+            if damage(again[0]) < damage(root):
+                data, (root, parsed, rows) = closed.text, again
     marks = Marks(data)
     walk = Walk(data, root, rules, grammar(language), marks, path=place.path, parsed=parsed)
     drafts = walk.drafts()
@@ -95,8 +104,25 @@ def code_blocks(
         kept = [draft for draft in drafts if draft.rows[0] not in long_rows or draft.rows[0] != draft.rows[1]]
         reason = CUT_LINES if len(kept) < len(drafts) else ""
         drafts = kept
-    calls = Calls(called, data)
-    return numbered(finish(draft, data, place, rules.name, calls) for draft in drafts), reason
+    if closed is not None and data is closed.text:
+        drafts = [_as_written(draft, closed) for draft in drafts]
+        called = [(closed.written(start), closed.written(end)) for start, end in called]
+    calls = Calls(called, source)
+    return numbered(finish(draft, source, place, rules.name, calls) for draft in drafts), reason
+
+
+def _closed(data: bytes, language: str) -> Closed | None:
+    """The source with the brackets that it leaves open; None if there are none. In Ruby words end what is open."""
+    if language == "ruby":
+        return None
+    return closed_braces(data, language, lambda line: begins(line.decode("utf-8", "replace"), language))
+
+
+def _as_written(draft: Draft, closed: Closed) -> Draft:
+    """The draft with the offsets of the file."""
+    written = closed.written
+    elided = [replace(part, start=written(part.start), end=written(part.end)) for part in draft.elided]
+    return replace(draft, start=written(draft.start), end=written(draft.end), elided=elided)
 
 
 def _parsed(data: bytes, language: str, seconds: float) -> tuple[Node, bytes, Collection[int] | None]:

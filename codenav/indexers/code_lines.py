@@ -158,6 +158,11 @@ def _definitions(lines: list[str], language: str) -> Iterator[_Line]:
         around.append((width, name, is_type))
 
 
+def begins(line: str, language: str) -> bool:
+    """True for a line that begins a definition."""
+    return len(line) <= _LINE_CHARACTERS and _match(line, language) is not None
+
+
 def _match(line: str, language: str) -> tuple[str, tuple[str, ...], str, bool] | None:
     """Indentation, owner types named on the line itself, name, and True if the name is that of a type."""
     alike = _ALIKE.get(language, language)

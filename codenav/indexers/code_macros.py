@@ -229,16 +229,3 @@ _ITEMS = {
     "translation_unit", "declaration_list", "field_declaration_list", "linkage_specification", "preproc_if",
     "preproc_ifdef", "preproc_else", "preproc_elif", "namespace_definition", "compilation_unit", "ERROR",
 }  # fmt: skip
-
-
-def damage(root: Node) -> int:
-    """The amount of a tree that could not be parsed: the bytes of errors, plus one for each error or missing token."""
-    total = 0
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.is_error or node.is_missing:
-            total += node.end_byte - node.start_byte + 1
-        elif node.has_error:
-            stack += node.children
-    return total

@@ -61,3 +61,16 @@ def parse_within(parser: Parser, data: bytes, seconds: float) -> Node:
             parser.reset()
             raise OutOfTime from error
     return tree.root_node
+
+
+def damage(root: Node) -> int:
+    """The amount of a tree that could not be parsed: the bytes of errors, plus one for each error or missing token."""
+    total = 0
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            total += node.end_byte - node.start_byte + 1
+        elif node.has_error:
+            stack += node.children
+    return total

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime
+from codenav.indexers.open_brackets import closed_python
+from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime, damage
 from codenav.indexers.place import Identity, Place, numbered
 from codenav.indexers.python_draft import Calls, Draft, finish, import_line
 from codenav.indexers.python_formatted import Irregular
@@ -54,14 +55,25 @@ def parsed_blocks(
     written = text.encode("utf-8", "replace")
     data = bytes(reading.python) if reading else written
     seen: Counter[Identity] = Counter()
+    closed = None
     try:
         root = parse(data, seconds)
-        calls = Calls(*called_names(root, data))
+        if root.has_error and (closed := closed_python(data)):
+            again = parse(closed.text, seconds)
+            root, closed = (again, closed) if damage(again) < damage(root) else (root, None)
+        read = closed.text if closed else data
+        starts, names = called_names(root, read)
     except OutOfTime:
         lines = data.decode("utf-8", "replace").split("\n")
         return numbered(_from_lines(found, lines, place) for found in definitions_by_lines(lines)), CUT
-    walk = Walk(data, root, path=place.path, module=place.module)
+    walk = Walk(read, root, path=place.path, module=place.module)
     drafts = walk.drafts()
+    if closed:
+        for draft in drafts:
+            draft.start, draft.end = closed.written(draft.start), closed.written(draft.end)
+            draft.elided = [(closed.written(start), closed.written(end)) for start, end in draft.elided]
+        starts = [closed.written(start) for start in starts]
+    calls = Calls(starts, names)
     if reading:
         drafts = reading.as_written(drafts, walk.definitions, written)
     lost = _mend(root, data.decode("utf-8", "replace").split("\n"), walk.definitions, place) if root.has_error else []

@@ -111,6 +111,44 @@ def test_a_class_around_the_damage_keeps_its_methods() -> None:
     assert blocks["A.g"].import_line == "from m import A"
 
 
+MID_EDIT = {
+    "an argument": "def f(a):\n    x = call(a, [1, 2\n    return x\n",
+    "a header": "def f(a, b:\n    return 1\n",
+    "a class": "class f(Base:\n    x = 1\n",
+    "a table": 'f = {\n    "a": 1,\n',
+    "an import": "import os\nfrom a import (f,\n    g\n",
+    "a decorated call": '@route("/x"\ndef f():\n    pass\n',
+    "the wrong bracket": "f = call([1, 2)\n",
+    "a comment": "f = call(a  # ([\n",
+    "a string": 'def f():\n    x = """abc\n',
+}
+AFTER = '''
+LIMIT = call("é", (3,))
+
+@cached(1)
+class A:
+    """The class."""
+
+    def g(self):
+        """The method."""
+        return call(1)
+'''
+
+
+@pytest.mark.parametrize("opened", MID_EDIT.values(), ids=MID_EDIT)
+def test_an_open_bracket_costs_nothing_after_its_statement(opened: str) -> None:
+    def after(text: str, first: int) -> list[tuple[object, ...]]:
+        return [
+            (block.kind, block.qualname, block.text, block.docstring, block.calls, block.lines.start - first)
+            for block in python_blocks(text, PLACE)[0]
+            if block.lines.start > first
+        ]
+
+    wanted = after(AFTER, 0)
+    assert len(wanted) == 3
+    assert after(opened + AFTER, opened.count("\n")) == wanted
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

@@ -214,6 +214,35 @@ def test_a_damaged_file_keeps_its_definitions(name: str) -> None:
     assert kept / total >= 0.9
 
 
+OPENED = {
+    "a.js": ("function two(x) { call(x, [1, 2 ; return x; }\n", "const LIMIT = '(';\nclass A { f() { call(1) } }\n"),
+    "a.ts": ("function two(x: A) {\n  if (x) {\n  return x;\n}\n", "class A {\n  f(z: B) { return call(z); }\n}\n"),
+    "a.go": ("func Two(x int) {\n\tcall(x, []int{1, 2\n\treturn\n}\n", "// Three is.\nfunc Three() { call(1) }\n"),
+    "a.rs": ("fn two<'a>(x: &'a A) {\n    if x {\n        call(x;\n}\n", "/// Three.\nfn new() { call(1) }\n"),
+    "A.java": ("class B {\n    int two() {\n        call(x;\n    }\n", "class C {\n    int f() { call(1); }\n}\n"),
+    "a.cpp": ("namespace n {\nint two(A x) {\n    if (x) {\n    call(x);\n}\n", "int three() { call(3); }\n}\n"),
+    "a.php": ("<?php\nfunction two($x) {\n    call($x, ['(', 2;\n}\n", "function three() { call(3); }\n"),
+}
+"""What is left open, and what is defined after it."""
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_an_open_bracket_costs_nothing_after_its_definition(name: str) -> None:
+    """Against the same file with nothing left open."""
+    opened, after = OPENED[name]
+
+    def found(text: str) -> list[tuple[object, ...]]:
+        first = opened.count("\n")
+        return [
+            (block.kind, block.qualname, block.text, block.docstring, block.calls)
+            for block in blocks_of(name, text)
+            if block.lines.start > first
+        ]
+
+    whole = {"a.cpp": "namespace n {\n\n\n\n\n", "a.php": "<?php\n\n\n\n"}.get(name, "\n" * opened.count("\n"))
+    assert found(opened + after) == found(whole + after) != []
+
+
 def test_comments_of_a_damaged_file_define_nothing() -> None:
     source = "/* struct seen by\n   int call(int a)\n*/\nint f(void) {\n    // int g(int x) {\n    return (1;\n}\n"
     assert [block.name for block in blocks_of("a.c", source)] == ["f"]
