@@ -335,10 +335,18 @@ class FileRemoval:
 
 @dataclass(frozen=True, slots=True)
 class FileSkip(Document):
-    """A file that was left out of the index, and the reason (`binary`, `larger than 1 MB`, `index: false`)."""
+    """A file that was left out of the index, and the reason (`binary`, `larger than 1 MB`, `index: false`).
+
+    One whose path is `*.lua` stands for all files with that extension, whose language is not read.
+    """
 
     path: str
     reason: str
+
+    @property
+    def is_kind(self) -> bool:
+        """True if it stands for all files of a kind."""
+        return self.path.rpartition("/")[2].startswith("*.")
 
 
 Change = FileChange | FileRemoval | FileSkip

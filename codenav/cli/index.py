@@ -112,9 +112,13 @@ def _index(
         stats = index.stats()
     if not quiet:
         say(f"{one_line(title)}{_held(stats)}")
-        if stats.skipped:
-            were = "was" if len(stats.skipped) == 1 else "were"
-            say(f"{counted(len(stats.skipped), 'file')} {were} skipped or cut: codenav sources show {spec}", err=True)
+        kinds = [skip.path for skip in stats.skipped if skip.is_kind]
+        skipped = len(stats.skipped) - len(kinds)
+        if skipped:
+            were = "was" if skipped == 1 else "were"
+            say(f"{counted(skipped, 'file')} {were} skipped or cut: codenav sources show {spec}", err=True)
+        if kinds:
+            say(one_line(f"languages that are not read: {', '.join(kinds)}"), err=True)
     return stats.to_dict(details=False)
 
 

@@ -82,9 +82,13 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
     for title, counts in (("Kinds", stats.kinds), ("Languages", stats.languages), ("Versions", stats.versions)):
         if counts:
             say(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
-    if stats.skipped:
-        say(f"Skipped or cut, {len(stats.skipped)}:")
-        for skip in sorted(stats.skipped, key=lambda skip: skip.path):
+    for title, skips in (
+        ("Skipped or cut", [skip for skip in stats.skipped if not skip.is_kind]),
+        ("Languages that are not read", [skip for skip in stats.skipped if skip.is_kind]),
+    ):
+        if skips:
+            say(f"{title}, {len(skips)}:")
+        for skip in sorted(skips, key=lambda skip: skip.path):
             say(f"  {one_line(skip.path)}: {one_line(skip.reason)}")
 
 

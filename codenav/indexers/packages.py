@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from codenav.errors import NotFound, UsageError
 from codenav.indexers.editable import parts_of, project_folder, tops_in
 from codenav.indexers.eggs import unpacked
-from codenav.indexers.walk import language_of
+from codenav.indexers.walk import language_of, unread
 from codenav.system.interpreter import Interpreter, normalise
 
 if TYPE_CHECKING:
@@ -160,7 +160,9 @@ def _listed(found: Distribution) -> tuple[str, ...]:
     members, metadata = set(), set()
     for file in found.files or ():
         path = PurePosixPath(file.as_posix())
-        if path.is_absolute() or ".." in path.parts or "__pycache__" in path.parts or not language_of(path.name):
+        if path.is_absolute() or ".." in path.parts or "__pycache__" in path.parts:
+            continue
+        if not (language_of(path.name) or unread(path.name)):
             continue
         if not path.parts[0].endswith((".dist-info", ".egg-info", ".data")):
             members.add(str(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -41,6 +42,16 @@ NAMES = {
                      "vagrantfile"), "ruby"),
 }  # fmt: skip
 """Languages by the name, in any case, of files without an extension."""
+
+UNREAD = {
+    ".adb", ".ads", ".asm", ".bash", ".bat", ".cbl", ".cl", ".clj", ".cljs", ".cob", ".coffee", ".cr", ".dart",
+    ".el", ".elm", ".erl", ".ex", ".exs", ".f", ".f90", ".f95", ".fish", ".for", ".fs", ".fsx", ".gd", ".gleam",
+    ".gradle", ".groovy", ".hrl", ".hs", ".hx", ".jl", ".kt", ".kts", ".lisp", ".lua", ".m", ".metal", ".ml",
+    ".mli", ".mm", ".nim", ".nix", ".odin", ".pas", ".pl", ".pm", ".proto", ".ps1", ".purs", ".r", ".rkt", ".s",
+    ".sas", ".scala", ".scm", ".sh", ".sol", ".sql", ".sv", ".swift", ".tcl", ".tf", ".v", ".vb", ".vhd", ".vhdl",
+    ".zig", ".zsh",
+}  # fmt: skip
+"""Extensions of languages that are not read. Such files are counted and told, once for each extension."""
 
 MAX_BYTES = 1_000_000
 """Size limit of a file. A handful of the 10,166 Python files of ten large packages exceed it: tables and test data."""
@@ -116,6 +127,12 @@ def language_of(name: str) -> str:
     return LANGUAGES.get(end, "") if end else NAMES.get(name.rpartition("/")[2].lower(), "")
 
 
+def unread(name: str) -> str:
+    """The extension of a file in a language that is not read; empty for all others."""
+    end = os.path.splitext(name)[1].lower()
+    return end if end in UNREAD else ""
+
+
 def max_bytes(language: str) -> int:
     """The size limit of a file of this language."""
     return MAX_NOTEBOOK_BYTES if language == "notebook" else MAX_BYTES
@@ -135,24 +152,28 @@ def walk(root: Path, *, members: tuple[str, ...] | None = None, tracked: bool = 
     """The files below a folder in order of their names, and the skips worth reporting.
 
     `members`: files and folders below `root` to take, relative; None takes all. Files that are members are taken
-    even if ignore rules hide them. `tracked`: all are from a commit, so no rule hides any. Skipped silently: other
-    types of files, files that git ignores, caches, virtual environments, the output of `setup.py build`, and links to
-    files that the walk meets anyway.
+    even if ignore rules hide them. `tracked`: all are from a commit, so no rule hides any. Files in languages that are
+    not read are counted at the end. Skipped silently: other types of files, files that git ignores, caches, virtual
+    environments, the output of `setup.py build`, and links to files that the walk meets anyway.
     """
     top = Path(os.path.abspath(root))
     folders = _Folders(os.path.realpath(top), tracked)
+    listed = frozenset(members or ())
     if members is None:
         yield from folders.files(str(top), "")
-        return
-    listed = frozenset(members)
-    for member in members:
+    for member in members or ():
         location = str(top / member)
         if os.path.isdir(location):
             # One in another is met with that.
             if listed.isdisjoint(map(str, PurePosixPath(member).parents)):
                 yield from folders.files(location, "" if member == "." else member + "/")
+        elif end := unread(member):
+            folders.unread[end] += 1
         else:
             yield from _listed(location, member, listed)
+    for end, count in sorted(folders.unread.items()):
+        files = "1 file" if count == 1 else f"{count} files"
+        yield FileSkip(f"*{end}", f"{files}, not read")
 
 
 class _Folders:
@@ -163,6 +184,8 @@ class _Folders:
         self._tracked = tracked
         self._repositories: set[Path] = set()
         """The repositories met so far, by what their work trees share."""
+        self.unread: Counter[str] = Counter()
+        """The files in languages that are not read, by extension."""
 
     def files(self, top: str, prefix: str) -> Iterator[Found | FileSkip]:
         """The files below one folder; with an explicit stack: a tree may be deeper than Python's recursion limit."""
@@ -199,6 +222,8 @@ class _Folders:
                     elif _wanted(entry.name, names) and not rules.hides(entry.path):
                         beside = _module_beside(entry.name, names)
                         yield from _file(entry.path, path, entry.stat(follow_symlinks=False), beside)
+                    elif (end := unread(entry.name)) and not rules.hides(entry.path):
+                        self.unread[end] += 1
                 except OSError as error:
                     yield FileSkip(printable(path), reason_of(error))
             pending.extend(reversed(folders))

@@ -36,6 +36,15 @@ def test_files_of_the_types_that_are_indexed_in_order(tree: Tree) -> None:
     assert skipped(root) == {}
 
 
+def test_files_in_languages_that_are_not_read_are_counted_once_for_each_extension(tree: Tree) -> None:
+    names = ["a.py", "x.lua", "lib/y.LUA", "App.kt", "logo.png", "data.json", "out/z.lua", "node_modules/w.lua"]
+    root = tree({**dict.fromkeys(names, ""), ".gitignore": "out\n"})
+    assert taken(root) == ["a.py"]
+    assert skipped(root) == {"*.kt": "1 file, not read", "*.lua": "2 files, not read"}
+    members = ("a.py", "x.lua", "logo.png")
+    assert FileSkip("*.lua", "1 file, not read") in list(walk(root, members=members))
+
+
 def test_a_stub_knows_the_module_beside_it(tree: Tree) -> None:
     root = tree({"a.py": "", "a.pyi": "", "b.pyi": "", "c.pyx": "", "c.pyi": "", "c.pxd": ""})
     assert taken(root) == ["a.py", "a.pyi", "b.pyi", "c.pyi", "c.pyx"]
