@@ -70,7 +70,7 @@ class NotFound(UsageError):
 class Ambiguous(UsageError):
     """A name matches several blocks: `candidates`, the likeliest first."""
 
-    hint = "name one by its id, by path:line, or by more of its dotted name"
+    hint = "name one by its id, by PATH::NAME, by PATH:LINE, or by more of its dotted name"
 
     def __init__(self, message: str, *, candidates: Sequence[CodeBlock]) -> None:
         super().__init__(message)

@@ -6,8 +6,11 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import on_option, one_line, print_json, reading_options, say
+from codenav.cli.options import counted, on_option, one_line, print_json, reading_options, say
 from codenav.cli.sections import SectionedCommand
+
+_NAMED = 3
+"""Other definitions of the name that are told."""
 
 
 @click.command("show", cls=SectionedCommand)
@@ -17,25 +20,33 @@ from codenav.cli.sections import SectionedCommand
 def command(block: str, sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Print the source of BLOCK below a line that says what and where it is.
 
-    BLOCK is an id, a dotted name, or PATH:LINE for the innermost block there. A name that stands for several is
-    refused with a list of them.
+    BLOCK is an id, a dotted name, PATH::NAME for the one in that file or folder, or PATH:LINE for the innermost block
+    there. A name that stands for several is refused with a list of them; a function is shown, and how many methods
+    have its name.
 
     \b
     Examples:
       codenav show Graph.add_node --on pkg:networkx
       codenav show networkx.shortest_path --on pkg:networkx
+      codenav show sql/query.py::Query.join --on pkg:django
       codenav show lib/io.py:30 --on ./my-repo --json
     """
     from codenav.cli.display import opening
     from codenav.navigation import verbs
+    from codenav.navigation.calls import reference
     from codenav.navigation.names import place_of
 
     with opening(sources, options) as keywords:
         found = verbs.show(block, on=sources, **keywords)
     if as_json:
-        print_json({"name": block, "blocks": [item.to_dict() for item in found]})
+        others = [reference(item) for item in found.others]
+        print_json({"name": block, "blocks": [item.to_dict() for item in found], "others": others})
         return
     for number, item in enumerate(found):
         heading = one_line(f"{item.kind.value} {item.qualname}  {place_of(item)}  {item.source}")
         say(("\n" if number else "") + (f"{heading}  {item.import_line}" if item.import_line else heading))
         say("\n" + item.text.rstrip("\n"))
+    if found.others:
+        some = ", ".join(f"{item.path}::{item.qualname}" for item in found.others[:_NAMED])
+        more = f", … {len(found.others) - _NAMED} more" if len(found.others) > _NAMED else ""
+        say(one_line(f"{counted(len(found.others), 'other')} of that name: {some}{more}"), err=True)

@@ -59,6 +59,9 @@ def js_statement(node: Node, data: bytes, item: bool) -> Found | None:
     also = tuple(path[-1] for path in paths if path[:-1] == names[:-1] and path != names and path[-1])
     if names[-1] == "prototype" and value is not None and value.type == "object":
         return Found(BlockKind.ASSIGNMENT, names, value, "members", also=also, own=True)
+    own = value.child_by_field_name("name") if value is not None and value.type in _FUNCTIONS | {"class"} else None
+    if names == ("exports",) and own is not None:
+        names = (text_of(own, data),)
     of = tuple(name for name in names[:-1] if name != "prototype")
     found = js_value((*of, names[-1]), value, data, item)
     if found is None:

@@ -10,6 +10,8 @@ from itertools import groupby
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.errors import Ambiguous, NotFound
+from codenav.indexers.walk import language_of
+from codenav.navigation import members
 from codenav.navigation.modules import Modules
 from codenav.navigation.names import dotted_path, is_aside, module_of, place_of, search_all
 from codenav.protocols import Index
@@ -22,6 +24,7 @@ _LONGEST = 5_000
 """Characters of the longest name that a block may have: a path has 4,096 at most."""
 _ID = re.compile(r"[0-9a-f]{16}")
 _PLACE = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?(?::\d+)?", re.DOTALL)
+_PINNED = re.compile(r"(?P<path>[^:]+)::(?P<name>\S.*)", re.DOTALL)
 _KIND_ORDER = (BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.TOOL, BlockKind.ASSIGNMENT)
 
 Definition = Sequence[CodeBlock]
@@ -39,6 +42,7 @@ def definition(index: Index, asked: str) -> Definition:
     if not found:
         raise NotFound(f"no block {asked[:200]!r}", hint=_meant(index, asked))
     if len(found) > 1:
+        found += namesakes(index, asked, found[0])
         raise Ambiguous(_ambiguity(asked, found), candidates=[blocks[0] for blocks in found])
     return found[0]
 
@@ -46,8 +50,9 @@ def definition(index: Index, asked: str) -> Definition:
 def definitions(index: Index, asked: str) -> list[Definition]:
     """All definitions that `asked` could name: public ones first, those in tests and vendored code last.
 
-    `asked` is the id of a block, `path:line`, or a dotted name: `shortest_path`, `Graph.add_node`,
-    `networkx.classes.graph.Graph.add_node`, `networkx.Graph`.
+    `asked` is the id of a block, `path:line`, a dotted name (`shortest_path`, `Graph.add_node`,
+    `networkx.classes.graph.Graph.add_node`, `networkx.Graph`), or one with the file or folder that it is in:
+    `classes/graph.py::Graph.add_node`. A field of a class counts as a definition, in a block with the id of the class.
 
     Raises:
         NotFound: no block contains the line.
@@ -61,12 +66,61 @@ def definitions(index: Index, asked: str) -> list[Definition]:
     if place:
         first = int(place["first"])
         return _at(index, place["path"], first, int(place["last"] or first))
-    return _exported_first(Modules(index), asked, _grouped(_named(index, asked)))
+    modules = Modules(index)
+    pinned = _PINNED.fullmatch(asked)
+    if pinned and ("/" in pinned["path"] or language_of(pinned["path"])):
+        return _grouped(_in_file(index, pinned["path"], _dotted(pinned["name"])))
+    return _exported_first(modules, asked, _grouped(_named(index, asked))) or _parts(index, modules, _dotted(asked))
+
+
+def namesakes(index: Index, asked: str, found: Definition) -> list[Definition]:
+    """The other definitions whose names end in `asked`, which stands for `found` as that is the whole of its name."""
+    dotted = _dotted(asked.strip())
+    if not re.fullmatch(r"[\w.]+", dotted) or found[0].qualname != dotted:
+        return []
+    words = tuple(re.findall(r"\w+", dotted))
+    named = search_all(index, *(tree.Words("name", (word,)) for word in words[:20]))
+    return _grouped(block for block in named if block.qualname.endswith(f".{dotted}"))
+
+
+def _in_file(index: Index, path: str, dotted: str) -> list[CodeBlock]:
+    """The blocks of that name in a file, or in the files of a folder."""
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    words = tuple(re.findall(r"\w+", dotted.rpartition(".")[2]))
+    named = search_all(index, tree.Value("file_path", name), *(tree.Words("name", (word,)) for word in words[:20]))
+    found = [block for block in named if _fits_path(block, path) or f"{_rooted(path)}/" in f"{_rooted(block.path)}/"]
+    for fits in (_is_named, _ends, _is_named_case_blind):
+        kept = [block for block in found if fits(block, dotted)]
+        if kept:
+            return _best_paths(kept, path)
+    owner, _, last = dotted.rpartition(".")
+    if owner:
+        modules = Modules(index)
+        return [
+            part for block in _in_file(index, path, owner) for part in members.of_class(index, modules, block, last)
+        ]
+    return [block for block in members.bound(index, last) if _fits_path(block, path)]
+
+
+def _parts(index: Index, modules: Modules, dotted: str) -> list[Definition]:
+    """The definitions of a name that no block has: inherited, fields, and what a statement binds among others."""
+    owner, _, name = dotted.rpartition(".")
+    if not name.isidentifier():
+        return []
+    found: list[CodeBlock] = []
+    for blocks in definitions(index, owner)[:LISTED] if owner else ():
+        if blocks[0].kind in (BlockKind.CLASS, BlockKind.ASSIGNMENT):
+            found += members.of_class(index, modules, blocks[0], name)
+    return _grouped(found or members.bound(index, dotted))
+
+
+def _dotted(asked: str) -> str:
+    return re.sub(r"::|#", ".", asked).removesuffix("()").strip(".")
 
 
 def _named(index: Index, asked: str) -> list[CodeBlock]:
     """The blocks that fit the name, by the strictest of four readings that any block fits."""
-    dotted = re.sub(r"::|#", ".", asked).removesuffix("()").strip(".")
+    dotted = _dotted(asked)
     # A section of a document: `Guide > Installing it`.
     last = dotted.rpartition(" > ")[2] if " " in dotted else dotted.rpartition(".")[2]
     words = tuple(re.findall(r"\w+", last))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Unpack
@@ -22,6 +22,15 @@ from codenav.protocols import Index
 from codenav.system.interpreter import find_interpreter
 
 
+class Shown(list[CodeBlock]):
+    """The blocks of one definition."""
+
+    def __init__(self, blocks: Iterable[CodeBlock], others: Iterable[CodeBlock] = ()) -> None:
+        super().__init__(blocks)
+        self.others = tuple(others)
+        """Other definitions whose names end in the name: methods `Query.join` where a function `join` is shown."""
+
+
 @spelled(StoreKeywords)
 def show(
     block: str,
@@ -32,8 +41,8 @@ def show(
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
     **store: Unpack[StoreKeywords],
-) -> list[CodeBlock]:
-    """Return the block with a given id, dotted name (`Graph.add_node`), or `path:line`.
+) -> Shown:
+    """Return the block with a given id, dotted name (`Graph.add_node`, `graph.py::Graph.add_node`), or `path:line`.
 
     Several blocks are returned if one name is defined in parts: a property's getter and setter, overloads.
 
@@ -43,7 +52,9 @@ def show(
         Unavailable, StorageFull: as `codenav.index`.
     """
     with opened(on, python, refresh, progress, notice, store) as indexes:
-        return list(lookup.definition(as_index(indexes), block))
+        index = as_index(indexes)
+        found = lookup.definition(index, block)
+        return Shown(found, (blocks[0] for blocks in lookup.namesakes(index, block, found)))
 
 
 @spelled(StoreKeywords)

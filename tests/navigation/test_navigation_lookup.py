@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,110 @@ def test_every_line_of_a_file_is_in_the_block_that_the_standard_parser_finds(net
             (block,) = codenav.show(f"{path}:{node.lineno}", on=networkx)
             assert block.name == node.name
             assert block.lines.end == node.end_lineno
+
+
+PARTS = {
+    "app/conf.py": """from enum import Enum
+
+square = lambda x: x * x
+first = second = 1
+if True:
+    fast = lambda: 1
+
+
+@dataclass
+class Config(Base):
+    size: int = 1
+
+    def run(
+        self,
+    ):
+        return self.size
+
+    def stop(self): ...
+
+    timeout: float = field(
+        default=30,
+    )
+    \"\"\"Seconds.\"\"\"
+
+
+class Color(Enum):
+    RED = 1
+    GREEN, BLUE = 2, 3
+
+
+class Base:
+    retries: int = 3
+
+    def size(self):
+        return 2
+""",
+    "app/other.py": "def run():\n    return 1\n",
+    "lib.js": "function one() {}\nmodule.exports = { one, LIMIT: 3, twice: (x) => 2 * x };\n",
+    "main.js": "module.exports = function create() {};\n",
+    "conf.ts": "export interface Options {\n  // timeout: no\n  timeout?: number;\n}\n",
+    "conf.go": 'package conf\n\ntype Server struct {\n\tName, Host string\n\tPort int `json:"port"`\n}\n',
+}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SourceIndex]:
+    root = tmp_path_factory.mktemp("parts")
+    for name, text in PARTS.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    with codenav.index(root) as index:
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("asked", "qualname", "text", "lines"),
+    [
+        ("square", "square", "square = lambda x: x * x", (3, 3)),
+        ("second", "second", "first = second = 1", (4, 4)),
+        ("conf.fast", "fast", "fast = lambda: 1", (6, 6)),
+        ("Config.timeout", "Config.timeout",
+         'timeout: float = field(\n    default=30,\n)\n"""Seconds."""', (20, 23)),
+        ("app/conf.py::Config.size", "Config.size", "size: int = 1", (11, 11)),
+        ("Config.retries", "Base.retries", "retries: int = 3", (32, 32)),
+        ("conf.Color.BLUE", "Color.BLUE", "GREEN, BLUE = 2, 3", (28, 28)),
+        ("twice", "exports.twice", "twice: (x) => 2 * x", (2, 2)),
+        ("lib.js::LIMIT", "exports.LIMIT", "LIMIT: 3", (2, 2)),
+        ("create", "create", "module.exports = function create() {};", (1, 1)),
+        ("Options.timeout", "Options.timeout", "timeout?: number", (1, 4)),
+        ("Server.Host", "Server.Host", "Host string", (3, 6)),
+        ("Server.Port", "Server.Port", 'Port int `json:"port"`', (3, 6)),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_part_of_a_block(
+    parts: SourceIndex, asked: str, qualname: str, text: str, lines: tuple[int, int]
+) -> None:
+    (block,) = codenav.show(asked, on=parts)
+    assert (block.qualname, block.text, tuple(block.lines.to_list())) == (qualname, text, lines)
+
+
+def test_a_field_has_its_docstring_and_the_import_line_of_its_class(parts: SourceIndex) -> None:
+    (block,) = codenav.show("Config.timeout", on=parts)
+    assert (block.docstring, block.import_line) == ("Seconds.", "from app.conf import Config")
+    (owner,) = codenav.show("Config", on=parts)
+    assert block.id == owner.id
+    with pytest.raises(NotFound):
+        codenav.show("Config.nothing", on=parts)
+
+
+@pytest.mark.parametrize(
+    "asked", ["app/conf.py::Config.run", "conf.py::run", "app/conf.py::Config::run", "./app::Config.run"]
+)
+def test_a_name_is_pinned_to_a_file_or_a_folder(parts: SourceIndex, asked: str) -> None:
+    (block,) = codenav.show(asked, on=parts)
+    assert (block.path, block.qualname) == ("app/conf.py", "Config.run")
+    assert codenav.callees(asked, on=parts).total == 0
+    assert codenav.callers(asked, on=parts).targets == [block]
+
+
+def test_a_function_is_shown_with_the_methods_of_its_name(parts: SourceIndex) -> None:
+    found = codenav.show("run", on=parts)
+    assert [block.path for block in found] == ["app/other.py"]
+    assert [block.qualname for block in found.others] == ["Config.run"]
+    assert not codenav.show("Config.run", on=parts).others
