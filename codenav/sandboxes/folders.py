@@ -20,6 +20,9 @@ from codenav.secrets.files import is_secret
 from codenav.system.closing import Closing
 
 SKIPPED = frozenset({"__pycache__"})
+Place = Callable[[int, str, str], None]
+"""A function that gives a file its place: the descriptor of a folder, the file's name there, and the wanted one."""
+
 _WALKED = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 _LISTED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_RDONLY
 
@@ -173,11 +176,12 @@ class HeldFolder(Closing):
 
     @contextlib.contextmanager
     def replacing(
-        self, parts: Sequence[str], mode: int | None = None, *, over_links: bool = False
+        self, parts: Sequence[str], mode: int | None = None, *, over_links: bool = False, place: Place | None = None
     ) -> Iterator[Writing]:
         """Write a file that takes its name, in place of an existing file, when the block ends without an error.
 
         `mode` is that of a new file, None for the default of this process. `over_links` also replaces a link to a file.
+        `place` gives the file its name instead, or leaves it to be removed, whatever has the name.
 
         Raises:
             Unwanted: there is a repository or a secret there.
@@ -186,7 +190,7 @@ class HeldFolder(Closing):
         self._note()
         folder = self.open_folder(parts[:-1], make=True)
         try:
-            before = _mode_of(parts[-1], folder, over_links)
+            before = _mode_of(parts[-1], folder, over_links, strict=place is None)
             if before is not None and is_secret(parts[-1], dir_fd=folder):
                 raise Unwanted("the host has a secret of that name")
             part = part_name(self._token)
@@ -201,11 +205,13 @@ class HeldFolder(Closing):
                     self._give(descriptor)
                 finally:
                     os.close(descriptor)
-                os.replace(part, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
+                if place is not None:
+                    place(folder, part, parts[-1])
+                else:
+                    os.replace(part, parts[-1], src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
                 with contextlib.suppress(OSError):
                     os.unlink(part, dir_fd=folder)
-                raise
         finally:
             os.close(folder)
 
@@ -250,7 +256,7 @@ def _made(name: str, at: int) -> bool:
     return True
 
 
-def _mode_of(name: str, folder: int, over_links: bool) -> int | None:
+def _mode_of(name: str, folder: int, over_links: bool, *, strict: bool) -> int | None:
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -263,9 +269,11 @@ def _mode_of(name: str, folder: int, over_links: bool) -> int | None:
             return None
         if stat.S_ISREG(mode):
             return None
-    if not stat.S_ISREG(mode):
+    if stat.S_ISREG(mode):
+        return mode
+    if strict:
         raise OSError(errno.EEXIST, "the host has something else than a regular file of that name")
-    return mode
+    return None
 
 
 def _holds_repository(folder: int) -> bool:

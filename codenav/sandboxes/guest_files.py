@@ -132,15 +132,24 @@ class GuestFiles:
             raise UsageError(f"cannot write {neutral(name)} in the sandbox: {reason}") from None
 
 
-def put(channel: Channel, name: str, file: IO[bytes], deadline: float, *, executable: bool | None) -> None:
+def put(
+    channel: Channel,
+    name: str,
+    file: IO[bytes],
+    deadline: float,
+    *,
+    executable: bool | None,
+    on_piece: Callable[[bytes], object] = bytes,
+) -> None:
     """Put a file into the sandbox from its current position to its end. Raises Failed.
 
-    With `executable` None an existing file keeps that property.
+    With `executable` None an existing file keeps that property. `on_piece` gets all that was sent.
     """
     first, data = True, file.read(CHUNK)
     while data or first:
         asked = {"op": "put", "name": name, "first": first, "executable": executable}
         answer_of(channel, asked, deadline, data, expected=DONE)
+        on_piece(data)
         first, data = False, file.read(CHUNK)
 
 

@@ -1,7 +1,8 @@
 """The work folder on the host. It is copied in at the start, and changed files are written back after each step.
 
 Nothing from inside is trusted: names are relative and checked, path components are opened without following
-links, sizes are bounded, files are replaced atomically, nothing on the host is ever deleted.
+links, sizes are bounded, files are replaced atomically, and only while they are as the code had them; nothing on the
+host is ever deleted.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from codenav.sandboxes.filenames import (
 )
 from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
+from codenav.sandboxes.placing import Placing, Version, new_digest
 from codenav.sandboxes.rpc import Failed, answer_of
 
 FILE_MODE = 0o644
 """Mode of a new file on the host."""
 AGAIN = "it is tried again after the next step, and read_file has it"
 _FULL = f"cannot be written: no room is left; {AGAIN}"
+_LATE = "it takes too long; what is left comes with the next step"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MOST_NAMED = 50
 
@@ -46,10 +49,12 @@ class CopiedOut:
     """The result of copying out after one step."""
 
     written: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    """Lines with a reason for each file that was not written and is not retried until it changes."""
     left: list[str] = field(default_factory=list)
     """Lines with a reason for each file that was not written and is retried after the next step."""
+    news: list[str] = field(default_factory=list)
+    """Lines with a reason for each file that was not written and of which that was not told before."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """Files that the host has changed as well, with the names beside them that the code's versions got."""
     run_by: dict[str, str] = field(default_factory=dict)
     """Changed files that tools run on their own, with the names of those tools."""
     broken: bool = False
@@ -57,12 +62,36 @@ class CopiedOut:
 
     @property
     def notice(self) -> str:
-        """A notice about changed files that tools run on their own. Empty if there are none."""
-        if not self.run_by:
-            return ""
-        named = [f"{name} ({tool})" for name, tool in self.run_by.items()]
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        return f"changed, and run by tools without being asked for: {', '.join(named[:_MOST_NAMED])}{more}."
+        """A notice about files that the host has changed as well, and changed ones that tools run on their own."""
+        told = []
+        if self.beside:
+            named = _few([f"{name} (the code's version is {other})" for name, other in self.beside.items()])
+            told.append(f"{named}: changed outside of the sandbox too, and kept as it is there.")
+        if self.run_by:
+            named = _few([f"{name} ({tool})" for name, tool in self.run_by.items()])
+            told.append(f"changed, and run by tools without being asked for: {named}.")
+        return " ".join(told)
+
+
+def _few(named: Sequence[str]) -> str:
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"{', '.join(named[:_MOST_NAMED])}{more}"
+
+
+@dataclass
+class _Exchanged:
+    """What has crossed the border of a sandbox since it was started."""
+
+    settled: list[str] = field(default_factory=list)
+    """Files that the guest is still to be told about: they are copied, or will not be."""
+    versions: dict[str, Version] = field(default_factory=dict)
+    """The versions of files that were last copied, either way."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """Files whose last version was put beside what the host has, and its name."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Files that were last told to be refused, with the reason."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Files that could not be copied out at the last try, with the reason."""
 
 
 class WorkFolder:
@@ -78,7 +107,7 @@ class WorkFolder:
         self._held = None if path is None else HeldFolder(path)
         self._resources = resources
         self._copy_out = copy_out and path is not None
-        self._settled: list[str] = []
+        self._exchanged = _Exchanged()
         self.left: Sequence[str] = ()
         """Lines about files that could not be copied out at the last try."""
         self.notice = ""
@@ -115,7 +144,7 @@ class WorkFolder:
                     raise UsageError(
                         f"the work folder {self._held.path} holds more than the "
                         f"{self._resources.work_bytes / MIB:.0f} MiB that a sandbox takes",
-                        hint="name a smaller folder with --work-dir",
+                        hint=f"name a smaller one with --work-dir, and show this one with --mount {self._held.path}",
                     )
         except OSError as error:
             raise UsageError(f"cannot list the work folder {self._held.path}: {error.strerror}") from error
@@ -135,7 +164,9 @@ class WorkFolder:
         Raises:
             UsageError: a file cannot be read, or does not fit.
         """
+        self._exchanged = _Exchanged()
         for name in names:
+            digest = new_digest()
             try:
                 file = self.open_file(name)
             except OSError as error:
@@ -143,9 +174,10 @@ class WorkFolder:
             with file:
                 executable = bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
                 try:
-                    put(channel, name, file, deadline, executable=executable)
+                    put(channel, name, file, deadline, executable=executable, on_piece=digest.update)
                 except Failed as reason:
                     raise UsageError(f"cannot copy {name} into the sandbox: {reason}") from None
+            self._exchanged.versions[name] = Version(digest.digest(), executable)
 
     def collect(self, channel: Channel, deadline: float, *, silent: bool = False) -> CopiedOut:
         """Write changed files back, the smallest first.
@@ -156,16 +188,14 @@ class WorkFolder:
         done = CopiedOut()
         if not self._copy_out or self._held is None:
             return done
-        work = _Round(self._held, self._resources, channel, deadline, self._settled, done, silent)
+        work = _Round(self._held, self._resources, channel, deadline, self._exchanged, done, silent)
         try:
             work.run()
-        except TooLate:
-            done.left.append(f"{work.waiting()}: it takes too long; what is left comes with the next step")
         except (Malformed, Closed) as error:
-            done.refused.append(f"{work.waiting()}: {error}")
+            work.refuse(str(error))
             done.broken = True
         finally:
-            self._settled = work.settled
+            work.tell()
         self.left = done.left
         return done
 
@@ -190,48 +220,59 @@ class _Round:
         resources: Resources,
         channel: Channel,
         deadline: float,
-        settled: list[str],
+        exchanged: _Exchanged,
         done: CopiedOut,
         silent: bool,
     ) -> None:
-        self._held, self._most, self._channel, self._deadline = held, resources.file_bytes, channel, deadline
-        self.settled = settled
-        """Files that the guest is still to be told about: they are copied, or will not be."""
-        self._done, self._silent = done, silent
+        self._held, self._resources, self._channel, self._deadline = held, resources, channel, deadline
+        self._exchanged, self._done, self._silent = exchanged, done, silent
         self._failed: dict[str, list[str]] = {}
-        self._unwanted: dict[str, list[str]] = {}
+        self._refused: dict[str, list[str]] = {}
         self._queue: list[tuple[str, int]] = []
         self._total = self._seen = 0
 
     def run(self) -> None:
-        """Copy the changed files out. Raises TooLate, Malformed, Closed."""
+        """Copy the changed files out. Raises Malformed, Closed."""
         try:
             for name, size in self._changes():
                 reason = self._write(name, size)
+                if reason == _FULL:
+                    # Larger files do not fit either.
+                    self._failed.setdefault(_FULL, []).extend(self._waiting())
+                    return
                 del self._queue[0]
                 if reason:
                     self._failed.setdefault(reason, []).append(name)
-                    if reason == _FULL:
-                        # Larger files do not fit either.
-                        self._failed[reason] += [name for name, _ in self._queue]
-                        break
-        finally:
-            self._done.refused += [f"{listed(names)}: {reason}" for reason, names in self._unwanted.items()]
-            for reason, names in self._failed.items():
-                count = len(names) + (self._total - self._seen if reason == _FULL else 0)
-                self._done.left.append(f"{listed(names, count)}: {reason}")
+        except TooLate:
+            self._failed.setdefault(_LATE, []).extend(self._waiting())
 
-    def waiting(self) -> str:
-        """Return the names of the files that have not come yet."""
-        names = [name for name, _ in self._queue]
-        return listed(names, len(names) + self._total - self._seen) if names else "the changed files"
+    def refuse(self, reason: str) -> None:
+        """Note why the files that have not come yet never will."""
+        self._refused.setdefault(reason, []).extend(self._waiting())
+
+    def tell(self) -> None:
+        """Write the lines about files that were not copied out."""
+        failed, refused = self._exchanged.failed, self._exchanged.refused
+        for reasons, before in ((self._refused, refused), (self._failed, failed)):
+            for reason, names in reasons.items():
+                more = self._total - self._seen if reason in (_FULL, _LATE) else 0
+                fresh = [name for name in names if before.get(name) != reason]
+                if fresh:
+                    self._done.news.append(f"{listed(fresh, len(fresh) + more)}: {reason}")
+                if before is failed:
+                    self._done.left.append(f"{listed(names, len(names) + more)}: {reason}")
+        refused.update({name: reason for reason, names in self._refused.items() for name in names})
+        self._exchanged.failed = {name: reason for reason, names in self._failed.items() for name in names}
+
+    def _waiting(self) -> list[str]:
+        return [name for name, _ in self._queue] or ["the changed files"]
 
     def _changes(self) -> Iterator[tuple[str, int]]:
         start, more = 0, True
         while more:
-            asked: dict[str, Any] = {"op": "changes", "from": start, "left": REPOSITORIES, "settled": self._tell()}
+            asked: dict[str, Any] = {"op": "changes", "from": start, "left": REPOSITORIES, "settled": self._settled()}
             frame, _ = answer_of(self._channel, asked, self._deadline)
-            self._refusals(frame)
+            self._note_refusals(frame)
             found = frame["files"]
             start += len(found)
             self._total = frame.get("total", start)
@@ -241,56 +282,78 @@ class _Round:
             while self._queue:
                 yield self._queue[0]
 
-    def _refusals(self, frame: Any) -> None:
+    def _note_refusals(self, frame: Any) -> None:
         for name, reason in frame["unseen"]:
             self._failed.setdefault(f"{on_a_line(reason)}; it is tried again after the next step", []).append(name)
-        lines = self._done.refused
-        lines += [f"{on_a_line(name)}: {on_a_line(reason)}" for name, reason in frame["refused"]]
+        for name, reason in frame["refused"]:
+            self._done.news.append(f"{on_a_line(name)}: {on_a_line(reason)}")
         if frame.get("more"):
-            lines.append(f"{frame['more']} more that are no regular files, or cannot be looked into")
+            reason = "no regular files, or they cannot be looked into"
+            self._refused.setdefault(reason, []).append(f"{frame['more']} more")
 
-    def _tell(self) -> list[str]:
-        told, self.settled = self.settled, []
-        return told
+    def _settled(self) -> list[str]:
+        settled, self._exchanged.settled = self._exchanged.settled, []
+        return settled
 
     def _write(self, name: str, size: int) -> str:
         """Write a file. Return an empty string, or the reason for a failure that is worth a retry."""
         try:
-            if size > self._most:
-                raise Unwanted(f"larger than {self._most / MIB:.0f} MiB")
+            if size > self._resources.file_bytes:
+                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
             parts = name_to_write(name)
             tool = runner_of(parts)
             if tool and self._silent:
                 return f"{tool} would run it, and nobody would be told"
-            with self._held.replacing(parts, FILE_MODE) as writing:
-                self._receive(name, writing)
-        except Unwanted as reason:
-            self._unwanted.setdefault(str(reason), []).append(name)
-            if is_plain(name) and runner_of(name.split("/")):
+            self._place(name, parts, tool)
+        except Unwanted as refusal:
+            self._refused.setdefault(str(refusal), []).append(name)
+            told = self._exchanged.refused.get(name) == str(refusal)
+            if not told and is_plain(name) and runner_of(name.split("/")):
                 self._done.run_by[name] = f"{runner_of(name.split('/'))}; not copied out"
-        except Failed as reason:
-            return f"cannot be read inside: {on_a_line(str(reason))}; it is tried again after the next step"
+        except Failed as failure:
+            return f"cannot be read inside: {on_a_line(str(failure))}; it is tried again after the next step"
         except OSError as error:
             return _FULL if error.errno in _NO_ROOM else f"cannot be written: {error.strerror}; {AGAIN}"
         else:
-            self._done.written.append(name)
-            if tool:
-                self._done.run_by[name] = tool
-        self.settled.append(name)
+            self._exchanged.refused.pop(name, None)
+        self._exchanged.settled.append(name)
         return ""
 
-    def _receive(self, name: str, writing: Writing) -> None:
+    def _place(self, name: str, parts: Sequence[str], tool: str) -> None:
+        """Write a file under its name, or beside what the host has there."""
+        known = self._exchanged
+        most = max(self._resources.work_bytes, self._resources.file_bytes)
+        placing = Placing(known.versions.get(name), known.beside.get(name, ""), most)
+        with self._held.replacing(parts, FILE_MODE, place=placing.place) as writing:
+            placing.executable = self._receive(name, writing)
+            if writing.before is None or placing.changes_mode:
+                writing.make_executable(placing.executable)
+        if placing.now is not None:
+            known.versions[name] = placing.now
+        if not placing.name:
+            return
+        written = "/".join([*parts[:-1], placing.name])
+        self._done.written.append(written)
+        if written != name:
+            known.beside[name] = placing.name
+            self._done.beside[name] = written
+            tool = runner_of([*parts[:-1], placing.name])
+        if tool:
+            self._done.run_by[written] = tool
+
+    def _receive(self, name: str, writing: Writing) -> bool:
+        """Receive a file. Return True if the code may execute it."""
         total, final = 0, False
         while not final:
             if time.monotonic() > self._deadline:
                 raise TooLate
-            asked = {"op": "get", "name": name, "offset": total, "settled": self._tell()}
+            asked = {"op": "get", "name": name, "offset": total, "settled": self._settled()}
             frame, data = answer_of(self._channel, asked, self._deadline, expected=DATA)
             total += len(data)
             final = frame["last"] or not data
-            if total > self._most:
-                raise Unwanted(f"larger than {self._most / MIB:.0f} MiB")
+            if total > self._resources.file_bytes:
+                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
             view = memoryview(data)
             while view:
                 view = view[os.write(writing.descriptor, view) :]
-        writing.make_executable(bool(frame.get("executable")))
+        return bool(frame.get("executable"))

@@ -221,7 +221,7 @@ def test_no_file_from_inside_raises_or_leaves_the_folder(tmp_path):
         with Replies(tmp_path, [spoilt(random, listed), *data]) as channel:
             copied = WorkFolder(work, Resources(), copy_out=True).collect(channel, time.monotonic() + 60)
         assert all(checked_name(name) for name in copied.written)
-        assert not [line for line in copied.refused if neutral(line) != line]
+        assert not [line for line in copied.news if neutral(line) != line]
     assert {entry.name for entry in tmp_path.iterdir()} == {"work", "answers"}
     assert not list(work.rglob("*.part"))
     assert list(work.rglob("x"))

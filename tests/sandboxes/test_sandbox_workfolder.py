@@ -92,8 +92,8 @@ def test_links_on_the_host_are_not_followed_either_way(fresh, tmp_path):
     sandbox = fresh(work_dir=work)
     assert sandbox.run("import os\nos.listdir('.')").stdout == "[]\n"
     execution = sandbox.run("open('file', 'w').write('x'); os.mkdir('folder'); open('folder/new', 'w').write('x');")
-    assert execution.files == []
-    assert "not copied out" in execution.stderr
+    assert execution.files == ["file.codenav-1"]
+    assert "folder/new: cannot be written" in execution.stderr
     assert (outside / "secret").read_text() == "secret"
     assert [entry.name for entry in outside.iterdir()] == ["secret"]
 
@@ -192,14 +192,14 @@ def test_copying_out_has_its_own_time(fresh, tmp_path):
     assert sandbox.run("kept").stdout == "1\n"
 
 
-def test_what_is_too_large_for_that_time_costs_nothing_else_and_is_told_each_time(fresh, tmp_path):
+def test_what_is_too_large_for_that_time_costs_nothing_else_and_is_told(fresh, tmp_path):
     sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=0.0))
     execution = sandbox.run("kept = 1\nopen('file', 'w').write('x');")
     assert (execution.outcome, execution.files, execution.notice) == (Outcome.OK, [], "")
     assert execution.stderr.startswith("[not copied out] ")
     assert "comes with the next step" in execution.stderr
     again = sandbox.run("kept")
-    assert (again.stdout, again.notice, "comes with the next step" in again.stderr) == ("1\n", "", True)
+    assert (again.stdout, again.notice) == ("1\n", "")
     assert list(tmp_path.iterdir()) == []
     sandbox.close()
     assert "it takes too long" in sandbox.uncopied[0]

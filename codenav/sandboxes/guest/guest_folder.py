@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import os
 import re
 import stat
@@ -24,7 +25,7 @@ PAGE_CHARACTERS = 2 << 20
 """Maximum characters of the names in one answer; each may take six in JSON."""
 MOST_TOLD = 20
 
-Stamp = Tuple[int, int, int, int]
+Stamp = Tuple[int, int, int]
 Item = Tuple[str, os.stat_result]
 Answer = Tuple[Message, bytes]
 
@@ -44,7 +45,14 @@ class WorkFolder:
     def __init__(self, path: str) -> None:
         self._path = path
         self._known: dict[str, Stamp] = {}
-        self._seen: dict[str, Stamp] = {}
+        self._sums: dict[str, int] = {}
+        """Checksums of the contents that the host has sent or got."""
+        self._seen: dict[str, tuple[Stamp, int | None]] = {}
+        """Changed files as of the last scan, with the checksums of those that are mapped."""
+        self._read: dict[str, int] = {}
+        """Checksums of what the host has read of them."""
+        self._mapped: set[int] = set()
+        """The inodes that were mapped at the last scan: they may have been written to until they no longer were."""
         self._changed: list[list[Any]] = []
         self._listing: list[list[Any]] = []
         self._refused: dict[tuple[str, str], None] = {}
@@ -78,6 +86,7 @@ class WorkFolder:
             while view:
                 view = view[os.write(descriptor, view) :]
             self._known[name] = _stamp(os.fstat(descriptor))
+            self._sums[name] = binascii.crc32(blob, 0 if first else self._sums.get(name, 0))
         finally:
             os.close(descriptor)
         return {"op": "done"}, b""
@@ -106,40 +115,43 @@ class WorkFolder:
         """Scan for changed files; return what is refused since this scan, and what could not be looked into."""
         refused: list[tuple[str, str]] = []
         troubles: list[tuple[str, str]] = []
-        changed, self._seen = [], {}
-        mapped: set[int] | None = None
+        changed, self._seen, self._read = [], {}, {}
+        now: set[int] | None = None
         for name, info in self._scan("", left=left, refused=refused, troubles=troubles):
             if stat.S_ISREG(info.st_mode):
-                mapped = _mapped() if mapped is None else mapped
-                stamp = _stamp(info, self._checksum(name) if info.st_ino in mapped else 0)
-                if self._known.get(name) != stamp:
-                    self._seen[name] = stamp
+                now = _mapped() if now is None else now
+                stamp = _stamp(info)
+                found = self._checksum(name) if info.st_ino in now or info.st_ino in self._mapped else None
+                if self._known.get(name) != stamp or (found is not None and found != self._sums.get(name)):
+                    self._seen[name] = stamp, found
                     changed.append([name, info.st_size])
             elif not stat.S_ISDIR(info.st_mode):
                 refused.append((name, "a symbolic link" if stat.S_ISLNK(info.st_mode) else "not a regular file"))
         self._changed = sorted(changed, key=lambda item: (item[1], item[0]))
+        self._mapped = now or set()
         fresh = [item for item in refused if item not in self._refused]
         self._refused = dict.fromkeys(refused)
         return sorted(fresh), troubles
 
-    def _checksum(self, name: str) -> int:
-        found = 1
+    def _checksum(self, name: str) -> int | None:
+        found = 0
         try:
             descriptor = self._open(name, os.O_RDONLY)
             with os.fdopen(descriptor, "rb", buffering=0) as file:
                 data = file.read(CHUNK)
                 while data:
-                    found = hash((found, data))
+                    found = binascii.crc32(data, found)
                     data = file.read(CHUNK)
         except OSError:
-            return found
+            return None
         return found
 
     def _settle(self, names: list[str]) -> None:
         for name in names:
-            stamp = self._seen.pop(name, None)
-            if stamp is not None:
-                self._known[name] = stamp
+            seen = self._seen.pop(name, None)
+            if seen is not None:
+                self._known[name], found = seen
+                self._sums[name] = self._read.pop(name, 0) if found is None else found
 
     def _get(self, message: Message, blob: bytes) -> Answer:
         """A piece of a file, and whether it is the last."""
@@ -153,6 +165,8 @@ class WorkFolder:
             data = os.pread(descriptor, CHUNK, offset)
         finally:
             os.close(descriptor)
+        if message["name"] in self._seen:
+            self._read[message["name"]] = binascii.crc32(data, self._read.get(message["name"], 0) if offset else 0)
         last = offset + len(data) >= info.st_size or not data
         return {"op": "data", "last": last, "executable": bool(info.st_mode & stat.S_IXUSR)}, data
 
@@ -309,13 +323,17 @@ def _entry(name: str, info: os.stat_result) -> list[Any]:
     return [name, info.st_size, int(info.st_mtime * 1000), info.st_mode]
 
 
-def _stamp(info: os.stat_result, checksum: int = 0) -> Stamp:
+def _stamp(info: os.stat_result) -> Stamp:
     """A stamp that differs after each change: code can set the time when data changed, not when the inode did."""
-    return info.st_ctime_ns, info.st_size, info.st_ino, checksum
+    return info.st_ctime_ns, info.st_size, info.st_ino
 
 
 def _mapped() -> set[int]:
-    """The inodes of files that processes inside share as memory, as `numpy.memmap` does: writing there sets no time."""
+    """The inodes of files that processes inside share as memory, as `numpy.memmap` does: writing there sets no time.
+
+    A semaphore's may have the number of a file's, and some file systems tell `stat` another device than the mapping
+    has; so an inode is only a reason to compare contents.
+    """
     found: set[int] = set()
     for pid in guest_linux.processes_inside():
         try:
