@@ -293,6 +293,7 @@ def limits_of(resources: Resources, *, processes: int | None) -> dict[str, objec
 
     `data_bytes` leaves 40 MiB of the memory, but at least a sixteenth and at most a quarter. A process that allocates
     too much then gets a MemoryError before anything has to be killed, and a snapshot of what it holds still fits.
+    `crowd` is the number of processes at which a step that reaches its timeout is taken for one that only forks.
     """
     memory = resources.memory_bytes
     return {
@@ -300,6 +301,7 @@ def limits_of(resources: Resources, *, processes: int | None) -> dict[str, objec
         "data_bytes": max(min(memory // 16 * 15, memory - 40 * MIB), memory // 4 * 3),
         "file_bytes": resources.file_bytes,
         "processes": processes,
+        "crowd": max(8, resources.processes // 4),
         "descriptors": DESCRIPTORS,
         "signals": SIGNALS,
         "output_bytes": resources.output_bytes,

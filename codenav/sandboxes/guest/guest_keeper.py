@@ -13,7 +13,7 @@ from guest_checkpoints import MOST, Checkpoint, Checkpoints, Done
 from guest_frames import Message
 from guest_late import Late
 from guest_memory import Memory
-from guest_processes import LOST, WAKE_SECONDS, Twin, Worker
+from guest_processes import FULL, LOST, WAKE_SECONDS, Twin, Worker
 from guest_request import Request
 from guest_rerun import Rerun
 from guest_told import losses, numbers
@@ -98,7 +98,7 @@ class Keeper:
 
     def request(self, on_twin: Callable[[Twin], None]) -> Request:
         """A request to the worker; `on_twin` gets the copy that it leaves behind, where it is to leave one."""
-        return Request(self._loop, self.worker, self.over_memory, on_twin)
+        return Request(self._loop, self.worker, self.over_memory, on_twin, self.crowded)
 
     def freeze(self, seconds: float) -> tuple[Request, Twin | None]:
         """Ask the worker for a frozen copy of itself, for a checkpoint."""
@@ -140,6 +140,35 @@ class Keeper:
             self._news = [f"state kept: {because}there were no variables yet"]
         else:
             self._begin(because, list(self.history), "", "")
+
+    def replace_ended(self) -> None:
+        """Replace a worker that has ended between two steps."""
+        why = f"the process {self.worker.end()} between two steps"
+        if self.lacked_memory():
+            self.replace_outgrown(why)
+        else:
+            self.replace(why)
+
+    def replace_outgrown(self, why: str) -> None:
+        """Replace the worker after threads or children of earlier steps have used up the memory.
+
+        The last step that had left some is undone, with those after it: run again it would do the same.
+        """
+        if self.since and self.others():
+            self.since[-1].leaves = True
+        leaving = [step for step in self.history or self.since if step.leaves]
+        if leaving:
+            leaving[-1].refusal = "what it had left running used up the memory"
+        undone = self.since[self.since.index(leaving[-1]) :] if leaving and leaving[-1] in self.since else []
+        if undone:
+            del self.since[-len(undone) :], self.history[-len(undone) :]
+            self._history_bytes = sum(step.size() for step in self.history)
+            why += f"; {numbers([step.number for step in undone])} {'was' if len(undone) == 1 else 'were'} undone"
+        self.replace(why)
+
+    def lacked_memory(self) -> bool:
+        """True if the worker has ended for want of memory."""
+        return self.worker.was_full() or (self.memory.killed() and self.worker.was_killed())
 
     def replace_after_violation(self, why: str) -> None:
         """Replace the worker after the sandbox's channel was written to; what may have done it never runs again."""
@@ -208,6 +237,8 @@ class Keeper:
                 if descriptor > 2:
                     os.close(descriptor)
             guest_worker.become_worker(theirs, self.late.writer, self._config)
+        except MemoryError:
+            os._exit(FULL)
         finally:
             os._exit(LOST)
 
@@ -249,6 +280,10 @@ class Keeper:
         known = {twin.pid for twin in self.frozen()}
         return {pid for pid in guest_linux.processes_inside() if pid != self.worker.pid and pid not in known}
 
+    def crowded(self) -> bool:
+        """True if user code has very many processes. Only in a namespace, where they are quickly found."""
+        return os.getpid() == 1 and len(self.others()) >= self._config["limits"]["crowd"]
+
     def begin_memory(self) -> None:
         """Forget what the kernel has killed until now."""
         self.memory.begin(self.frozen())
@@ -259,6 +294,12 @@ class Keeper:
 
     def over_memory(self) -> bool | None:
         """True if user code is over its memory: see `Memory.over`. Near the limit, drops the oldest frozen copy."""
+        if self.crowded():
+            # Hundreds that fork would leave the supervisor no processor, and it waits for each that it looks into.
+            guest_linux.calm(self.others())
+            if self.memory.descriptors:
+                # The kernel does.
+                return self.memory.lost_one(self.frozen()) or None
         frozen = self.frozen()
         over = self.memory.over(frozen, self._newest)
         if over is False and frozen and self.memory.full(frozen):

@@ -16,6 +16,11 @@ _INODE_BYTES = 1024
 """Bytes of the kernel's memory for each file of a tmpfs, however small (Linux 5.10: 720 the inode, 192 its name)."""
 BUSY_ROUNDS, GONE_SECONDS = 100, 5.0
 """Rounds of killing without a pause, so that no process forks faster than it is found; time for the killed to go."""
+RESERVE_BYTES, RESERVE_PART = 16 << 20, 8
+"""Bytes of its memory that user code leaves to the process of the steps, but at most this part of what it may have."""
+LOWEST_PRIORITY = 19
+SUM_SECONDS = 0.2
+"""Time for the exact sum of memory: where hundreds of processes fork, each waits for a processor to be read."""
 USUAL_DESCRIPTORS = 1024
 """The kernel's own default number of descriptors; select(2) takes no more."""
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -77,6 +82,18 @@ def bound(limits: Mapping[str, int]) -> None:
     _bound_descriptors(limits["descriptors"])
 
 
+def hold_reserve(held: bool) -> None:
+    """Withhold the reserve from this process, or give it: a request must be served where user code has filled up all.
+
+    A lower limit that user code has set stays.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        low = hard - min(RESERVE_BYTES, hard // RESERVE_PART)
+        if soft in (low, hard):
+            resource.setrlimit(resource.RLIMIT_DATA, (low if held else hard, hard))
+
+
 def _bound_descriptors(most: int) -> None:
     """Limit the descriptors that a process may have open, and under way to others; the soft limit is the usual one."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -128,6 +145,15 @@ def _children(pid: int) -> list[int]:
     return found
 
 
+def calm(pids: Iterable[int]) -> None:
+    """Give processes, and what they fork from now on, the lowest priority."""
+    for pid in pids:
+        try:
+            os.setpriority(os.PRIO_PROCESS, pid, LOWEST_PRIORITY)
+        except OSError:
+            continue
+
+
 def tasks(pid: int) -> int:
     """The number of threads of a process; 0 where it is gone."""
     try:
@@ -143,6 +169,9 @@ def kill_all(spared: set[int]) -> None:
     back takes a process a tenth of a second, and until then it counts against the memory limit.
     """
     until = time.monotonic() + GONE_SECONDS
+    if os.getpid() == 1:
+        # Stops the whole namespace at once: one by one, hundreds that fork would take the processors for seconds.
+        _signal(-1, signal.SIGSTOP)
     rounds = 0
     while alive := [pid for pid in processes_inside() if pid not in spared and not _ended(pid)]:
         for signum in (signal.SIGSTOP, signal.SIGKILL):
@@ -153,8 +182,10 @@ def kill_all(spared: set[int]) -> None:
         if rounds > BUSY_ROUNDS:
             # All that could fork is stopped by now.
             if time.monotonic() > until:
-                return
+                break
             time.sleep(0.001)
+    for pid in spared:
+        _signal(pid, signal.SIGCONT)
 
 
 def remove_shared_memory() -> None:
@@ -226,22 +257,27 @@ def reap() -> Mapping[int, int]:
             _ends[pid] = status
 
 
-def memory(pids: Iterable[int], frozen: Sequence[int], folders: Iterable[str]) -> tuple[int, int]:
+def memory(pids: Sequence[int], frozen: Sequence[int], folders: Iterable[str]) -> tuple[int, int]:
     """The bytes that user code holds, and those that frozen copies of it hold in addition.
 
     Pages that are shared after a fork count once: the proportional share (`smaps_rollup`) is read, but only
     when the cheap upper bound, `resident_sum`, is large. Of a frozen copy it cannot be read (it is not dumpable).
     It follows from the worker's: of S shared bytes of which this process is charged C, each is shared S/C times on
-    average (at least: the harmonic mean), u times with other user code, the rest with frozen copies.
+    average (at least: the harmonic mean), u times with other user code, the rest with frozen copies. Of very many
+    processes those that are read within `SUM_SECONDS` stand for the others.
     """
     charged = shared = own = shared_by_all = 0
-    for pid in pids:
+    until = time.monotonic() + SUM_SECONDS
+    for number, pid in enumerate(pids, 1):
         rollup = _rollup(pid)
         charged += rollup["Pss"]
         shared_by_all += rollup["Shared_Dirty"]
         if rollup["Shared_Dirty"] > shared:
             shared = rollup["Shared_Dirty"]
             own = max(1, rollup["Pss_Anon"] - rollup["Anonymous"] + shared)
+        if time.monotonic() > until:
+            charged, shared_by_all = (part * len(pids) // number for part in (charged, shared_by_all))
+            break
     held, beside = charged, sum(anonymous(pid) for pid in frozen)
     if frozen and shared:
         users = shared_by_all / shared
@@ -285,6 +321,15 @@ def anonymous(pid: int) -> int:
     except (OSError, ValueError):
         return 0
     return (int(resident) - int(backed)) * _PAGE
+
+
+def data(pid: int) -> int:
+    """The bytes of a process that count against its RLIMIT_DATA, about: with its first stack."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[5]) * _PAGE
+    except (OSError, IndexError):
+        return 0
 
 
 def processor_time(pid: int) -> tuple[int, int]:

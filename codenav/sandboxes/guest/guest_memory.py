@@ -75,7 +75,7 @@ class Memory:
 
         False: with the frozen copies, of which the `newest` may be just being made, it may be too much: see `full`.
         """
-        if self.descriptors and self._lost_one(frozen):
+        if self.descriptors and self.lost_one(frozen):
             return True
         pids = guest_linux.processes_inside()
         kernel = self._kernel.held(pids, self._limit)
@@ -94,7 +94,7 @@ class Memory:
         # Buffers grow faster than pages.
         return None if kernel > self._limit // LITTLE else False
 
-    def _lost_one(self, frozen: list[Twin]) -> bool:
+    def lost_one(self, frozen: list[Twin]) -> bool:
         """True if the kernel has killed more than frozen copies, and `LOST_SECONDS` have gone by since."""
         if self._count_kills() - self._kills <= len(_dead(frozen) - self._dead):
             self._lost_since = 0.0

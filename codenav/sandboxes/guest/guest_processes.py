@@ -21,6 +21,8 @@ COMING_SECONDS = 1.0
 """Time for a new twin to speak, also on a machine under load."""
 LOST = 70
 """The exit code of a worker that cannot talk to the supervisor any more."""
+FULL = 71
+"""The exit code of a worker that has no memory left to serve a request."""
 
 _CREDENTIALS = struct.Struct("3i")
 _SO_PASSCRED = getattr(socket, "SO_PASSCRED", 16)
@@ -53,6 +55,10 @@ class Worker:
         status = guest_linux.reap().get(self.pid)
         return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
+    def was_full(self) -> bool:
+        """True if it ended for want of memory by itself."""
+        return guest_linux.reap().get(self.pid) == FULL << 8
+
     def slowdown(self) -> float:
         """The time that it ran or waited for a processor, divided by the time that it ran, since the last call."""
         ran, waited = guest_linux.processor_time(self.pid)
@@ -71,6 +77,8 @@ class Worker:
                 return f"was killed by {signal.Signals(number).name}"
             except ValueError:
                 return f"was killed by signal {number}"
+        if self.was_full():
+            return "ran out of memory"
         if os.WEXITSTATUS(status) == LOST:
             return "lost its connection to the sandbox: too many files are open, or one was closed that was its"
         return f"ended with exit code {os.WEXITSTATUS(status)}"

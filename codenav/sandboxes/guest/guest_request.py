@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from guest_frames import Frames, Message, Violation
+from guest_linux import GONE_SECONDS
 from guest_output import Ends, Pipe
 from guest_processes import Twin, Worker
 from guest_relay import Relay
@@ -55,14 +56,21 @@ class Request:
     the time was over but the worker answered to SIGINT. `on_twin` gets the twin as soon as it lives.
 
     The host's first `interrupt` is a SIGINT to the worker; with a second one it is over, `GRACE_SECONDS` after the
-    first at the earliest.
+    first at the earliest. A step that has `crowded` the sandbox is over at its timeout, without a SIGINT: its processes
+    would go on, and leave nobody a processor.
     """
 
     def __init__(
-        self, loop: Any, worker: Worker, over_memory: Callable[[], bool | None], on_twin: Callable[[Twin], None]
+        self,
+        loop: Any,
+        worker: Worker,
+        over_memory: Callable[[], bool | None],
+        on_twin: Callable[[Twin], None],
+        crowded: Callable[[], bool],
     ) -> None:
         self._loop, self._worker, self._over_memory, self._on_twin = loop, worker, over_memory, on_twin
-        self._begun = False
+        self._crowded = crowded
+        self._begun = self._granted = False
         self.outcome = ""
         self.reply: Message = {}
         self.blob = b""
@@ -140,7 +148,7 @@ class Request:
         while not self.outcome:
             now = time.monotonic()
             if now >= deadline:
-                if self.interrupted:
+                if self.interrupted or self._crowded():
                     self.outcome = "timeout"
                     return
                 self.interrupted = True
@@ -154,6 +162,7 @@ class Request:
                 if over:
                     self.outcome = "out_of_memory"
                     return
+                self._ask_for_time()
                 check = now + (CHECK_SECONDS if over is None else SLOW_CHECK_SECONDS)
             if self._worker.unsent:
                 self._worker.push()
@@ -166,6 +175,12 @@ class Request:
             if not self.outcome and not self._worker.alive():
                 self._read()
                 self.outcome = self.outcome or "crashed"
+
+    def _ask_for_time(self) -> None:
+        """Ask the host, once, for the time that the end of a crowd takes."""
+        if not self._granted and self._crowded():
+            self._granted = True
+            self._loop.post({"op": "rebuilding", "seconds": GONE_SECONDS})
 
     def _heed(self) -> None:
         """Act on interrupts of the host. A SIGINT that comes before the worker has taken the request up is lost."""

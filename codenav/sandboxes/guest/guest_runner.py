@@ -115,7 +115,7 @@ def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else kind.__module__ + "." + kind.__qualname__
     )
     found: dict[str, Any] = {"type": name[:200], "message": _message(error), "line": "", "line_number": None}
-    own = _own_frames(error.__traceback__)
+    own = own_frames(error)
     if isinstance(error, SyntaxError) and error.filename == filename:
         number = error.lineno
     else:
@@ -139,9 +139,9 @@ def _message(error: BaseException) -> str:
 _GUEST = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def _own_frames(trace: TracebackType | None) -> TracebackType | None:
+def own_frames(error: BaseException) -> TracebackType | None:
     """A traceback without the frames of the guest: the outermost, and the innermost where SIGINT was answered."""
-    first = trace
+    first = trace = error.__traceback__
     while first is not None and not first.tb_frame.f_code.co_filename.startswith("<step "):
         first = first.tb_next
     # Frames of the event loop come before those of a step that awaits.

@@ -48,6 +48,7 @@ def serve(worker: Any) -> None:
     raised, out_of_memory = encode({"op": "raised"}), encode({"op": "memory"})
     armed, space, flags = worker.armed, worker.space, 0
     while True:
+        worker.rest()
         data, descriptors = buffer(), ints("i")
         while length(data) < 8 or length(data) < 8 + number(data[:4], "big"):
             more, ancillary, _, _ = recvmsg(1 << 16, room, close_on_exec)

@@ -19,6 +19,9 @@ from guest_tap import Tap
 
 MEASURED_SECONDS = 0.01
 """Kernel time of a step from which on it is found out how much of it a snapshot has cost."""
+LITTLE_PART = 4
+"""Divisor of the memory: with less than that part of it left a step that ran out of memory is undone. What it holds
+would fail the next one."""
 START_SECONDS = 20.0
 """Time for a fresh worker to import what its environment asks for."""
 
@@ -34,6 +37,7 @@ class State:
         self._budget = Budget()
         self._size = self._copied = 0
         self._news = ""
+        self._found_room = 0
 
     def trouble(self) -> str:
         """The reason why the worker does not start; empty when it does."""
@@ -57,12 +61,13 @@ class State:
         tap = self._tap(message, pipes)
         request = self._request()
         relay = self._relay(message)
+        self._found_room = self._room()
         asked = {key: message[key] for key in ("op", "number", "code", "calls")}
         request.go(asked, pipes, keeper.new_twin() if self._want_snapshot() else None, _left(deadline), relay=relay)
         if request.outcome == "busy" or request.unheard:
             if request.unheard:
                 # The worker ended after its last answer and before this request: whatever ended it is not of this step.
-                keeper.replace(f"the process {keeper.worker.end()} between two steps")
+                keeper.replace_ended()
             else:
                 keeper.undo_last()
             spent = self._settle() + self._prepare()
@@ -148,7 +153,7 @@ class State:
         # What the kernel has killed meanwhile, or in a step that ended all the same, no longer counts.
         self._keeper.begin_memory()
         if self._keeper.over_memory():
-            self._keeper.replace("threads or child processes of earlier steps went over the memory limit")
+            self._keeper.replace_outgrown("threads or child processes of earlier steps went over the memory limit")
 
     def _request(self) -> Request:
         return self._keeper.request(self._adopt)
@@ -157,6 +162,9 @@ class State:
 
     def _conclude(self, request: Request, message: Message, seconds: float, relay: Relay | None) -> Message:
         reply, keeper = request.reply, self._keeper
+        error = reply["error"] if request.outcome == "ok" and reply["op"] == "result" else None
+        if error and reply["outcome"] == "out_of_memory" and self._is_full():
+            request.outcome = "out_of_memory"
         if request.outcome == "ok" and reply["op"] == "result":
             stopped = request.interrupted or (reply["error"] or {}).get("type") == "KeyboardInterrupt"
             done = Done(message["number"], message["code"], seconds, reply)
@@ -164,11 +172,12 @@ class State:
                 done.answered = relay.answered
                 done.refusal = "" if relay.complete else "the answers to its calls were too large to be kept"
             done.refusal = "it was interrupted" if stopped else done.refusal
+            if reply["outcome"] == "out_of_memory":
+                done.refusal = "it ran out of memory"
             keeper.keep(done)
             result = {key: reply[key] for key in ("outcome", "changed", "error", "displays", "seconds")}
             result["value"] = reply.get("value")
             result["notice"] = ""
-            error = reply["error"]
             if request.interrupted:
                 where = error if error and error["type"] == "KeyboardInterrupt" else _no_error()
                 result["error"] = dict(where, type="TimeoutError", message=_took(message["timeout"]))
@@ -184,7 +193,7 @@ class State:
                 result["notice"] = "state kept: the work folder was deleted; it is there again, empty."
             return result
         outcome = {"ok": "protocol_violation", "busy": "crashed"}.get(request.outcome, request.outcome)
-        if outcome == "crashed" and keeper.memory.killed() and keeper.worker.was_killed():
+        if outcome == "crashed" and keeper.lacked_memory():
             outcome = "out_of_memory"
         request.blob = b""
         violation = outcome == "protocol_violation"
@@ -204,9 +213,18 @@ class State:
             "changed": [],
             "displays": [],
             "seconds": seconds,
-            "error": dict(_no_error(), type=why[0], message=why[1]),
+            "error": error or dict(_no_error(), type=why[0], message=why[1]),
             "notice": keeper.settle(),
         }
+
+    def _is_full(self) -> bool:
+        """True if a step has left too little memory for the next one, and had found twice as much."""
+        enough: int = self._config["limits"]["data_bytes"] // LITTLE_PART
+        return self._room() < min(enough, self._found_room // 2)
+
+    def _room(self) -> int:
+        """The bytes of memory that the process of the steps may still take."""
+        return int(self._config["limits"]["data_bytes"]) - guest_linux.data(self._keeper.worker.pid)
 
     def _adopt(self, twin: Twin) -> None:
         self._keeper.adopt(twin)
@@ -248,7 +266,7 @@ class State:
         """Make sure that the worker lives and has the state; return the seconds that rerunning steps took."""
         keeper = self._keeper
         if not keeper.worker.alive():
-            keeper.replace(f"the process {keeper.worker.end()} between two steps")
+            keeper.replace_ended()
         return self._settle() if keeper.to_tell else 0.0
 
     def _settle(self) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import gc
 import io
 import os
 import resource
+import select
 import signal
 import socket
 import stat
@@ -77,6 +79,15 @@ class Worker:
         self._streams: list[Stream] = []
         self._stdin: Any = None
         self._loop = guest_loop.Loop()
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+
+    def rest(self) -> None:
+        """Wait for a request. Meanwhile threads of user code do not get the reserve."""
+        with contextlib.suppress(MemoryError):
+            guest_linux.hold_reserve(True)
+            self._poll.poll()
+        guest_linux.hold_reserve(False)
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> None:
         """Serve a request that is not a step."""
@@ -125,6 +136,7 @@ class Worker:
     def finish(self, request: Message, descriptors: Sequence[int], error: BaseException | None) -> None:
         """Say what a step that is over has done; whether it failed was said before."""
         seconds = _clock() - self._started
+        guest_linux.hold_reserve(False)
         self._disarm()
         guest_runner.mend(self._main)
         result, blob = self._step.result(self.space, error, self._display_bytes)
@@ -225,6 +237,7 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGINT, self._on_interrupt)
         guest_linux.heed_nudges()
+        guest_linux.hold_reserve(True)
         self.armed.append(True)
         if self._interrupted:
             raise KeyboardInterrupt
@@ -283,6 +296,7 @@ class Worker:
         if isinstance(error, SystemExit):
             os._exit(error.code if isinstance(error.code, int) else int(error.code is not None))
         if error is not None:
+            error = error.with_traceback(guest_runner.own_frames(error))
             guest_describe.guarded(lambda: sys.excepthook(type(error), error, error.__traceback__))
             self._flush()
         os._exit(int(error is not None))
@@ -326,6 +340,9 @@ class Step:
         described = None if error is None else guest_runner.describe_error(error, self._filename)
         memory = isinstance(error, MemoryError)
         outcome = "ok" if error is None else "out_of_memory" if memory else "error"
+        if error is not None and memory:
+            # With them go the local variables, which the supervisor must not count.
+            error.__traceback__ = error.__context__ = error.__cause__ = None
         error = self._before = None
         if memory:
             gc.collect()
