@@ -70,10 +70,21 @@ class CodeBlock:
     """`python`, `markdown`, `restructuredtext`, …"""
     source: str = ""
     """The source that contains the block: `pkg:stripe@12.1.0`, or an absolute path."""
+    module: str = ""
+    """The dotted name of the Python module that defines it; empty if that cannot be imported."""
+    public_name: str = ""
+    """The shortest dotted name under which the source offers it, `networkx.density`; empty for what is private."""
     import_line: str = ""
-    """The statement to import it, `from m3eval.travel_planner import find_flights`; empty if that is impossible."""
+    """The statement to import it, by its public name if it has one; empty if that is impossible."""
     calls: tuple[str, ...] = ()
     """Names that the block calls, as written (`np.mean`, `self.fit`), each once, in order."""
+
+    @property
+    def expression(self) -> str:
+        """The Python that stands for it after its import line: `Graph.add_edge`."""
+        imported = self.import_line.rpartition(" import ")[2]
+        top, dot, inner = self.qualname.partition(".")
+        return f"{imported if self.import_line.startswith('from ') else top}{dot}{inner}"
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form, of JSON types."""
@@ -89,6 +100,8 @@ class CodeBlock:
             "docstring": self.docstring,
             "language": self.language,
             "source": self.source,
+            "module": self.module,
+            "public_name": self.public_name,
             "import_line": self.import_line,
             "calls": list(self.calls),
         }
@@ -98,6 +111,7 @@ class CodeBlock:
         """Make a block from its stored form; unknown keys are ignored."""
         return cls(
             **{key: data[key] for key in _PLAIN_FIELDS},
+            **{key: data[key] for key in _LATER_FIELDS if key in data},
             kind=BlockKind(data["kind"]),
             lines=LineSpan(*data["lines"]),
             calls=tuple(data["calls"]),
@@ -105,8 +119,11 @@ class CodeBlock:
 
 
 _PLAIN_FIELDS = (
-    "id", "name", "qualname", "path", "text", "signature", "docstring", "language", "source", "import_line",
+    "id", "name", "qualname", "path", "text", "signature", "docstring", "language", "source",
+    "import_line",
 )  # fmt: skip
+_LATER_FIELDS = ("module", "public_name")
+"""Fields that records of earlier versions lack."""
 
 
 def block_id(source: str, path: str, qualname: str, kind: BlockKind, text: str, ordinal: int = 0) -> str:
@@ -292,6 +309,8 @@ class FileState:
     such a file is compared by content once."""
     module: str = ""
     """The dotted name to import it by, which its blocks tell; another one has the file parsed again."""
+    public: str = ""
+    """A hash of the public names of what it defines, which its blocks tell, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,13 +50,15 @@ class Trace(Stored):
 def callable_name(block: CodeBlock) -> str:
     """The name by which traces and the tool graph know the callable of a block; empty if it is none.
 
-    The module from which it is imported with the name inside it: `networkx.classes.graph.Graph.add_edge`; of a tool the
+    The module that defines it with the name inside it: `networkx.classes.graph.Graph.add_edge`; of a tool the
     name by which the broker records its calls: `shop.create_order`.
     """
     if block.kind not in (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL):
         return ""
-    _, imports, rest = block.import_line.partition("from ")
-    module = rest.partition(" import ")[0] if imports else ""
+    module = block.module
+    if not module:
+        _, imports, rest = block.import_line.partition("from ")
+        module = rest.partition(" import ")[0] if imports else ""
     if block.kind is BlockKind.TOOL:
         module = module.removeprefix("tools.")
     return f"{module}.{block.qualname}" if module else block.qualname

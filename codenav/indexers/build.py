@@ -12,8 +12,10 @@ from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
 from codenav.errors import CodeNavError, IndexUnavailable, MissingExtra, StorageFull, UsageError
 from codenav.indexers.code_blocks import NO_PARSER
 from codenav.indexers.place import Place
+from codenav.indexers.public_names import names_in
 from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
+from codenav.indexers.walk import Found
 from codenav.indexers.workers import readings
 from codenav.protocols import WritableIndex
 
@@ -120,21 +122,33 @@ class _Run:
 
     def _plan(self) -> set[str]:
         """Sort the source's files into those to skip, to reuse and to read; return the paths that are gone."""
-        seen = set()
-        for found in self._source.files():
-            if isinstance(found, FileSkip):
-                self.skips.append(found)
-                continue
-            seen.add(found.path)
-            place = Place(self._source.name_of(found.path), found.path, self._source.module_of(found.path))
+        every = list(self._source.files())
+        self.skips += [found for found in every if isinstance(found, FileSkip)]
+        files = [(found, self._place(found)) for found in every if isinstance(found, Found)]
+        gone = set(self.known) - {found.path for found, _ in files}
+        same = not gone and all(self._is_same(found, place) for found, place in files)
+        # If any file is new, others may be offered by another name.
+        public = None if same else names_in(files)
+        for found, place in files:
             state = None if self._rebuild else self.known.get(found.path)
-            if state and state.module != place.module:
-                state = None
-            if state and (state.size, state.mtime_ns, state.ctime_ns, state.inode) == found.look:
+            if public is not None:
+                place = replace(place, public=public.get(found.path, {}))
+                if state and (state.module, state.public) != (place.module, place.public_digest):
+                    state = None
+            if state and self._is_same(found, place):
                 self._reuse(found.path)
                 continue
             self.tasks.append(Task(found, place, state.digest if state else ""))
-        return set(self.known) - seen
+        return gone
+
+    def _place(self, found: Found) -> Place:
+        return Place(self._source.name_of(found.path), found.path, self._source.module_of(found.path))
+
+    def _is_same(self, found: Found, place: Place) -> bool:
+        """True for a file that need not be read: it looks as it did, and is imported by the same name."""
+        state = None if self._rebuild else self.known.get(found.path)
+        known = state and (state.size, state.mtime_ns, state.ctime_ns, state.inode) == found.look
+        return bool(known and state and state.module == place.module)
 
     def _reuse(self, path: str) -> None:
         self.reused += 1

@@ -27,7 +27,15 @@ class BlockDraft:
     """What an import needs: for Python the module-level name, else the whole line; empty if it cannot be imported."""
 
     def block(
-        self, text: str, place: Place, *, language: str, import_line: str, calls: Iterable[str], id: str = ""
+        self,
+        text: str,
+        place: Place,
+        *,
+        language: str,
+        import_line: str,
+        calls: Iterable[str],
+        id: str = "",
+        public_name: str = "",
     ) -> CodeBlock:
         """The block with its text."""
         return CodeBlock(
@@ -42,6 +50,8 @@ class BlockDraft:
             docstring=self.docstring,
             language=language,
             source=place.source,
+            module=place.module,
+            public_name=public_name,
             import_line=import_line,
             calls=tuple(calls),
         )

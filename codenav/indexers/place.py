@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from codenav.blocks import BlockKind, CodeBlock, block_id
 
@@ -18,6 +19,14 @@ class Place:
     """Relative to the root of the source, with `/`."""
     module: str = ""
     """The dotted name to import it by; empty if it cannot be imported."""
+    public: Mapping[str, str] = field(default_factory=dict)
+    """The public names of what is defined at its top level, by the name there."""
+
+    @property
+    def public_digest(self) -> str:
+        """A short hash of the public names; empty for none."""
+        text = "\n".join(f"{name} {dotted}" for name, dotted in sorted(self.public.items()))
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest() if text else ""
 
 
 Identity = tuple[str, BlockKind, str]

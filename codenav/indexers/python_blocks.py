@@ -9,7 +9,7 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.open_brackets import closed_python
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime, damage
 from codenav.indexers.place import Identity, Place, numbered
-from codenav.indexers.python_draft import Calls, Draft, finish, import_line
+from codenav.indexers.python_draft import Calls, Draft, finish, names_to_import
 from codenav.indexers.python_formatted import Irregular
 from codenav.indexers.python_lines import LineDefinition, definitions_by_lines
 from codenav.indexers.python_regular_file import regular_drafts
@@ -117,16 +117,20 @@ def _kind(found: LineDefinition) -> BlockKind:
 def _from_lines(found: LineDefinition, lines: list[str], place: Place) -> CodeBlock:
     last = found.row if found.is_class else found.last
     text = "\n".join(lines[found.first : last + 1])[len(found.indent) :]
+    qualname = ".".join(found.names)
+    public, line = ("", "") if found.in_function else names_to_import(place, found.names[0], qualname)
     return CodeBlock(
         id="",
         kind=_kind(found),
         name=found.names[-1],
-        qualname=".".join(found.names),
+        qualname=qualname,
         path=place.path,
         lines=LineSpan(found.first + 1, found.last + 1),
         text=dedent(text, found.indent),
         signature=one_line(lines[found.row]).rstrip().removesuffix(":"),
         language="python",
         source=place.source,
-        import_line="" if found.in_function else import_line(place.module, found.names[0]),
+        module=place.module,
+        public_name=public,
+        import_line=line,
     )

@@ -37,11 +37,17 @@ class Calls:
         return self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
 
 
-def import_line(module: str, name: str) -> str:
-    """The import statement `from MODULE import NAME`; empty if either cannot be written in one."""
-    if not module or not name.isidentifier() or keyword.iskeyword(name):
-        return ""
-    return f"from {module} import {name}"
+def names_to_import(place: Place, top: str, qualname: str) -> tuple[str, str]:
+    """The public name of a definition in `top`, what its module has at its top level, and the statement to import it.
+
+    The name is empty for what is private, the statement if there is none.
+    """
+    offered = place.public.get(top, "")
+    module, _, name = (offered or f"{place.module}.{top}").rpartition(".")
+    inner = qualname.removeprefix(top)
+    private = any(part.startswith("_") and not part.endswith("__") for part in inner.split("."))
+    can = module and top.isidentifier() and name.isidentifier() and not keyword.iskeyword(name)
+    return "" if private or not offered else offered + inner, f"from {module} import {name}" if can else ""
 
 
 def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: Counter[Identity]) -> CodeBlock:
@@ -60,13 +66,14 @@ def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: 
         text += _cut(source, position, draft.end)
     before = source.rfind("\n", 0, draft.start) if isinstance(source, str) else source.rfind(b"\n", 0, draft.start)
     indent = _cut(source, before + 1, draft.start)
+    public = ""
     if draft.kind is BlockKind.DOCUMENT:
         line = f"import {place.module}" if place.module else ""
     else:
-        line = import_line(place.module, draft.importable)
+        public, line = names_to_import(place, draft.importable, draft.qualname)
     text = dedent(text, "" if indent.strip() else indent)
     id = next_id(place, draft.qualname, draft.kind, text, seen)
-    return draft.block(text, place, language="python", import_line=line, calls=called, id=id)
+    return draft.block(text, place, language="python", import_line=line, calls=called, id=id, public_name=public)
 
 
 def _cut(source: str | bytes, start: int, end: int) -> str:

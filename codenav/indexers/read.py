@@ -61,7 +61,7 @@ def read(task: Task) -> Reading:
         return Reading(path, reason=too_large(task.found.language))
     size, mtime, ctime, inode = look
     digest = hashlib.blake2b(data + b"\0" + module if module else data, digest_size=16).hexdigest()
-    state = FileState(size, mtime, digest, ctime, inode, task.place.module)
+    state = FileState(size, mtime, digest, ctime, inode, task.place.module, task.place.public_digest)
     if state.digest == task.digest:
         return Reading(path, state)
     if is_binary(data):
@@ -74,8 +74,17 @@ def read(task: Task) -> Reading:
         beside = None
         if module:
             beside, _ = file_blocks(decode(module, cookie=True), task.place, language_of(task.found.beside))
-        blocks = stub_blocks(blocks, task.place.module, beside)
+        blocks = stub_blocks(blocks, task.place, beside)
     return Reading(path, None if blocks is None else state, blocks, reason)
+
+
+def text_of(found: Found) -> str:
+    """The text of a Python file, without that of the module beside a stub; empty if it cannot be read now."""
+    try:
+        data, _ = _content(found)
+    except (OSError, _Changing):
+        return ""
+    return "" if len(data) > max_bytes(found.language) or is_binary(data) else decode(data, cookie=True)
 
 
 def _whole(found: Found) -> tuple[bytes, bytes, tuple[int, int, int, int]]:

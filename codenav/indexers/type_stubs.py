@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codenav.blocks import BlockKind, CodeBlock
-from codenav.indexers.python_draft import import_line
+from codenav.indexers.place import Place
+from codenav.indexers.python_draft import names_to_import
 
 _KINDS = (BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.ASSIGNMENT)
 
 
-def stub_blocks(blocks: Iterable[CodeBlock], module: str, beside: Iterable[CodeBlock] | None) -> list[CodeBlock]:
+def stub_blocks(blocks: Iterable[CodeBlock], place: Place, beside: Iterable[CodeBlock] | None) -> list[CodeBlock]:
     """The blocks of a stub; of one with a module beside it, those whose names that does not define.
 
     These it has from compiled code, or makes as it runs. The private ones are left out: they are types for the stub
@@ -28,11 +29,14 @@ def stub_blocks(blocks: Iterable[CodeBlock], module: str, beside: Iterable[CodeB
             and not _private(block.qualname)
         ]
     return [
-        replace(block, import_line=import_line(module, block.qualname))
-        if block.kind is BlockKind.ASSIGNMENT and not block.import_line
-        else block
+        _with_names(block, place) if block.kind is BlockKind.ASSIGNMENT and not block.import_line else block
         for block in blocks
     ]
+
+
+def _with_names(block: CodeBlock, place: Place) -> CodeBlock:
+    public, line = names_to_import(place, block.qualname, block.qualname)
+    return replace(block, public_name=public, import_line=line)
 
 
 def _private(qualname: str) -> bool:

@@ -51,7 +51,7 @@ def definitions(index: Index, asked: str) -> list[Definition]:
     """All definitions that `asked` could name: public ones first, those in tests and vendored code last.
 
     `asked` is the id of a block, `path:line`, a dotted name (`shortest_path`, `Graph.add_node`,
-    `networkx.classes.graph.Graph.add_node`, `networkx.Graph`), or one with the file or folder that it is in:
+    `networkx.classes.graph.Graph.add_node`, `networkx.Graph.add_node`), or one with the file or folder that it is in:
     `classes/graph.py::Graph.add_node`. A field of a class counts as a definition, in a block with the id of the class.
 
     Raises:
@@ -70,7 +70,7 @@ def definitions(index: Index, asked: str) -> list[Definition]:
     pinned = _PINNED.fullmatch(asked)
     if pinned and ("/" in pinned["path"] or language_of(pinned["path"])):
         return _grouped(_in_file(index, pinned["path"], _dotted(pinned["name"])))
-    return _exported_first(modules, asked, _grouped(_named(index, asked))) or _parts(index, modules, _dotted(asked))
+    return _only_exported(modules, asked, _grouped(_named(index, asked))) or _parts(index, modules, _dotted(asked))
 
 
 def namesakes(index: Index, asked: str, found: Definition) -> list[Definition]:
@@ -119,7 +119,7 @@ def _dotted(asked: str) -> str:
 
 
 def _named(index: Index, asked: str) -> list[CodeBlock]:
-    """The blocks that fit the name, by the strictest of four readings that any block fits."""
+    """The blocks that fit the name, by the strictest of five readings that any block fits."""
     dotted = _dotted(asked)
     # A section of a document: `Guide > Installing it`.
     last = dotted.rpartition(" > ")[2] if " " in dotted else dotted.rpartition(".")[2]
@@ -136,32 +136,23 @@ def _named(index: Index, asked: str) -> list[CodeBlock]:
         if exact:
             return exact
     found = list(search_all(index, *wanted))
-    for fits in (_is_named, _ends, _is_below, _is_named_case_blind):
+    if "." in dotted and not any(_is_offered(block, dotted) for block in found):
+        # Its own name may be another one: the package may offer `_scan` as `scan`.
+        found += [block for block in search_all(index, tree.Words("text", words)) if _is_offered(block, dotted)]
+    for fits in (_is_offered, _is_named, _ends, _is_below, _is_named_case_blind):
         kept = [block for block in found if fits(block, dotted)]
         if kept:
             return [block for block in kept if block.kind is not BlockKind.IMPORT] or kept
     return []
 
 
-def _exported_first(modules: Modules, asked: str, found: list[Definition]) -> list[Definition]:
-    """Sort the definitions that their top-level package exports before the others.
-
-    If the package in `asked` exports just one of them under that name, it is the only one kept.
-    """
-    if not 1 < len(found) <= LISTED:
-        return found
+def _only_exported(modules: Modules, asked: str, found: list[Definition]) -> list[Definition]:
+    """If the package in `asked` exports just one of several definitions under that name, it is the only one kept."""
     package, _, name = asked.rpartition(".")
-    exported = [blocks for blocks in found if _exports(modules, package, name, blocks[0])] if package else []
-    if len(exported) == 1:
-        return exported
-    return sorted(
-        found,
-        key=lambda blocks: (
-            not _exports(
-                modules, module_of(blocks[0]).partition(".")[0], blocks[0].qualname.partition(".")[0], blocks[0]
-            )
-        ),
-    )
+    if not package or not 1 < len(found) <= LISTED:
+        return found
+    exported = [blocks for blocks in found if _exports(modules, package, name, blocks[0])]
+    return exported if len(exported) == 1 else found
 
 
 def _exports(modules: Modules, package: str, name: str, block: CodeBlock) -> bool:
@@ -172,6 +163,10 @@ def _exports(modules: Modules, package: str, name: str, block: CodeBlock) -> boo
         return False
     top = block.qualname.partition(".")[0]
     return any((item.source, item.path, item.name) == (block.source, block.path, top) for item in thing)
+
+
+def _is_offered(block: CodeBlock, dotted: str) -> bool:
+    return dotted == block.public_name
 
 
 def _is_named(block: CodeBlock, dotted: str) -> bool:
@@ -260,7 +255,8 @@ def _grouped(blocks: Iterable[CodeBlock]) -> list[Definition]:
 def _order(block: CodeBlock) -> tuple[object, ...]:
     private = any(part.startswith("_") for part in block.qualname.split("."))
     kind = _KIND_ORDER.index(block.kind) if block.kind in _KIND_ORDER else len(_KIND_ORDER)
-    return is_aside(block), private, kind, block.path.count("/"), block.path, block.lines.start
+    shortest = block.public_name.count(".") or LISTED
+    return is_aside(block), private, shortest, kind, block.path.count("/"), block.path, block.lines.start
 
 
 def _ambiguity(asked: str, found: Sequence[Definition]) -> str:

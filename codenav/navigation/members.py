@@ -9,7 +9,8 @@ from dataclasses import replace
 from inspect import cleandoc
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.indexers.python_draft import import_line
+from codenav.indexers.place import Place
+from codenav.indexers.python_draft import names_to_import
 from codenav.navigation.classes import Classes
 from codenav.navigation.modules import Modules
 from codenav.navigation.names import dotted_path, module_of, search_all
@@ -54,10 +55,14 @@ def _part(index: Index, block: CodeBlock, name: str) -> CodeBlock | None:
     """The part of a block that defines a name, as a block with the id of the whole."""
     inside = block.kind is BlockKind.CLASS or block.language != "python"
     qualname = f"{block.qualname}.{name}" if inside else name
-    part = replace(block, kind=BlockKind.ASSIGNMENT, name=name, qualname=qualname, docstring="", calls=())
+    public = f"{block.public_name}.{name}" if inside and block.public_name else ""
+    part = replace(
+        block, kind=BlockKind.ASSIGNMENT, name=name, qualname=qualname, docstring="", calls=(), public_name=public
+    )
     if block.language != "python":
         found = _written(block.text, name)
         return replace(part, text=found, signature=found.partition("\n")[0]) if found else None
+    place = Place(block.source, block.path, module_of(block))
     try:
         body = ast.parse(block.text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -78,7 +83,7 @@ def _part(index: Index, block: CodeBlock, name: str) -> CodeBlock | None:
             signature=text.partition("\n")[0],
             docstring=cleandoc(docstring) if isinstance(docstring, str) else "",
             lines=LineSpan(first, first + len(lines) - 1),
-            import_line=block.import_line if inside else import_line(module_of(block), name),
+            import_line=block.import_line if inside else names_to_import(place, name, name)[1],
         )
     return None
 

@@ -35,7 +35,9 @@ def dotted_path(path: str) -> str:
 
 
 def module_of(block: CodeBlock) -> str:
-    """The dotted name of the module in the block's import line; empty if it has none."""
+    """The dotted name of the module that contains the block; empty if it cannot be imported."""
+    if block.module:
+        return block.module
     match = re.match(r"(?:from|import)\s+([\w.]+)", block.import_line)
     return match[1] if match else ""
 

@@ -65,7 +65,7 @@ class Candidates:
             # A block that was shown in full is not shown again: it stays in mind.
             self._seen.update((hit.id, hit.block) for result in observed.results for hit in result.hits)
         chosen = callable_blocks(self._seen.values(), meaning, limit=ASKED)
-        items = [(block.import_line, block.qualname) for block in chosen]
+        items = [(block.import_line, block.expression) for block in chosen]
         owners = [(line, name.rpartition(".")[0]) for line, name in items if "." in name]
         unknown = [item for item in dict.fromkeys([*items, *owners]) if item not in self.items]
         self.modules += [module_of(block) for block in chosen]

@@ -96,7 +96,8 @@ def text_fields(block: CodeBlock) -> dict[str, str]:
     """The scored fields of a block, each as tokens joined by white space, none empty."""
     name, name_parts, name_prefixes, name_words, name_stems = _name_fields(block.name)
     signature, signature_parts = analysis.analysed(block.signature)
-    text, text_parts = analysis.analysed(f"{block.qualname}\n{block.text}")
+    other = "" if block.public_name.endswith(block.qualname) else block.public_name
+    text, text_parts = analysis.analysed(f"{block.qualname}{other and ' '}{other}\n{block.text}")
     doc_parts, summary_stems = _doc_fields(block.docstring)
     return {
         "name": name,

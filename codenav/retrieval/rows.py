@@ -81,7 +81,7 @@ def stored(block: CodeBlock) -> bytes:
     values = (
         block.id, str(KINDS.index(block.kind)), block.name, block.qualname, block.path, str(block.lines.start),
         str(block.lines.end), block.text, block.signature, block.docstring, block.language, block.source,
-        block.import_line, _ITEM.join(block.calls),
+        block.module, block.public_name, block.import_line, _ITEM.join(block.calls),
     )  # fmt: skip
     joined = _FIELD.join(values)
     if joined.count(_FIELD) == len(values) - 1 and joined.count(_ITEM) == max(len(block.calls) - 1, 0):
@@ -96,7 +96,7 @@ def restored(data: bytes) -> CodeBlock:
         return CodeBlock.from_dict(whole)
     values = data.decode("utf-8", "surrogatepass").split(_FIELD)
     id, kind, name, qualname, path, first, last, *others, calls = values
-    text, signature, docstring, language, source, import_line = others
+    text, signature, docstring, language, source, module, public_name, import_line = others
     return CodeBlock(
         id=id,
         kind=KINDS[int(kind)],
@@ -109,6 +109,8 @@ def restored(data: bytes) -> CodeBlock:
         docstring=docstring,
         language=language,
         source=source,
+        module=module,
+        public_name=public_name,
         import_line=import_line,
         calls=tuple(calls.split(_ITEM)) if calls else (),
     )

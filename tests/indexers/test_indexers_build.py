@@ -350,7 +350,7 @@ def test_versions_go_with_a_package(index: Any, interpreter: Interpreter) -> Non
     assert index.versions == source.versions
     assert report.files == len(index.states) > 10
     context = next(block for block in index.blocks if block.qualname == "Context.invoke")
-    assert context.import_line == "from click.core import Context"
+    assert context.import_line == "from click import Context"
     assert (context.path, context.source) == ("click/core.py", source.name)
 
 

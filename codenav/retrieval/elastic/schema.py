@@ -12,7 +12,7 @@ from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, WORTH
 
-FORMAT = 4
+FORMAT = 5
 """The version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
 ROLE = "role"
 """The field in which a document that holds no block says what it holds."""
@@ -32,7 +32,8 @@ WHOLE: dict[str, Any] = {"dynamic": "strict", "_source": {"enabled": True}}
 
 _EXAMPLE = {
     "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
-    "signature": "", "docstring": "", "language": "", "source": "", "import_line": "", "calls": [],
+    "signature": "", "docstring": "", "language": "", "source": "",
+    "module": "", "public_name": "", "import_line": "", "calls": [],
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def file_lines(files: Mapping[str, FileEntry], dirty: Iterable[str]) -> Iterator
             state = entry.state
             filled[number][path] = [
                 state.size, state.mtime_ns, state.digest, dict(entry.kinds), dict(entry.languages),
-                state.ctime_ns, state.inode, state.module,
+                state.ctime_ns, state.inode, state.module, state.public,
             ]  # fmt: skip
     for number, content in sorted(filled.items()):
         if content:
