@@ -72,7 +72,7 @@ def _links(lab: Lab) -> None:
         Outcome.OK,
     )
     expect("the host's file", lab.canary.read_text(encoding="utf-8"), lab.secret)
-    expect("the work folder", lab.files(), ["planted"])
+    expect("the work folder", lab.files(), ["planted", "planted.codenav-1"])
     ensure((lab.work / "planted").is_symlink(), "a link of the host was replaced")
     ensure("a: a symbolic link" in done.stderr, f"the link is not told: {done.stderr!r}")
     for name in ("a", "b", "d/passwd"):

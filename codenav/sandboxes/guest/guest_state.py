@@ -11,6 +11,7 @@ from guest_budget import Budget
 from guest_checkpoints import Checkpoint, Done
 from guest_frames import Message
 from guest_keeper import Keeper
+from guest_left import left_behind
 from guest_output import Pipe
 from guest_processes import Twin
 from guest_relay import Relay
@@ -80,6 +81,7 @@ class State:
         if tap is not None:
             tap.close()
         result = self._conclude(request, message, time.monotonic() - started, relay)
+        left = self._left(request, result, time.monotonic() - started)
         for pipe in pipes:
             pipe.drain()
         result.update(
@@ -89,7 +91,7 @@ class State:
             stderr=pipes[1].kept.text(),
             stdout_bytes=pipes[0].kept.total,
             late_output=late,
-            notice=" ".join(filter(None, (news, result["notice"]))),
+            notice=" ".join(filter(None, (news, result["notice"], left))),
         )
         self._loop.send(result, request.blob)
         for pipe in pipes:
@@ -159,6 +161,14 @@ class State:
         return self._keeper.request(self._adopt)
 
     # Ends of a step
+
+    def _left(self, request: Request, result: Message, seconds: float) -> str:
+        """What a step has left that did not come to its own end."""
+        error = result["error"] or {}
+        if request.outcome == "ok" and not request.interrupted and error.get("type") != "KeyboardInterrupt":
+            return ""
+        folders = {self._config["env"].get("TMPDIR", "/tmp"), *self._config["counted"]} - {self._config["work"]}
+        return left_behind(self._keeper.others(), sorted(folders), seconds)
 
     def _conclude(self, request: Request, message: Message, seconds: float, relay: Relay | None) -> Message:
         reply, keeper = request.reply, self._keeper
