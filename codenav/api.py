@@ -20,6 +20,7 @@ from codenav.indexers.build import Progress
 from codenav.indexing.source_index import Notice, On, SourceIndex, as_index, define, listed, open_index, open_indexes
 from codenav.indexing.stores import open_store
 from codenav.limits import Limits
+from codenav.navigation.unmatched import advice
 from codenav.options import (
     CheckKeywords,
     CheckOptions,
@@ -189,10 +190,12 @@ def search(
     whole = services.index(indexes) if services is not None else as_index(indexes)
     matches = partial(whole.search, asked) if asked else partial(search_request, whole, request)
     if ranking is None:
-        return matches(kinds=wanted, limit=limit)
-    found = matches(kinds=wanted, limit=max(limit, MATCHES))
-    first = ranking.ranked(replace(found, hits=found.hits[:MATCHES]), whole, shown=limit, kinds=wanted)
-    return replace(first, hits=[*first.hits, *found.hits[MATCHES:]][:limit])
+        result = matches(kinds=wanted, limit=limit)
+    else:
+        found = matches(kinds=wanted, limit=max(limit, MATCHES))
+        first = ranking.ranked(replace(found, hits=found.hits[:MATCHES]), whole, shown=limit, kinds=wanted)
+        result = replace(first, hits=[*first.hits, *found.hits[MATCHES:]][:limit])
+    return replace(result, advice=advice(whole, result)) if asked else result
 
 
 class RunKeywords(

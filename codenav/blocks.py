@@ -260,6 +260,8 @@ class SearchResult(Sequence[Hit]):
     """The query as it was understood, in the query language."""
     repairs: Sequence[str] = ()
     """The repairs that were needed to understand it, one sentence each."""
+    advice: Sequence[str] = ()
+    """What to ask instead, one sentence each, if it found nothing or has an unknown field."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -276,6 +278,7 @@ class SearchResult(Sequence[Hit]):
             "query": self.query,
             "read_as": self.read_as,
             "repairs": list(self.repairs),
+            **({"advice": list(self.advice)} if self.advice else {}),
             "total": self.total,
             "hits": [hit.to_dict() for hit in self.hits],
         }

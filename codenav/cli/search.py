@@ -66,6 +66,8 @@ def command(
         return
     if result.repairs:
         say(f"Read as: {result.read_as or 'nothing'} ({'; '.join(result.repairs)})", err=True)
+    for sentence in result.advice:
+        say(one_line(f"Note: {sentence}"), err=True)
     tagged = len(sources) > 1 or any(source.startswith("name:") for source in sources)
     for hit in result:
         block = hit.block

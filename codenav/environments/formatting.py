@@ -89,8 +89,10 @@ def searched(
     parts = [f"Query: {_cut(result.query)}"]
     if result.repairs:
         parts.append(f"Read as: {_cut(result.read_as)} ({_cut('; '.join(result.repairs))})")
+    parts += [f"Note: {_cut(sentence)}" for sentence in result.advice]
     if not result.total:
-        parts.append("No match. Try other words, fewer conditions, or a prefix such as resiz*.")
+        general = " Try other words, fewer conditions, or a prefix such as resiz*."
+        parts.insert(1, f"No match.{'' if result.advice else general}")
         return "\n".join(parts)
     if not full:
         parts.append(f"All {result.total} matches have been shown in full before.")

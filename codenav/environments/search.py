@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from codenav.actions import Action, Search, SearchObservation
 from codenav.blocks import BlockKind, SearchResult
@@ -29,17 +29,25 @@ class SearchEnvironment:
     action: type[Action] = Search
 
     def __init__(
-        self, index: Index, *, tagged: bool = False, shows: str = SHOWS[0], ranking: Ranking | None = None
+        self,
+        index: Index,
+        *,
+        tagged: bool = False,
+        shows: str = SHOWS[0],
+        ranking: Ranking | None = None,
+        advice: Callable[[Index, SearchResult], Sequence[str]] | None = None,
     ) -> None:
         """`tagged`: each hit names its source, for an index of several.
 
         `shows` is the content of a block shown in full: `shorter` (its code, or signature and docstring where those are
         shorter), `code`, or `prototypes` (signature and docstring; CodeNav paper, table 3). `ranking` orders the next
-        `MATCHES` matches, and adds to them; without it they come as the index has them.
+        `MATCHES` matches, and adds to them; without it they come as the index has them. `advice` says what to ask
+        instead of a query that found nothing.
         """
         self.index = index
         self.shows = shows
         self._ranking = ranking
+        self._advice = advice
         self._tagged = tagged
         self._seen: set[str] = set()
 
@@ -69,6 +77,8 @@ class SearchEnvironment:
     def _show(self, query: str, *, tokens: int) -> tuple[str, SearchResult]:
         wanted = MATCHES if self._ranking else FULL + MORE
         found = self.index.search(query, limit=wanted + len(self._seen))
+        if self._advice:
+            found = dataclasses.replace(found, advice=self._advice(self.index, found))
         unseen = [hit for hit in found if hit.id not in self._seen]
         seen = len(found) - len(unseen)
         found = dataclasses.replace(found, hits=unseen[:wanted])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from codenav.blocks import SearchResult
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.environments.ranking import Ranking
@@ -42,6 +43,8 @@ class EpisodeParts:
     """Names of the tools that `checker` runs."""
     ranking: Ranking | None = None
     """Orders what a search finds; None: hits come as the index has them."""
+    advice: Callable[[Index, SearchResult], Sequence[str]] | None = None
+    """What to ask instead, for a search that found nothing; None: nothing is told."""
 
 
 MakeEnvironments = Callable[[EpisodeParts], Sequence[Environment]]
@@ -60,7 +63,7 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
         Session(on=…, environments=mine)
     """
     return [
-        SearchEnvironment(parts.index, tagged=parts.several_sources, ranking=parts.ranking),
+        SearchEnvironment(parts.index, tagged=parts.several_sources, ranking=parts.ranking, advice=parts.advice),
         CodeEnvironment(
             parts.sandbox,
             checker=parts.checker,

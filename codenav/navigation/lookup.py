@@ -275,13 +275,18 @@ def _meant(index: Index, asked: str) -> str:
         return "codenav search WORDS --on SOURCE"
     if _PLACE.fullmatch(asked.strip()):
         return "codenav search 'file_path: *NAME*' finds files"
-    words = re.findall(r"\w+", asked)[-1:]
-    near: list[str] = []
-    if words:
-        parts = tuple(part for part in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", words[0]) if part)[:8]
-        nodes: list[tree.Node] = [tree.Fuzzy("name", words[0][:100], 2), *(tree.Words("name", (p,)) for p in parts)]
-        hits = index.search(tree.render(tree.any_of(nodes)), limit=200)
-        names = {name: None for hit in hits for name in (hit.block.qualname, hit.block.name) if " " not in name}
-        near = difflib.get_close_matches(re.sub(r"::|#", ".", asked.strip())[:100], names, n=3, cutoff=0.6)
-        near = near or difflib.get_close_matches(words[0][:100], names, n=3, cutoff=0.7)
+    near = near_names(index, _dotted(asked.strip()))
     return f"did you mean {' or '.join(near)}?" if near else "codenav search WORDS --on SOURCE"
+
+
+def near_names(index: Index, dotted: str) -> list[str]:
+    """The names most like a dotted one, at most three."""
+    words = re.findall(r"\w+", dotted)[-1:]
+    if not words:
+        return []
+    parts = tuple(part for part in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", words[0]) if part)[:8]
+    nodes: list[tree.Node] = [tree.Fuzzy("name", words[0][:100], 2), *(tree.Words("name", (p,)) for p in parts)]
+    hits = index.search(tree.render(tree.any_of(nodes)), limit=200)
+    names = {name: None for hit in hits for name in (hit.block.qualname, hit.block.name) if " " not in name}
+    near = difflib.get_close_matches(dotted[:100], names, n=3, cutoff=0.6)
+    return near or difflib.get_close_matches(words[0][:100], names, n=3, cutoff=0.7)

@@ -33,6 +33,24 @@ EQUALS = re.compile(
 DEFINES = re.compile(rf"({'|'.join(DEFINING)})[ \t]*:(?!:)[ \t]*(?=[\"']?[\w*\u0080-\U0010ffff])", re.I | re.ASCII)
 _NEAR = re.compile(r"([A-Za-z][A-Za-z_-]{2,11}|file path)[ \t]*:(?!:)[ \t]*(?=[\w*\"'(./\[])")
 
+_UNKNOWN = re.compile(r"(?:^|\(|\b(?:AND|OR|NOT)\s)\s*([a-z][a-z_]{2,20}):(?![:/])\s*[\w\"'(*]")
+
+
+def unknown_fields(query: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The words that are written like a field and are none, each with the fields that there are.
+
+    Of a query without operators and brackets only one such word before a single value counts: `error: no such file` is
+    a message.
+    """
+    if re.search(r"\b(?:AND|OR|NOT)\b|^\s*\(", query) is None and len(query.split()) > 2:
+        return []
+    written = dict.fromkeys(found[1] for found in _UNKNOWN.finditer(query[:2_000]))
+    return [
+        (name, _KNOWN)
+        for name in written
+        if not (name in _KNOWN or name in ALIASES or name in DEFINING or near_field(f"{name}:x", 0))
+    ]
+
 
 def near_field(text: str, at: int) -> tuple[str, int] | None:
     """A misspelled field at that position (`nmae:`, `file-path:`), as (correct name, position of its value)."""
