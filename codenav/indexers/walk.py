@@ -14,6 +14,7 @@ from codenav.blocks import FileSkip
 from codenav.indexers.ignore import Ignore, rules_above, rules_of
 from codenav.indexers.scripts import may_be_script, script_language
 from codenav.indexers.work_tree import WorkTree
+from codenav.secrets.files import is_secret, is_secret_name, secret_part
 
 LANGUAGES = {
     ".py": "python", ".pyi": "python", ".pyw": "python", ".pyx": "cython", ".pxd": "cython", ".pxi": "cython",
@@ -59,6 +60,8 @@ MAX_BYTES = 1_000_000
 MAX_NOTEBOOK_BYTES = 10_000_000
 """Size limit of a notebook, which also contains the pictures that it drew; they are not indexed."""
 
+SECRET = "a secret"
+"""The reason of a skip for what no sandbox would show either."""
 _NEVER = {".git", ".hg", ".svn", ".bzr", "node_modules", "__pycache__", "__pypackages__", ".ipynb_checkpoints"}
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 """Names that mark the folder that contains them as a virtual environment."""
@@ -220,6 +223,9 @@ class _Folders:
                         if not self._left_out(entry, rules) and (inner := rules.inside(entry.path)):
                             folders.append((entry.path, path + "/", inner))
                     elif _wanted(entry.name, names) and not rules.hides(entry.path):
+                        if is_secret(entry.path, parent=prefix.rstrip("/"), by_content=bool(language_of(entry.name))):
+                            yield FileSkip(printable(path), SECRET)
+                            continue
                         beside = _module_beside(entry.name, names)
                         yield from _file(entry.path, path, entry.stat(follow_symlinks=False), beside)
                     elif (end := unread(entry.name)) and not rules.hides(entry.path):
@@ -238,7 +244,7 @@ class _Folders:
         return False
 
     def _left_out(self, entry: os.DirEntry[str], rules: Ignore) -> bool:
-        if entry.name in _NEVER:
+        if entry.name in _NEVER or is_secret_name(entry.name, os.path.basename(os.path.dirname(entry.path))):
             return True
         if entry.name != "build" or self._tracked or rules.tracks(entry.path):
             return False
@@ -284,6 +290,9 @@ def _module_beside(name: str, siblings: Collection[str]) -> str:
 
 def _listed(location: str, path: str, members: Collection[str]) -> Iterator[Found | FileSkip]:
     if not (language_of(path) or may_be_script(path)):
+        return
+    if secret_part(path) or is_secret(location, parent=os.path.dirname(path)):
+        yield FileSkip(printable(path), SECRET)
         return
     try:
         yield from _file(location, path, os.stat(location), _module_beside(path, members), follow=True)

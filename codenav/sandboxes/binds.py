@@ -15,6 +15,7 @@ from codenav.errors import SandboxUnavailable, UsageError
 from codenav.execution import Mount, SandboxSpec
 from codenav.sandboxes.code_copy import Ignored, is_left_out
 from codenav.sandboxes.copies import CodeCopy, copied
+from codenav.sandboxes.filenames import listed
 from codenav.sandboxes.interpreter_binds import InterpreterBinds
 from codenav.sandboxes.mount_policy import checked_mounts
 from codenav.sandboxes.places import why_not, within
@@ -121,7 +122,10 @@ class Binds:
                 os.path.join(real, os.path.relpath(one, place)) for one in places if one != place and within(one, place)
             ]
             try:
-                copies[place] = copied(real, holes=holes, ignored=_ignored(real) if ignore and place in roots else None)
+                ignored = _ignored(real) if ignore and place in roots else None
+                copies[place] = copied(real, holes=holes, ignored=ignored, by_content=place not in frozen)
+                if copies[place].secrets:
+                    told.append(_left_out(place, copies[place].secrets))
             except UsageError as error:
                 if place not in beside or Path(place) in asked:
                     raise
@@ -145,6 +149,11 @@ def _outer(paths: Sequence[str], live: Sequence[str]) -> list[str]:
         if not copied_with and not any(within(path, one) for one in live):
             found.append(path)
     return found
+
+
+def _left_out(place: str, secrets: Sequence[str]) -> str:
+    folder = os.path.dirname(os.path.join(place, secrets[0]))
+    return f"left out of {place}, as secrets: {listed(secrets)} (--mount {folder} shows what lies in it)"
 
 
 def _ignored(root: str) -> Ignored | None:

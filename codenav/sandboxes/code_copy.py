@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from codenav.config import home
 from codenav.errors import Unavailable, UsageError
 from codenav.execution import GIB
-from codenav.secrets.files import is_secret
+from codenav.secrets.files import is_named_secret, is_secret
 
 MOST_BYTES = GIB
 """Size limit of one code base."""
@@ -30,13 +30,6 @@ Ignored = Callable[[str], bool]
 """Predicate: True if a path relative to the root is left out."""
 
 
-def passed_over(entry: os.DirEntry[str], folder: int, parent: str) -> bool:
-    """True if an entry of a folder is a secret, a cache or a virtual environment."""
-    if entry.name in CACHES or is_secret(entry.name, dir_fd=folder, parent=parent):
-        return True
-    return entry.is_dir(follow_symlinks=False) and is_environment(entry.name, dir_fd=folder)
-
-
 def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
     """True if a folder is a virtual environment."""
     for mark in _ENVIRONMENTS:
@@ -50,9 +43,18 @@ class Walk:
     """One pass over a code base, through descriptors so that links cannot redirect it. With a target it copies."""
 
     def __init__(
-        self, root: str, holes: frozenset[str], ignored: Ignored | None, target: str = "", earlier: str = ""
+        self,
+        root: str,
+        holes: frozenset[str],
+        ignored: Ignored | None,
+        target: str = "",
+        earlier: str = "",
+        *,
+        by_content: bool = True,
     ) -> None:
         self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
+        self.by_content = by_content
+        """Files count as secrets by their content, too. Of a mount only names do: a person chose it for its content."""
         self.earlier = earlier
         """An earlier copy. Files that have not changed since are hard links into it."""
         self.own: set[str] = set()
@@ -64,6 +66,8 @@ class Walk:
         self.sizes: dict[str, int] = {}
         """Bytes of each top-level entry."""
         self.secrets: set[tuple[int, int]] = set()
+        self.found: list[str] = []
+        """Relative paths of files that only their content shows to be secrets."""
         self.linked: list[tuple[tuple[int, int], str]] = []
         """Copies of files with several names, any of which may be a secret's."""
         self.digest = hashlib.sha256()
@@ -97,14 +101,18 @@ class Walk:
             os.chmod(made, stat.S_IMODE(os.fstat(folder).st_mode) | 0o700 if below else 0o755)
         with os.scandir(folder) as listed:
             entries = sorted(listed, key=lambda entry: entry.name)
-        parent = os.path.basename(below or self.root)
+        parent = below or os.path.basename(self.root)
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name
             if path in self.holes or path in self.own:
                 continue
             try:
-                if passed_over(entry, folder, parent):
-                    self._note_secret(entry, folder)
+                if entry.name in CACHES:
+                    continue
+                if is_secret(entry.name, dir_fd=folder, parent=parent, by_content=self.by_content):
+                    self._note_secret(entry, folder, path, by_name=is_named_secret(entry.name, parent))
+                elif entry.is_dir(follow_symlinks=False) and is_environment(entry.name, dir_fd=folder):
+                    continue
                 elif self.ignored is None or not self.ignored(path):
                     self._entry(entry, folder, path)
             except (FileNotFoundError, PermissionError, NotADirectoryError):
@@ -148,7 +156,10 @@ class Walk:
             if found.st_nlink > 1:
                 self.linked.append(((found.st_dev, found.st_ino), place))
 
-    def _note_secret(self, entry: os.DirEntry[str], folder: int) -> None:
+    def _note_secret(self, entry: os.DirEntry[str], folder: int, path: str, *, by_name: bool) -> None:
+        if not by_name:
+            self.digest.update(f"{path}\0secret\n".encode("utf-8", "surrogateescape"))
+            self.found.append(path)
         if self.target and not entry.is_symlink():
             self.secrets.update(inodes(entry.name, dir_fd=folder))
 
@@ -237,9 +248,10 @@ def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> N
 
 def is_left_out(path: str, root: str) -> bool:
     """True if the copy of `root` lacks a path below it, because of a secret, a cache or a virtual environment."""
-    at = root
+    at, inside = root, os.path.basename(root)
     for part in os.path.relpath(path, root).split("/"):
-        at = os.path.join(at, part)
-        if part in CACHES or is_secret(at) or is_environment(at) or os.path.islink(at):
+        at, above = os.path.join(at, part), inside
+        inside = os.path.relpath(at, root)
+        if part in CACHES or is_secret(at, parent=above) or is_environment(at) or os.path.islink(at):
             return True
     return False

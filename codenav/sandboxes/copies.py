@@ -14,7 +14,7 @@ import secrets
 import shutil
 import time
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,26 +35,34 @@ class CodeCopy:
 
     path: str
     """Path of the copied file or folder."""
+    secrets: Sequence[str] = ()
+    """Relative paths of files that are left out because their content is a secret."""
 
 
-def copied(root: str, *, holes: Collection[str] = (), ignored: Ignored | None = None) -> CodeCopy:
+def copied(
+    root: str, *, holes: Collection[str] = (), ignored: Ignored | None = None, by_content: bool = True
+) -> CodeCopy:
     """Return a copy of the current state of a file or folder, made if there is none yet.
 
     `holes` are absolute paths below `root` where other things will be bound: empty folders or files in the copy.
+    `by_content`: see `Walk`.
 
     Raises:
         UsageError: it is too large, or cannot be read.
     """
     inner = frozenset(os.path.relpath(hole, root) for hole in holes)
-    key = hashlib.sha256(repr((root, sorted(inner), ignored is not None)).encode()).hexdigest()[:20]
+    key = hashlib.sha256(repr((root, sorted(inner), ignored is not None, by_content)).encode()).hexdigest()[:20]
     try:
         place = home("cache") / "code"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stamp = Walk(root, inner, ignored).stamp()
-        kept = _kept(place, key, stamp)
-        return kept or _made(place, key, Walk(root, inner, ignored, str(place / _fresh(key)), _earlier(place, key)))
+        walk = Walk(root, inner, ignored, by_content=by_content)
+        kept = _kept(place, key, walk)
+        if kept:
+            return kept
+        target = str(place / _fresh(key))
+        return _made(place, key, Walk(root, inner, ignored, target, _earlier(place, key), by_content=by_content))
     except (OSError, Unavailable):
-        return _temporary(root, inner, ignored)
+        return _temporary(root, inner, ignored, by_content)
 
 
 def _fresh(key: str) -> str:
@@ -68,8 +76,8 @@ def _earlier(place: Path, key: str) -> str:
     return whole[-1] if whole else ""
 
 
-def _kept(place: Path, key: str, stamp: str) -> CodeCopy | None:
-    path = place / f"{key}-{stamp[:20]}"
+def _kept(place: Path, key: str, walk: Walk) -> CodeCopy | None:
+    path = place / f"{key}-{walk.stamp()[:20]}"
     if not path.exists():
         return None
     lock = _locked(path, fcntl.LOCK_SH)
@@ -77,7 +85,7 @@ def _kept(place: Path, key: str, stamp: str) -> CodeCopy | None:
         # It was removed before the lock was acquired.
         os.close(lock)
         return None
-    return _held(path, lock)
+    return _held(path, lock, walk)
 
 
 def _made(place: Path, key: str, walk: Walk) -> CodeCopy:
@@ -92,14 +100,14 @@ def _made(place: Path, key: str, walk: Walk) -> CodeCopy:
     finally:
         _remove(part)
         os.close(working)
-    copy = _held(path, lock)
+    copy = _held(path, lock, walk)
     _prune(place, key)
     return copy
 
 
-def _held(path: Path, lock: int) -> CodeCopy:
+def _held(path: Path, lock: int, walk: Walk) -> CodeCopy:
     os.utime(lock)
-    copy = CodeCopy(str(path))
+    copy = CodeCopy(str(path), walk.found)
     weakref.finalize(copy, os.close, lock)
     return copy
 
@@ -154,16 +162,16 @@ def _remove(path: Path) -> None:
     Path(f"{path}{_LOCK}").unlink(missing_ok=True)
 
 
-def _temporary(root: str, inner: frozenset[str], ignored: Ignored | None) -> CodeCopy:
+def _temporary(root: str, inner: frozenset[str], ignored: Ignored | None, by_content: bool) -> CodeCopy:
     """Make a copy for a single sandbox. Used if the cache is not writable."""
     owned = OwnedFolder.make()
     try:
-        walk = Walk(root, inner, ignored, str(owned.path / "code"))
+        walk = Walk(root, inner, ignored, str(owned.path / "code"), by_content=by_content)
         walk.stamp()
     except BaseException:
         owned.remove()
         raise
-    copy = CodeCopy(walk.target)
+    copy = CodeCopy(walk.target, walk.found)
     maker = os.getpid()
     weakref.finalize(copy, lambda: os.getpid() == maker and owned.remove())
     return copy

@@ -115,7 +115,7 @@ class HeldFolder(Closing):
                     name = "/".join([*parts, entry.name])
                     if entry.name in SKIPPED or is_repository(entry.name) or is_part(entry.name):
                         continue
-                    if is_secret(entry.name, dir_fd=at, parent=parts[-1] if parts else self.path.name):
+                    if is_secret(entry.name, dir_fd=at, parent="/".join(parts) or self.path.name):
                         left.setdefault("a secret", []).append(name)
                         continue
                     try:
@@ -191,7 +191,7 @@ class HeldFolder(Closing):
         folder = self.open_folder(parts[:-1], make=True)
         try:
             before = _mode_of(parts[-1], folder, over_links, strict=place is None)
-            if before is not None and is_secret(parts[-1], dir_fd=folder):
+            if before is not None and is_secret(parts[-1], dir_fd=folder, parent="/".join(parts[:-1])):
                 raise Unwanted("the host has a secret of that name")
             part = part_name(self._token)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW

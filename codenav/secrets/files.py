@@ -1,7 +1,6 @@
 """The definition of secret files, shared by everything that moves files into a sandbox.
 
-Names decide, at any depth and in any case. If a name only suggests a private key, the content decides.
-This module imports no other module of codenav, so that all of them can use it.
+Names decide, at any depth and in any case. Elsewhere the content decides: see `contents`.
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+
+from codenav.secrets.contents import MOST_BYTES, holds_secret, may_hold_secret
 
 NAMES = frozenset({
     ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs",
@@ -25,7 +26,9 @@ _INSIDE = frozenset({
 """Credentials with unspecific names, together with the folders that they lie in."""
 _NAMES_INSIDE = frozenset(name for _, name in _INSIDE)
 _TEMPLATES = ("example", "sample", "template", "dist", "tmpl")
-"""Endings of templates such as `.env.example`, which are shown: they list variables and are usually committed."""
+"""Endings of templates such as `.env.example` and names such as `example.env`, which are shown: they list variables
+and are usually committed."""
+_TESTS = frozenset(("test", "tests", "testing", "testdata", "test_data", "fixtures", "__tests__", "spec"))
 _KEY_ENDS = (".pem", ".key", ".ppk", ".p8", ".pk8")
 _STORES = (".p12", ".pfx", ".jks", ".keystore", ".kdbx")
 """Endings of key stores. Their passwords may be guessed."""
@@ -37,15 +40,30 @@ MOST_KEY_BYTES = 1 << 20
 def is_secret_name(name: str, parent: str = "") -> bool:
     """True if a file or folder of that name, in a parent of that name, is a secret whatever it contains."""
     name = name.lower()
-    if name.startswith(".env"):
-        return not name.endswith(_TEMPLATES)
+    if name.startswith(".env") or name.endswith(".env"):
+        return not is_template(name)
     return name in NAMES or name.endswith(_STORES) or (name in _NAMES_INSIDE and (parent.lower(), name) in _INSIDE)
+
+
+def is_template(name: str) -> bool:
+    """True if a file of that name is a template for others to fill in."""
+    return name.lower().removesuffix(".env").endswith(_TEMPLATES)
+
+
+def _of_tests(folder: str) -> bool:
+    """True if a folder of a code base holds tests: their keys and tokens are made up, and committed."""
+    return not _TESTS.isdisjoint(folder.lower().split("/"))
 
 
 def may_hold_key(name: str) -> bool:
     """True if the content has to decide: `id_rsa` and `server.pem` may be keys, `id_rsa.pub` may not."""
     name = name.lower()
     return name.endswith(_KEY_ENDS) or (name.startswith("id_") and not name.endswith((".py", ".pyi", ".pyc", ".pub")))
+
+
+def is_named_secret(name: str, folder: str) -> bool:
+    """True if a secret in a folder looks like one by its name. What is left out for its content alone is told."""
+    return may_hold_key(name) or is_secret_name(name, os.path.basename(folder))
 
 
 def holds_key(data: bytes) -> bool:
@@ -59,24 +77,31 @@ def secret_part(path: str) -> str:
     return next((name for parent, name in zip(["", *parts], parts, strict=False) if is_secret_name(name, parent)), "")
 
 
-def is_secret(path: str, *, dir_fd: int | None = None, parent: str = "") -> bool:
+def is_secret(path: str, *, dir_fd: int | None = None, parent: str = "", by_content: bool = True) -> bool:
     """True if a file, folder or link is a secret by its own name or by its content. Links are not followed.
 
     An unreadable file with the name of a key counts as one. `path` may be relative to `dir_fd` as in `os.open`;
-    `parent` names its folder if the path does not. Folders further up are not considered: see `secret_part`.
+    `parent` is its folder in the code base. Folders further up are not considered: see `secret_part`. Without
+    `by_content`, and among the data of tests, the content of files with the name of a key alone counts.
     """
     folder, _, name = path.rpartition("/")
-    if is_secret_name(name, folder.rpartition("/")[2] or parent):
+    if is_secret_name(name, (folder or parent).rpartition("/")[2]):
         return True
-    if not may_hold_key(name):
+    key = may_hold_key(name)
+    by_content = by_content and may_hold_secret(name) and not is_template(name) and not _of_tests(parent)
+    if not key and not by_content:
         return False
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
     except OSError:
         # A link is not a secret: its target is judged by its own name.
-        return not _is_link_or_gone(path, dir_fd)
+        return key and not _is_link_or_gone(path, dir_fd)
     try:
-        return stat.S_ISREG(os.fstat(descriptor).st_mode) and holds_key(_read(descriptor))
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        if key and holds_key(os.pread(descriptor, MOST_KEY_BYTES, 0)):
+            return True
+        return by_content and holds_secret(os.pread(descriptor, MOST_BYTES, 0), name)
     finally:
         os.close(descriptor)
 
@@ -88,15 +113,10 @@ def _is_link_or_gone(path: str, dir_fd: int | None) -> bool:
         return True
 
 
-def _read(descriptor: int) -> bytes:
-    with open(descriptor, "rb", closefd=False) as file:
-        return file.read(MOST_KEY_BYTES)
-
-
 def first_secret(folder: str, *, passed: Iterable[str] = ()) -> str:
     """Return a secret at any depth below a folder as an absolute path, or an empty string. Links are not followed.
 
-    `passed` are absolute paths to skip.
+    `passed` are absolute paths to skip. Only names count, and the content of files with the name of a key.
     """
     left_out, waiting = set(passed), [folder]
     while waiting:
@@ -110,7 +130,7 @@ def first_secret(folder: str, *, passed: Iterable[str] = ()) -> str:
         for entry in entries:
             if entry.path in left_out:
                 continue
-            if is_secret(entry.path):
+            if is_secret(entry.path, by_content=False):
                 return entry.path
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)

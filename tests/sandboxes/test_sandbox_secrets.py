@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+import random
+import string
 from pathlib import Path
 
 import pytest
 
+import codenav
 from codenav.errors import UsageError
 from codenav.execution import Mount, Outcome
 from codenav.sandboxes import code_copy
@@ -266,3 +271,123 @@ table = {{t: 'z' * 190 + t + 'z' * 200}}
     assert left == []
     assert sum("[secret TOKEN]" in text for text in texts) >= 7
     assert "name_[secret TOKEN]" in box.variables()
+
+
+DRAWN = random.Random(5)
+
+
+def drawn(length, letters=string.ascii_letters):
+    """A value as random as a token: letters, with a digit among them."""
+    return "".join(DRAWN.choices(letters, k=length - 1)) + "7"
+
+
+def pem(kind="PRIVATE KEY", between="\n", head=""):
+    lines = [
+        f"-----BEGIN {kind}-----",
+        *([head, ""] if head else []),
+        drawn(64),
+        drawn(64),
+        f"-----END {kind}-----",
+        "",
+    ]
+    return between.join(lines)
+
+
+AWS = "AKIA" + "".join(DRAWN.choices("ABCDEFGH234567", k=16))
+BY_CONTENT = {
+    "keys/deploy_key": pem("OPENSSH PRIVATE KEY"), "keys/rsa": pem("RSA PRIVATE KEY"), "keys/ec": pem("EC PRIVATE KEY"),
+    "keys/dsa.bak": pem("DSA PRIVATE KEY"), "keys/locked": pem("ENCRYPTED PRIVATE KEY"),
+    "keys/dos": pem(between="\r\n"),
+    "keys/old": pem("RSA PRIVATE KEY", head="Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B"),
+    "keys/mail.asc": pem("PGP PRIVATE KEY BLOCK", head="Version: GnuPG v2"), "keys/deploy.txt": pem(),
+    "keys/putty": "PuTTY-User-Key-File-3: ssh-ed25519\n", "keys/age.txt": f"AGE-SECRET-KEY-1{drawn(58)}",
+    "keys/set.json": json.dumps({"keys": [{"d": drawn(43), "kty": "EC", "x": drawn(43)}]}),
+    "secrets.yaml": "tls:\n  key: |\n    " + pem("RSA PRIVATE KEY", between="\n    "),
+    "conf/service-account.json": json.dumps({"type": "service_account", "private_key": pem()}),
+    "conf/twice.json": json.dumps({"inner": json.dumps({"key": pem()})}), "conf/key.xml": f"<key>{pem()}</key>",
+    "conf/secret.yaml": "tls.key: " + base64.b64encode(pem().encode()).decode(),
+    "conf/credentials.json": json.dumps({"installed": {"client_secret": f"GOCSPX-{drawn(28)}"}}),
+    "conf/db-credentials.yaml": "user: app\npassword: Tr0ub4dor\n", "prod.env": "DEBUG=1\n",
+    "conf/aws.ini": f"aws_access_key_id = {AWS}\naws_secret_access_key = {drawn(40)}\n",
+    "conf/cloud.yaml": f"id: {AWS}\nvalue: {drawn(40)}\n", 
+    "conf/keys.csv": f"Access key ID,Secret\n{AWS},{drawn(40)}\n",
+    **{
+        f"conf/{number}.toml": f'[service]\nvalue = "{start}{drawn(length)}"\n'
+        for number, (start, length) in enumerate([
+            ("ghp_", 36), ("github_pat_", 82), ("xoxb-12-34-", 24), ("sk_live_", 24), ("sk-proj-", 100), ("sk-", 48),
+            ("sk-ant-api03-", 95), ("npm_", 36), ("pypi-AgEIcHlwaS5vcmc", 100), ("glpat-", 20), ("AIza", 35),
+            ("hf_", 34),
+        ])
+    },
+}  # fmt: skip
+HARMLESS = {
+    "keys.py": f"KEY = '''{pem()}'''\n", "docs/keys.md": f"Paste it:\n\n{pem()}", "docs/use.rst": f"ghp_{drawn(36)}",
+    ".env.example": f"TOKEN=ghp_{drawn(36)}\n", "example.env": "DEBUG=1\n", "cert.pem": pem("CERTIFICATE"),
+    "aws.yaml": "id: AKIAIOSFODNN7EXAMPLE\naws_secret_access_key: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\n",
+    "a.toml": f'key = "sk-{"x" * 48}"', "b.json": '{"key": "-----BEGIN PRIVATE KEY-----\\nYOUR KEY\\n-----END"}',
+    "c.yaml": "key: |\n  -----BEGIN PRIVATE KEY-----\n  ...\n  -----END PRIVATE KEY-----\n",
+    "d.yaml": "rule: '-----BEGIN (RSA|EC) PRIVATE KEY-----'\ntoken: 'ghp_[A-Za-z0-9]{36}'\n",
+    "secrets.yml": "password: ${DB_PASSWORD}\ntoken: {{ .Values.token }}\n", 
+    "e.json": '{"client_secret": "Client secret"}',
+    "package-lock.json": f'{{"integrity": "sha512-{drawn(86)}=="}}', "f.json": '{"a": "sk-estimator-doc-link-label-2"}',
+    "public.json": json.dumps({"kty": "RSA", "n": drawn(300), "e": "AQAB"}),
+    "tests/data/service.json": json.dumps({"type": "service_account", "private_key": pem()}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """A code base with secrets under harmless names, and with what only looks like them."""
+    root = tmp_path / "judged"
+    for name, text in {**BY_CONTENT, **HARMLESS}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    root.chmod(0o755)
+    tmp_path.chmod(0o755)
+    return root
+
+
+def test_the_content_decides_where_names_tell_nothing(judged, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "codenav"))
+    told = sorted(name for name in BY_CONTENT if name != "prod.env")
+    for again in (False, True):
+        copy = copied(str(judged))
+        assert sorted(below(copy.path)) == sorted(HARMLESS), again
+        assert sorted(copy.secrets) == told, again
+    packed = Packed.of(CodeBase("one", "one", judged))
+    assert sorted(entry.path for entry in packed.entries if entry.kind == b"0") == sorted(HARMLESS)
+    assert sorted(packed.left_out) == told
+
+
+def test_what_no_sandbox_shows_is_not_found_by_a_search(judged, monkeypatch, tmp_path):
+    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "codenav"))
+    (judged / ".aws").mkdir()
+    (judged / ".aws" / "notes.md").write_text("# Keys\n\ncanary of a note\n")
+    with codenav.index(judged) as index:
+        assert not [hit.path for hit in index.search("BEGIN PRIVATE KEY") if hit.path in BY_CONTENT]
+        assert not index.search("canary of a note")
+        assert {skip.path for skip in index.stats().skipped} >= {"keys/deploy.txt", "keys/age.txt"}
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
+def test_secrets_by_content_are_told_and_shown_by_a_mount(fresh, judged):
+    look = f"import os; print(sorted(os.listdir({str(judged / 'keys')!r})))"
+    box = fresh(import_paths=[judged])
+    assert f"left out of {judged}, as secrets: conf/0.toml" in box.info.notice
+    assert f"--mount {judged}" in box.info.notice
+    assert box.run(look).stdout == "[]\n"
+    box = fresh(import_paths=[judged], mounts=[Mount(judged / "keys")])
+    assert "deploy_key" in box.run(look).stdout
+    assert "conf/0.toml" in box.info.notice
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
+def test_secrets_by_content_stay_out_of_the_work_folder(fresh, judged):
+    for name in os.listdir(judged / "conf"):
+        (judged / "conf" / name).unlink()
+    box = fresh(work_dir=judged)
+    assert "secrets.yaml" in box.info.notice
+    shown = "import os; print(os.path.exists('secrets.yaml'), os.path.exists('keys.py')); "
+    done = box.run(shown + "open('secrets.yaml', 'w').write('a: 1')")
+    assert done.stdout.startswith("False True")
+    assert "PRIVATE KEY" in (judged / "secrets.yaml").read_text()

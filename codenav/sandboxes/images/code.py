@@ -16,7 +16,7 @@ from codenav.errors import UsageError
 from codenav.execution import GIB
 from codenav.sandboxes.code_copy import CACHES, inodes, is_environment, of_home
 from codenav.sandboxes.images.tars import folders_to, header, padded
-from codenav.secrets.files import is_secret, secret_part
+from codenav.secrets.files import is_named_secret, is_secret, secret_part
 
 CODE = "/opt/codenav/code"
 """Folder inside with one folder for each code base."""
@@ -82,7 +82,7 @@ class Packed:
     code: CodeBase
     entries: Sequence[Entry]
     left_out: Sequence[str] = ()
-    """Relative paths of special files and of links that lead out of the code base."""
+    """Relative paths of special files, of links that lead out of the code base, and of secrets by content."""
     _digest: str = field(default="", repr=False)
 
     @classmethod
@@ -151,7 +151,7 @@ def _entries(code: CodeBase, left_out: list[str], hidden: set[tuple[int, int]]) 
     top = os.path.realpath(code.root)
     seen: set[str] = set()
     pending: list[tuple[str, os.stat_result | None]] = [(path, None) for path in code.members or [""]]
-    pending = [(path, found) for path, found in pending if not secret_part(path)]
+    pending = [(path, found) for path, found in pending if not _is_secret_member(code.root, path)]
     while pending:
         path, found = pending.pop()
         location = os.path.join(code.root, path) if path else str(code.root)
@@ -172,14 +172,20 @@ def _entries(code: CodeBase, left_out: list[str], hidden: set[tuple[int, int]]) 
                 inner = list(listed)
             for one in inner:
                 below = f"{path}/{one.name}" if path else one.name
-                if is_secret(one.path):
+                if is_secret(one.path, parent=path or os.path.basename(top)):
                     hidden.update(inodes(one.path))
+                    if not is_named_secret(one.name, location):
+                        left_out.append(below)
                 elif not (one.path in own or _passed_over(one) or (matcher and matcher(below))):
                     pending.append((below, one.stat(follow_symlinks=False)))
         except OSError as error:
             raise UsageError(
                 f"cannot read {location}: {error.strerror}", hint="ls -ld, and mend its permissions"
             ) from error
+
+
+def _is_secret_member(root: Path, path: str) -> bool:
+    return bool(secret_part(path)) or is_secret(os.path.join(root, path), parent=os.path.dirname(path))
 
 
 def _parents(path: str, seen: set[str]) -> Iterator[str]:
