@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from codenav.cli.graph_files import graph_of, graph_options
+from codenav.cli.graph_files import graph_of, graph_options, node_of
 from codenav.cli.options import counted, json_option, print_json, say
 from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.system.atomic_files import write_whole
@@ -71,6 +71,7 @@ def command(
     if not out.absolute().parent.is_dir():
         raise NotFound(f"there is no folder {out.absolute().parent}", hint="make it, or name another file")
     graph, name = graph_of(source, path, python)
+    around = node_of(graph, around, source, python)
     title = f"{name}: around {around}" if around else name
     scene = scene_of(graph, title, around=around, hops=hops or 1, most=nodes)
     if ending == ".html":

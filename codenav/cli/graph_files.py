@@ -59,3 +59,21 @@ def graph_of(source: str | None, path: Path | None, python: str | None) -> tuple
     if not folder.file.exists():
         raise NotFound(f"{source} has no tool graph", hint=f"codenav graph learn --on {source}")
     return folder.read().graph, source
+
+
+def node_of(graph: ToolGraph, name: str, source: str | None, python: str | None) -> str:
+    """The id of a node that is named as for `codenav show`; else the name itself.
+
+    Only the graph of a source has the code beside it that such a name leads to.
+    """
+    if not name or source is None or any(f".{id}".endswith(f".{name}") for id in graph.nodes):
+        return name
+    from codenav.errors import CodeNavError
+    from codenav.navigation import verbs
+    from codenav.traces import callable_name
+
+    try:
+        found = verbs.show(name, on=source, python=python)
+    except CodeNavError:
+        return name
+    return callable_name(found[0]) or name

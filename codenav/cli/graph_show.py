@@ -6,14 +6,17 @@ from pathlib import Path
 
 import click
 
-from codenav.cli.graph_files import graph_of, graph_options
+from codenav.cli.graph_files import graph_of, graph_options, node_of
 from codenav.cli.options import json_option, one_line, print_json, say
 
 
 @click.command("show")
 @graph_options
 @click.option(
-    "--around", default="", metavar="NAME", help="Show this node with its edges; the end of its name will do."
+    "--around",
+    default="",
+    metavar="NAME",
+    help="Show this node with its edges. The end of its name, or the public name, will do.",
 )
 @click.option(
     "--limit",
@@ -36,7 +39,7 @@ def command(source: str | None, path: Path | None, python: str | None, around: s
     from codenav.toolgraph.showing import show
 
     graph, _ = graph_of(source, path, python)
-    shown = show(graph, around, limit=limit)
+    shown = show(graph, node_of(graph, around, source, python), limit=limit)
     if as_json:
         print_json(shown.to_dict())
         return

@@ -245,9 +245,11 @@ def one_line(name: str) -> str:
     return name.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
-def block_line(block: CodeBlock, line: int, *, tagged: bool = False) -> str:
-    """Return kind, name and place of a block in one line, with its source if `tagged`."""
+def block_line(block: CodeBlock, line: int, *, tagged: bool = False, imported: bool = False) -> str:
+    """Return kind, name and place of a block in one line; `tagged` adds its source, `imported` its import line."""
     place = one_line(f"{block.path}:{line}") + (f"  {one_line(block.source)}" if tagged else "")
+    if imported and block.import_line:
+        place = f"{one_line(block.import_line)}  {place}"
     return f"{block.kind.value:<10} {one_line(block.qualname or block.name)}  {place}"
 
 

@@ -71,7 +71,7 @@ def command(
     tagged = len(sources) > 1 or any(source.startswith("name:") for source in sources)
     for hit in result:
         block = hit.block
-        say(block_line(block, block.lines.start, tagged=tagged))
+        say(block_line(block, block.lines.start, tagged=tagged, imported=True))
         if signature := signature_line(block):
             say(f"           {signature}")
         if hit.weight < 1:

@@ -68,12 +68,13 @@ def _tag(block: CodeBlock, tagged: bool) -> str:
 
 
 def block_in_short(block: CodeBlock, *, tagged: bool = False) -> str:
-    """One line on a block: kind, signature and place. `tagged` as in `block_in_full`."""
+    """One line on a block: kind, signature, import line and place. `tagged` as in `block_in_full`."""
     signature = _cut(block.signature or block.name)
     where = f"{block.path}:{block.lines.start}{_tag(block, tagged)}"
     owner = block.qualname.rpartition(".")[0]
     inside = f" in {owner}" if owner and block.kind is not BlockKind.DOCUMENT else ""
-    return f"- {block.kind.value} {signature}{inside}  ({where})"
+    imported = f"  {block.import_line}" if block.import_line else ""
+    return f"- {block.kind.value} {signature}{inside}{imported}  ({where})"
 
 
 def searched(

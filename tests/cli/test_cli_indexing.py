@@ -334,7 +334,7 @@ def test_an_index_that_nobody_may_write_still_answers(shapes: Path, codenav_home
         ran = read_only("search", "name: area OR name: volume", "--on", shapes, *options)
         assert ran.returncode == 0, ran.stderr
         assert [line for line in ran.stdout.splitlines() if line.startswith("FUNCTION")] == [
-            "FUNCTION   area  shapes.py:1"
+            "FUNCTION   area  from shapes import area  shapes.py:1"
         ]
         assert told in ran.stderr and "1 match" in ran.stderr
     shown = read_only("show", "area", "--on", shapes, "--no-refresh")

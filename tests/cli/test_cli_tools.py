@@ -110,7 +110,9 @@ def test_tools_in_the_commands_for_code(shop: Path, tmp_path: Path) -> None:
     assert "shop/orders/create_order.tool\n  def create_order(" in outline
     assert "tools.shop.orders: Orders of customers." in codenav("describe", f"openapi:{shop}").out
     found = codenav("search", "(type: TOOL) AND cancel", "--on", f"openapi:{shop}").out
-    assert found.startswith("TOOL       delete_order  shop/orders/delete_order.tool:1")
+    assert found.startswith(
+        "TOOL       delete_order  from tools.shop import delete_order  shop/orders/delete_order.tool:1"
+    )
     named = codenav("index", f"openapi:{shop}", "--name", "all")
     assert named.code == 0 and "19 files" in named.out
     assert codenav("tools", "list", "name:all").out.startswith("tools.shop  19 tools")

@@ -234,3 +234,17 @@ def test_within_takes_a_graph_as_it_is() -> None:
         Within(["measure"], graph).tools()
     with pytest.raises(NotFound, match="no action 'area'"):
         Within("area", graph).tools()
+
+
+def test_a_node_by_the_name_that_its_package_offers(tmp_path: Path) -> None:
+    package = tmp_path / "kit"
+    package.mkdir()
+    (package / "__init__.py").write_text("from ._inner import cut as slice_up\n")
+    (package / "_inner.py").write_text("def cut(x):\n    return peel(x)\n\n\ndef peel(x):\n    return x\n")
+    (tmp_path / "test_kit.py").write_text(
+        "from kit import slice_up\nfrom kit._inner import peel\n\n\ndef test_all():\n    assert slice_up(peel(1))\n"
+    )
+    assert codenav("graph", "learn", "--on", tmp_path).code == 0
+    shown = codenav("graph", "show", "--on", tmp_path, "--around", "kit.slice_up")
+    assert (shown.code, shown.out.split("  ")[0]) == (0, "kit._inner.cut")
+    assert "no node 'kit.nothing'" in codenav("graph", "show", "--on", tmp_path, "--around", "kit.nothing").err
