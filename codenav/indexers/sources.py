@@ -16,8 +16,9 @@ from codenav.blocks import FileSkip
 from codenav.errors import NotFound, UsageError
 from codenav.indexers import index_groups as named
 from codenav.indexers import repository
-from codenav.indexers.modules import first_paragraph, import_root, is_name, modules_in, modules_listed, summary
+from codenav.indexers.modules import first_paragraph, is_name, modules_in, modules_listed, summary
 from codenav.indexers.packages import Package, find_package, is_installed
+from codenav.indexers.roots import Roots, import_roots
 from codenav.indexers.scripts import script_language
 from codenav.indexers.tool_blocks import tool_files
 from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
@@ -51,14 +52,25 @@ class Source:
     """Files and folders below `root` that belong to it; None: everything there."""
     imported: Mapping[str, str] = field(default_factory=dict)
     """The paths below a folder to import from by which members are imported, if they differ from their own."""
-    import_root: Path | None = None
-    """The folder that dotted names start from: `root`, its `src/`, or for a bare package the folder above."""
+    roots: Roots | None = None
+    """The folders that dotted names start from; None: `root`."""
     parts: Mapping[str, Source] = field(default_factory=dict)
     """The sources of an index of several, by the folder name that their paths begin with; else empty."""
     tools: Path | None = None
     """The folder of a state of `tools.layout`, for a source of tools."""
     tracked: bool = False
     """All files are those of a commit, so no `.gitignore` hides any."""
+
+    @property
+    def import_root(self) -> Path | None:
+        """The folder that the source as a whole is imported from: `root`, its `src/`, or the one above a package."""
+        return self.roots.first if self.roots else None
+
+    @property
+    def notice(self) -> str:
+        """A sentence on modules that others hide; empty if there are none."""
+        told = [self.roots.notice if self.roots else "", *(part.notice for part in self.parts.values())]
+        return "; ".join(filter(None, told))
 
     def files(self) -> Iterator[Found | FileSkip]:
         """The files to index, and the skips worth reporting. See `walk`.
@@ -89,7 +101,8 @@ class Source:
             return self.parts[label].module_of(inner)
         folder, _, name = self._imported_as(path).rpartition("/")
         stem, suffix = os.path.splitext(name)
-        package = _package(str(self.import_root or self.root), str(self.root), folder)
+        root = self.roots.of(f"{self.root}/{path}") if self.roots else self.root
+        package = _package(str(root), str(self.root), folder)
         if package is None or suffix not in (".py", ".pyi", ".pyx") or stem == "__main__" or not is_name(stem):
             return ""
         return package if stem == "__init__" else f"{package}.{stem}".lstrip(".")
@@ -224,16 +237,20 @@ def _from_package(spec: str, package: Package, interpreter: Interpreter) -> Sour
 
 
 def _from_folder(spec: str, path: Path) -> Source:
-    importable = import_root(path)
+    roots = import_roots(path)
+    importable = roots.first
+    modules = list(modules_in(importable, (path.name,) if importable == path.parent else None))
+    for root in roots.others:
+        modules += modules_in(root, None)
     return Source(
         spec=spec,
         name=str(path),
         key=_key(path.name or "root", str(path)),
         root=path,
-        import_paths=(importable,),
+        import_paths=(importable, *roots.others),
         summary=summary(path),
-        modules=modules_in(importable, (path.name,) if importable == path.parent else None),
-        import_root=importable,
+        modules=tuple(dict.fromkeys(modules)),
+        roots=roots,
     )
 
 

@@ -269,7 +269,7 @@ def _built(
             tell(opened.notice)
         report = build(source, opened, progress=progress, rebuild=rebuild)
         index = SourceIndex(source, opened, report=report)
-        if report.reused_files < report.files and (remark := index.remark()):
+        for remark in filter(None, (index.remark(), source.notice)) if report.reused_files < report.files else ():
             tell(remark)
         return index
     except BaseException:

@@ -16,7 +16,6 @@ from codenav.indexers.modules import readme_paragraph
 from codenav.indexers.sources import Source
 from codenav.navigation.bounded import cut, within
 from codenav.navigation.centrality import rank
-from codenav.navigation.exports import Exports, shortest_names
 from codenav.navigation.references import Entry, File, read_files
 from codenav.navigation.tool_description import describe_tools
 from codenav.protocols import Index
@@ -53,20 +52,19 @@ def _described(index: Index, source: Source, folder: str, room: int) -> str:
         return neutral(describe_tools(index, source.tools, folder, room))
     first = _purpose(source, room * PURPOSE_CHARACTERS // CHARACTERS)
     under = f"{folder}/" if folder else ""
-    exports, examples = Exports(), Examples()
-    files = read_files(_seen((block for block in index.blocks() if block.path.startswith(under)), exports, examples))
+    examples = Examples()
+    files = read_files(_seen((block for block in index.blocks() if block.path.startswith(under)), examples))
     rank(files)
     shown = [file for file in files if not file.aside and not _is_private(file.module)]
     layout = within("Layout:", _modules(index, shown) or _folders(files, under), room * LAYOUT_CHARACTERS // CHARACTERS)
-    points = _points(files, exports, examples)
+    points = _points(files, examples)
     left = room - len(first) - len(layout) - 2
     entries = within("Entry points, most used first:", _entry_lines(index, points), left)
     return "\n".join(filter(None, (first, layout, entries)))
 
 
-def _seen(blocks: Iterable[CodeBlock], exports: Exports, examples: Examples) -> Iterator[CodeBlock]:
+def _seen(blocks: Iterable[CodeBlock], examples: Examples) -> Iterator[CodeBlock]:
     for block in blocks:
-        exports.take(block)
         examples.take(block)
         yield block
 
@@ -128,20 +126,20 @@ def _module_docs(index: Index, file: File) -> Iterator[CodeBlock]:
             yield block
 
 
-def _points(files: Sequence[File], exports: Exports, examples: Examples) -> list[tuple[str, Sequence[Entry]]]:
+def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequence[Entry]]]:
     """Public functions and classes by their shortest names, most used first, each with all its definitions."""
-    homes = shortest_names(exports, exports.tops())
     most = max((entry.rank for file in files for entry in file.entries), default=0.0) or 1.0
     often = max(examples.uses.values(), default=0) or 1
     found: dict[str, tuple[float, list[Entry]]] = {}
     for file in files:
         for entry in file.entries if not file.aside else ():
-            home = homes.get((entry.name, file.module), "")
-            if "." in entry.qualname or entry.name.startswith("_") or (_is_private(file.module) and not home):
+            private = entry.name.startswith("_") or _is_private(file.module)
+            if "." in entry.qualname or (private and not entry.public_name):
                 continue
+            is_exported = entry.public_name.count(".") == 1
             worth = entry.rank / most + EXAMPLE_WEIGHT * examples.uses[entry.name] / often
-            worth *= (EXPORTED_FACTOR if home else 1.0) * (ERROR_FACTOR if _ERROR.search(entry.name) else 1.0)
-            name = f"{home or file.module}.{entry.name}".strip(".")
+            worth *= (EXPORTED_FACTOR if is_exported else 1.0) * (ERROR_FACTOR if _ERROR.search(entry.name) else 1.0)
+            name = entry.public_name or f"{file.module}.{entry.name}".strip(".")
             if not file.path.endswith((".py", ".pyi")):
                 name = f"{file.path}: {entry.name}"
             before = found.get(name, (0.0, []))

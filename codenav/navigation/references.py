@@ -40,6 +40,7 @@ class Entry:
     qualname: str
     lines: LineSpan
     signature: str
+    public_name: str = ""
     rank: float = 0.0
 
 
@@ -89,7 +90,8 @@ def _take(file: File, block: CodeBlock) -> None:
     if block.kind is BlockKind.CLASS:
         file.calls.update(base_names(block))
     if block.kind in _SHOWN or block.kind is BlockKind.DOCUMENT:
-        entry = Entry(block.id, block.kind, block.name, block.qualname, block.lines, " ".join(block.signature.split()))
+        signature = " ".join(block.signature.split())
+        entry = Entry(block.id, block.kind, block.name, block.qualname, block.lines, signature, block.public_name)
         (file.sections if block.kind is BlockKind.DOCUMENT else file.entries).append(entry)
     if not file.module and block.import_line:
         file.module = module_of(block)

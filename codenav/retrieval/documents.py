@@ -60,7 +60,8 @@ def prior(block: CodeBlock) -> float:
     known = KIND_WORTH.get(block.kind, 1.0) * (ASIDE if _is_aside(block.path) else 1.0)
     if block.kind is BlockKind.DOCUMENT:
         return known * (MODULE if block.docstring else SECTION)
-    if "_" in block.qualname and _PRIVATE.search(block.qualname):
+    # What no public module offers is as private as what is named so.
+    if (block.module and not block.public_name) or ("_" in block.qualname and _PRIVATE.search(block.qualname)):
         known *= PRIVATE
     return known * _growth(len(block.docstring))
 

@@ -246,7 +246,7 @@ class _Build:
         return self._probe
 
     def _imports_inside(self) -> list[str]:
-        return list(dict.fromkeys(one.code.import_folder for one in self.packed))
+        return list(dict.fromkeys(folder for one in self.packed for folder in one.code.import_folders))
 
     def _imports(self) -> dict[str, Any]:
         return {str(path): record(one) for one in self.packed for path in one.code.import_paths}

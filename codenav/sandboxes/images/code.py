@@ -49,8 +49,19 @@ class CodeBase:
         return f"{CODE}/{self.name}/{self.root.name}" if bare else f"{CODE}/{self.name}"
 
     @property
+    def import_folders(self) -> list[str]:
+        """The folders inside that `sys.path` needs."""
+        below = [
+            path
+            for path in self.import_paths
+            if path.is_relative_to(self.root) and path not in (self.root, self.import_root)
+        ]
+        inside = [path.relative_to(self.root).as_posix() for path in below if path.is_dir()]
+        return [self.import_folder, *(f"{self.place}/{path}" for path in inside)]
+
+    @property
     def import_folder(self) -> str:
-        """The folder inside that `sys.path` needs."""
+        """The folder inside that dotted names start at."""
         if self.import_root is None or self.import_root == self.root:
             return self.place
         if self.import_root == self.root.parent:
