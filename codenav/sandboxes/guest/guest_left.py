@@ -8,43 +8,41 @@ from collections.abc import Iterable
 
 from guest_told import few
 
-CLOCK_SECONDS = 0.01
-"""How far the times of files and processes may lag behind the clock: a tick of the kernel."""
 COMMAND_CHARACTERS = 40
+_REALTIME_COARSE = 5
+"""The clock that gives files their times, see clock_gettime(2). It lags behind by up to a tick of the kernel."""
 
 
-def left_behind(pids: Iterable[int], folders: Iterable[str], seconds: float) -> str:
-    """A sentence about the processes and the files in the folders that the last seconds have made. Empty for none.
+def now() -> float:
+    """The time that a file would get now."""
+    return time.clock_gettime(_REALTIME_COARSE)
+
+
+def left_behind(pids: Iterable[int], folders: Iterable[str], since: float) -> str:
+    """A sentence about those processes and files in the folders that are not older than `since`. Empty for none.
 
     Hidden files do not count: they are what libraries keep in a home folder.
     """
-    since = seconds + CLOCK_SECONDS
-    started = time.clock_gettime(time.CLOCK_BOOTTIME) - since
-    left = [name for pid in sorted(pids) for name in _process(pid, started)]
-    left += [path for folder in folders for path in _files(folder, time.time() - since)]
+    booted = now() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    left = [name for pid in sorted(pids) for name in _process(pid, since - booted)]
+    left += [path for folder in folders for path in _files(folder, since)]
     return f"left behind by the step: {few(' '.join(one.split()) for one in left)}." if left else ""
 
 
 def _process(pid: int, since: float) -> list[str]:
-    """The id and the command of a process that was started since then; nothing for another."""
+    """The id and the command of a process, if it was started since then."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            command = (
-                file.read(4 * COMMAND_CHARACTERS)
-                .replace(b"\0", b" ")
-                .decode("utf-8", "replace")
-                .strip()[:COMMAND_CHARACTERS]
-            )
+            command = file.read(400).replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
         return []
-    started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return (
-        [f"process {pid} ({command[:COMMAND_CHARACTERS]})"]
-        if fields[0] not in (b"Z", b"X") and started >= since
-        else []
-    )
+    # Its time is cut to whole ticks.
+    started = (int(fields[19]) + 1) / os.sysconf("SC_CLK_TCK")
+    if fields[0] in (b"Z", b"X") or started < since:
+        return []
+    return [f"process {pid} ({command[:COMMAND_CHARACTERS]})"]
 
 
 def _files(folder: str, since: float) -> list[str]:

@@ -6,12 +6,12 @@ import resource
 import time
 from typing import Any
 
+import guest_left
 import guest_linux
 from guest_budget import Budget
 from guest_checkpoints import Checkpoint, Done
 from guest_frames import Message
 from guest_keeper import Keeper
-from guest_left import left_behind
 from guest_output import Pipe
 from guest_processes import Twin
 from guest_relay import Relay
@@ -56,6 +56,7 @@ class State:
         started += self._prepare()
         deadline = started + message["timeout"]
         news, self._news = self._news, ""
+        clock = guest_left.now()
         late = keeper.late.take()
         keeper.begin_memory()
         pipes = keeper.late.new_pipes([])
@@ -81,7 +82,7 @@ class State:
         if tap is not None:
             tap.close()
         result = self._conclude(request, message, time.monotonic() - started, relay)
-        left = self._left(request, result, time.monotonic() - started)
+        left = self._left(request, result, clock)
         for pipe in pipes:
             pipe.drain()
         result.update(
@@ -162,13 +163,16 @@ class State:
 
     # Ends of a step
 
-    def _left(self, request: Request, result: Message, seconds: float) -> str:
+    def _left(self, request: Request, result: Message, since: float) -> str:
         """What a step has left that did not come to its own end."""
         error = result["error"] or {}
         if request.outcome == "ok" and not request.interrupted and error.get("type") != "KeyboardInterrupt":
             return ""
+        for twin in self._keeper.frozen():
+            # One that is just being made is told from children of the step once it has spoken.
+            twin.exists()
         folders = {self._config["env"].get("TMPDIR", "/tmp"), *self._config["counted"]} - {self._config["work"]}
-        return left_behind(self._keeper.others(), sorted(folders), seconds)
+        return guest_left.left_behind(self._keeper.others(), sorted(folders), since)
 
     def _conclude(self, request: Request, message: Message, seconds: float, relay: Relay | None) -> Message:
         reply, keeper = request.reply, self._keeper
