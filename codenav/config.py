@@ -114,6 +114,8 @@ class Config:
     """Model that names the fields of a tool's long answers worth showing. Environment: CODENAV_COMPRESS."""
     answer_characters: int = ToolOptions.answer_characters
     """Most characters of a tool's answer in an observation. Environment: CODENAV_ANSWER_CHARACTERS."""
+    tool_timeout: float = ToolOptions.tool_timeout
+    """Most seconds of one call to a tool. Environment: CODENAV_TOOL_TIMEOUT."""
 
     embeddings: str = ToolSelection.embeddings
     """See `ToolSelection` for this and the fields below.
@@ -176,7 +178,7 @@ class Config:
             UsageError: a value is not one of those that are possible.
         """
         said: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-        configured = {"allow": self.allow, "compress": self.compress, "answer_characters": self.answer_characters}
+        configured = {name: getattr(self, name) for name in ("allow", "compress", "answer_characters", "tool_timeout")}
         return ToolOptions(**{**configured, **said}).checked()
 
     def selection(self, **given: Unpack[SelectionKeywords]) -> ToolSelection:
@@ -344,6 +346,7 @@ _RANGES: Mapping[str, tuple[float, float, str]] = {
     "limit_seconds": (0, _DAY, "0 (no limit) or above, and at most 86400 seconds"),
     "limit_tokens": (0, _LARGEST, "0 (no limit) or above"),
     "answer_characters": (LEAST_ANSWER, MOST_ANSWER, f"{LEAST_ANSWER} to {MOST_ANSWER}"),
+    "tool_timeout": (_SMALLEST, _DAY, "above 0 and at most 86400 seconds"),
     "elasticsearch_replicas": (0, _LARGEST, "0 or above"),
     "elasticsearch_shards": (1, _LARGEST, "at least 1"),
     **SELECTION_RANGES,

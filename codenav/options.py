@@ -143,6 +143,8 @@ class CheckOptions:
 
 
 GATES = ("read", "write", "all", "ask")
+MOST_TOOL_SECONDS = 86_400.0
+"""Most seconds of a call to a tool: a day, as for a step."""
 LEAST_ANSWER, MOST_ANSWER = 80, 100_000
 """Fewest and most characters of an answer in an observation: a line, and more than an observation has."""
 
@@ -170,6 +172,8 @@ class ToolOptions:
     """Model that names the fields of long answers worth showing. Empty: rules do."""
     answer_characters: int = 1024
     """Most characters of an answer in an observation."""
+    tool_timeout: float = 30.0
+    """Most seconds of one call with its repeats, and with the start of an MCP server; never longer than its step."""
     strict: bool = False
     """Tools that a check found wanting are left out."""
 
@@ -187,6 +191,11 @@ class ToolOptions:
             raise UsageError(
                 f"answers of {self.answer_characters} characters",
                 hint=f"{LEAST_ANSWER} to {MOST_ANSWER}; the default is {ToolOptions.answer_characters}",
+            )
+        if not 0 < self.tool_timeout <= MOST_TOOL_SECONDS:
+            raise UsageError(
+                f"a time limit of {self.tool_timeout:g} seconds for calls to tools",
+                hint=f"above 0 and at most {MOST_TOOL_SECONDS:g}; the default is {ToolOptions.tool_timeout:g}",
             )
         self.variables()
         return self
@@ -281,6 +290,7 @@ class PlainToolKeywords(TypedDict, total=False):
     allow_private: bool | None
     compress: str | Model | None
     answer_characters: int | None
+    tool_timeout: float | None
     strict: bool | None
 
 

@@ -33,6 +33,8 @@ class Result:
 
     def __init__(self, given: dict[str, Any], kept: Any, *, outcome: str = "ok", message: str = "") -> None:
         self.given, self.kept, self.outcome, self.message = given, kept, outcome, message
+        self.odd = ""
+        """A sentence on the server for the observation; usually empty."""
 
 
 def read(

@@ -8,13 +8,13 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from codenav.broker.faults import Refused
-from codenav.broker.formats import FORMATS
-from codenav.broker.patterns import matches
 from codenav.system.terminal_text import flattened, neutral
-from codenav.tools.examples import example_arguments, example_of
+from codenav.tools.examples import NoExample, example_arguments, example_of
+from codenav.tools.fitting import Sent, first_problem, validator_for
 from codenav.tools.model import Operation, Parameter, Schema
 from codenav.tools.types import allows_null, merged
 
@@ -28,10 +28,6 @@ _KINDS = {
     "array": "a list", "object": "a dict", "null": "None",
 }  # fmt: skip
 _PLAIN = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "over", "exclusiveMaximum": "under"}
-
-
-class Sent(str):
-    """The content of a file, as base64, where a schema is checked; `$file` itself is what is sent."""
 
 
 class ArgumentChecker:
@@ -76,18 +72,12 @@ class ArgumentChecker:
         return given
 
     def _problem(self, operation: Operation, shown: Mapping[str, Any]) -> Any:
-        """Return the first violation, or None. A schema that cannot be read demands nothing."""
-        from jsonschema.exceptions import best_match
-        from referencing.exceptions import Unresolvable
-
+        """Return the first violation, or None."""
         with self._lock:
             validator = self._validators.get(operation.name)
             if validator is None:
                 validator = self._validators[operation.name] = _validator(operation, self._schemas)
-        try:
-            return best_match(validator.iter_errors(dict(shown)))
-        except (Unresolvable, RecursionError, re.error):
-            return None
+        return first_problem(validator, dict(shown))
 
     def _refuse(self, tool: str, operation: Operation, name: str, kind: str, told: str) -> None:
         with self._lock:
@@ -95,10 +85,11 @@ class ArgumentChecker:
             count = self._mistakes[tool, name, kind]
         text = f"{tool}: {told}"
         item = next((one for one in operation.parameters if one.name == name), None)
-        if item is not None:
-            text += f"; for example {name}={_shown(example_of(item, self._schemas))}"
-        elif operation.parameters:
-            text += f"; for example {tool}({_called(example_arguments(operation, self._schemas))})"
+        with suppress(NoExample):
+            if item is not None:
+                text += f"; for example {name}={_shown(example_of(item, self._schemas))}"
+            elif operation.parameters:
+                text += f"; for example {tool}({_called(example_arguments(operation, self._schemas))})"
         if count >= MOST_MISTAKES:
             text += f". This is the same mistake for the {_ordinal(count)} time: give up {tool}, and do without it"
         raise Refused(flattened(neutral(text), 1000))
@@ -137,10 +128,9 @@ def expected(schema: Any, schemas: Mapping[str, Schema], *, depth: int = 0) -> s
     if isinstance(schema.get("enum"), list | tuple):
         values = [_shown(value) for value in schema["enum"][:12]]
         return f"one of {', '.join(values)}{', …' if len(schema['enum']) > 12 else ''}"
-    for key in ("anyOf", "oneOf"):
-        if isinstance(schema.get(key), list | tuple) and schema[key] and depth < 3:
-            parts = dict.fromkeys(expected(part, schemas, depth=depth + 1) for part in schema[key])
-            return " or ".join(list(parts)[:4])
+    if isinstance(schema.get("anyOf"), list | tuple) and schema["anyOf"] and depth < 3:
+        parts = dict.fromkeys(expected(part, schemas, depth=depth + 1) for part in schema["anyOf"])
+        return " or ".join(list(parts)[:4])
     named = schema.get("type")
     kinds = [named] if isinstance(named, str) else list(named or ())
     if schema.get("format") == "binary":
@@ -218,33 +208,8 @@ def _with_files(value: Any, room: list[int]) -> Any:
 
 
 def _validator(operation: Operation, schemas: Mapping[str, Schema]) -> Any:
-    import jsonschema
-
-    standard = jsonschema.Draft202012Validator
-    by_type, by_format = standard.VALIDATORS["type"], standard.VALIDATORS["format"]
-
-    def typed(validator: Any, types: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        takes_file = schema.get("format") in ("binary", "byte", "base64") or "contentEncoding" in schema
-        if isinstance(instance, Sent) and not takes_file and "contentMediaType" not in schema:
-            yield jsonschema.ValidationError("no file is expected here")
-        else:
-            yield from by_type(validator, types, instance, schema)
-
-    def matched(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if isinstance(instance, str) and not isinstance(instance, Sent) and not matches(str(pattern), instance):
-            yield jsonschema.ValidationError("the pattern does not match")
-
-    def formatted(validator: Any, name: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if not isinstance(instance, Sent):
-            yield from by_format(validator, name, instance, schema)
-
-    kind = jsonschema.validators.extend(standard, {"type": typed, "pattern": matched, "format": formatted})
-    root = {
-        "schemas": schemas,
-        "type": "object",
-        "properties": {item.name: item.schema for item in operation.parameters},
-    }
-    return kind(root, format_checker=FORMATS)
+    properties = {item.name: item.schema for item in operation.parameters}
+    return validator_for({"type": "object", "properties": properties}, schemas)
 
 
 def _called(arguments: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 A call is `tools/SPEC/NAME` with `{"arguments": {…}}`. Its answer is one of
 
     {"value": JSON}
-    {"file": {"name", "type", "data": base64}}
+    {"file": {"name", "type", "data": base64}}  with "show": true for a picture to display
+    {"parts": [one of these two, …]}
     {"error": {"status", "message", "body"}}    an error status, or no answer
     {"refused": "one sentence"}                 nothing was sent
 """
@@ -31,7 +32,7 @@ from codenav.broker.masks import Mask
 from codenav.broker.promises import Promises
 from codenav.broker.request import Unsendable, build
 from codenav.broker.security import Secrets
-from codenav.broker.transport import CALL_SECONDS, Http
+from codenav.broker.transport import Http
 from codenav.errors import Unavailable, UsageError
 from codenav.execution import ToolCall
 from codenav.options import GATES, ToolOptions
@@ -80,7 +81,6 @@ class Broker(Closing):
         confirm: Callable[[str], bool] | None = None,
         called: Callable[[ToolCall], None] | None = None,
         compress: Compress | None = None,
-        call_seconds: float = CALL_SECONDS,
     ) -> None:
         """Open the states of tool sources; nothing is sent.
 
@@ -90,7 +90,6 @@ class Broker(Closing):
             confirm: Asks a person about a call; without it the gate `ask` refuses.
             called: Gets the record of each call when it is over.
             compress: Shortens answers for the record; without it rules do.
-            call_seconds: Most seconds of one call.
 
         Raises:
             UsageError: no such gate, a secret is not NAME=VARIABLE, or no source takes it.
@@ -102,7 +101,7 @@ class Broker(Closing):
         self._gate = Gate(options.allow, confirm)
         self._called = called or (lambda call: None)
         self._compress = compress
-        self._http = Http(call_seconds=call_seconds)
+        self._http = Http(call_seconds=options.tool_timeout)
         self._services = {service.spec.name: service for service in map(_Service, folders)}
         self._secrets = Secrets(options, [service.spec for service in self._services.values()])
         self._lock = threading.Lock()
@@ -196,6 +195,8 @@ class Broker(Closing):
         self, service: _Service, operation: Operation, given: Any, call: ToolCall, mask: Mask
     ) -> tuple[answers.Result, ToolCall]:
         """Check a call, make it, and return its result with what is known of it. Raises Refused, Failed."""
+        if operation.unusable:
+            raise Refused(f"{call.tool} cannot be called: {operation.unusable}")
         checked = service.checker.checked(call.tool, operation, given)
         spec = service.spec
         schemes = self._secrets.chosen(spec, operation)
@@ -210,7 +211,9 @@ class Broker(Closing):
             if operation.method:
                 result, call = self._sent(service, operation, checked, schemes, flight, call, mask)
             elif spec.transport:
-                result, size = call_mcp(self._connection(service, schemes), call.tool, operation, checked, flight, mask)
+                connection = self._connection(service, schemes)
+                result, size = call_mcp(connection, call.tool, operation, checked, flight, mask)
+                result.odd = mask(connection.noise())
                 call = replace(call, bytes=size)
             else:
                 result = call_function(self._options.handlers, call.tool, operation, checked, flight, mask)
@@ -231,15 +234,15 @@ class Broker(Closing):
         """Make a call over HTTP."""
         spec = service.spec
         server = self._server(spec, operation)
+        target = server or operation.path.partition("{")[0]
         credentials = self._secrets.credentials(spec, operation, schemes, server or operation.path, self._http, flight)
         mask.renew()
         try:
             request = build(operation.to_dict(), checked, server, credentials)
         except Unsendable as problem:
             raise Refused(f"{call.tool}: {problem}") from None
-        answer = self._http.send(
-            request, flight, idempotent=operation.idempotent, servers=[server or operation.path.partition("{")[0]]
-        )
+        public = self._secrets.must_be_public(spec, target)
+        answer = self._http.send(request, flight, idempotent=operation.idempotent, servers=[target], public=public)
         if answer.status == 401:
             self._secrets.forget_tokens(spec.name)
         result = answers.read(call.tool, operation, spec.schemas, answer, mask)
@@ -292,7 +295,8 @@ class Broker(Closing):
             with contextlib.suppress(Exception):
                 shown = self._compress(operation, request, result.kept)
         shown = shown or compressed(operation, schemas, request, result.kept, limit)
-        odd = service.promises.broken(operation, result.given["value"]) if "value" in result.given else ""
+        broken = service.promises.broken(operation, result.given["value"]) if "value" in result.given else ""
+        odd = "; ".join(filter(None, (broken, result.odd)))
         return f"{odd}; {shown}"[:limit] if odd else shown
 
 

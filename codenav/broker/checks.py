@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from codenav.broker.broker import Broker
+from codenav.broker.security import Secrets
 from codenav.broker.transport import Http
 from codenav.broker.trials import try_operation, try_server
 from codenav.errors import CodeNavError
@@ -115,9 +116,10 @@ def _servers(state: State, spec: ToolSpec, options: ToolOptions, down: dict[str,
         return
     urls = [options.server] if options.server else [url for url in spec.servers if url.lower().startswith("http")]
     urls += [_server(spec, item, options) for item in spec.operations]
+    secrets = Secrets(options)
     with closing(Http()) as http:
         for url in filter(None, dict.fromkeys(urls)):
-            tried = try_server(http, url)
+            tried = try_server(http, url, public=secrets.must_be_public(spec, url))
             if tried.finding:
                 down[url] = f"its server: {tried.detail}"
             yield Row(f"{SERVER} {url}", tried.ok, tried.detail, tried.hint)

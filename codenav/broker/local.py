@@ -59,10 +59,24 @@ def call_mcp(
         body = mask(_plain(answer.value))
         return answers.error_result(f"{tool}: {mask(answer.failure)}", body=body), answer.bytes
     value = answer.value
-    if isinstance(value, McpFile):
-        return answers.file_result(answers.safe_name(value.name, operation.name), value.type, value.data), answer.bytes
-    plain = mask(_plain(value))
-    return answers.Result({"value": plain}, plain), answer.bytes
+    if operation.wrapped and isinstance(value, dict) and set(value) == {"result"}:
+        value = value["result"]
+    if isinstance(value, list) and any(isinstance(part, McpFile) for part in value):
+        parts = [_result(part, operation, mask) for part in value]
+        made = answers.Result({"parts": [part.given for part in parts]}, [part.kept for part in parts])
+        return made, answer.bytes
+    return _result(value, operation, mask), answer.bytes
+
+
+def _result(value: Any, operation: Operation, mask: Callable[[Any], Any]) -> answers.Result:
+    """Return an answer, or a part of one, for the code: a file is written there, and a picture displayed, too."""
+    if not isinstance(value, McpFile):
+        plain = mask(_plain(value))
+        return answers.Result({"value": plain}, plain)
+    made = answers.file_result(answers.safe_name(value.name, operation.name), value.type, value.data)
+    if value.type.startswith("image/"):
+        made.given["file"]["show"] = True
+    return made
 
 
 def call_function(

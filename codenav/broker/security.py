@@ -15,6 +15,7 @@ from codenav.broker.flights import Flight
 from codenav.broker.request import FORM, Request
 from codenav.broker.transport import Http
 from codenav.options import ToolOptions
+from codenav.tools.fetching import is_own
 from codenav.tools.model import Operation, Scheme, ToolSpec
 from codenav.tools.secret_names import check_names, written
 
@@ -39,6 +40,7 @@ class Secrets:
             Unavailable: a variable is not set.
         """
         self.variables, self.values = options.variables(), options.values()
+        self._options = options
         if specs is not None:
             check_names(self.variables, specs)
         self._written = [form for form in map(written, self.variables) if form is not None]
@@ -98,6 +100,11 @@ class Secrets:
             f"{tool} needs the secret {wanted}, which was not given: {options} gives it, from a variable of the host"
         )
 
+    def must_be_public(self, spec: ToolSpec, url: str) -> bool:
+        """True for a server that a specification names and that may not be in a private network."""
+        free = self._options.server or self._options.allow_private or spec.allow_private
+        return not (free or is_own(url, spec.address))
+
     def credentials(
         self, spec: ToolSpec, operation: Operation, schemes: Sequence[Scheme], server: str, http: Http, flight: Flight
     ) -> list[dict[str, Any]]:
@@ -116,7 +123,8 @@ class Secrets:
                 raise Refused(f"the secret {scheme.name} is not of the form USER:PASSWORD")
             if scheme.type == "oauth2" and scheme.token_url:
                 scopes = tuple(operation.scopes.get(scheme.name, ()))
-                value = self._token(spec.name, scheme, scopes, urljoin(f"{server}/", scheme.token_url), http, flight)
+                url = urljoin(f"{server}/", scheme.token_url)
+                value = self._token(spec, scheme, scopes, url, http, flight)
             value += next((after for _, one, after in self._written if one == scheme), "")
             place = operation.key_places.get(scheme.name, scheme.place)
             found.append({**scheme.to_dict(), "place": place, "value": value})
@@ -139,35 +147,38 @@ class Secrets:
                 found[rest] = value
         return found
 
-    def _token(self, spec: str, scheme: Scheme, scopes: tuple[str, ...], url: str, http: Http, flight: Flight) -> str:
+    def _token(
+        self, spec: ToolSpec, scheme: Scheme, scopes: tuple[str, ...], url: str, http: Http, flight: Flight
+    ) -> str:
         with self._lock:
-            token, until = self._tokens.get((spec, scheme.name, scopes), ("", 0.0))
+            token, until = self._tokens.get((spec.name, scheme.name, scopes), ("", 0.0))
         if token and time.monotonic() < until:
             return token
-        secret = self.value(spec, scheme.name) or ""
+        secret = self.value(spec.name, scheme.name) or ""
         client, colon, password = secret.partition(":")
         if not colon:
             raise Refused(f"the secret {scheme.name} is not of the form CLIENT_ID:CLIENT_SECRET")
         form = "grant_type=client_credentials" + (f"&scope={quote_plus(' '.join(scopes))}" if scopes else "")
         basic = base64.b64encode(f"{quote_plus(client)}:{quote_plus(password)}".encode()).decode("ascii")
-        headers = [("Content-Type", FORM), ("Accept", "application/json")]
+        headers, public = [("Content-Type", FORM), ("Accept", "application/json")], self.must_be_public(spec, url)
         answer = http.send(
             Request("POST", url, [*headers, ("Authorization", f"Basic {basic}")], form.encode()),
-            flight, idempotent=True, servers=[url],
+            flight, idempotent=True, servers=[url], public=public,
         )  # fmt: skip
         if answer.status in (400, 401):
             # Some servers take the client's name and secret in the form alone.
             form += f"&client_id={quote_plus(client)}&client_secret={quote_plus(password)}"
-            answer = http.send(Request("POST", url, headers, form.encode()), flight, idempotent=True, servers=[url])
+            request = Request("POST", url, headers, form.encode())
+            answer = http.send(request, flight, idempotent=True, servers=[url], public=public)
         try:
             told = json.loads(answer.body)
             token, seconds = str(told["access_token"]), float(told.get("expires_in") or TOKEN_SECONDS)
         except (ValueError, KeyError, TypeError, RecursionError):
-            variable = self.variable(spec, scheme.name)
+            variable = self.variable(spec.name, scheme.name)
             raise Failed(
                 f"no token for {scheme.name}: its server answered with status {answer.status}; check {variable}",
                 status=answer.status,
             ) from None
         with self._lock:
-            self._tokens[spec, scheme.name, scopes] = token, time.monotonic() + max(seconds - _SPARE_SECONDS, 1.0)
+            self._tokens[spec.name, scheme.name, scopes] = token, time.monotonic() + max(seconds - _SPARE_SECONDS, 1.0)
         return token

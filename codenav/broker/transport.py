@@ -18,15 +18,16 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from codenav import __version__
-from codenav.broker.faults import Failed
+from codenav.broker.faults import Failed, Refused
 from codenav.broker.flights import Flight, OutOfTime
 from codenav.broker.request import Request, origin
+from codenav.errors import CodeNavError, UsageError
+from codenav.options import ToolOptions
 from codenav.system.terminal_text import flattened, neutral, shown_url
+from codenav.tools.fetching import at_address, public_address
 
 ANSWER_BYTES = 8 << 20
 """Most bytes of an answer's body, unpacked."""
-CALL_SECONDS = 30.0
-"""Most seconds of one call with its repeats."""
 CONNECT_SECONDS = 10.0
 MOST_TRIES = 4
 MOST_REDIRECTS = 5
@@ -52,17 +53,23 @@ class Answer:
 class Http:
     """Connections to the servers of tools. Thread-safe; nothing is opened before the first request."""
 
-    def __init__(self, *, call_seconds: float = CALL_SECONDS, answer_bytes: int = ANSWER_BYTES) -> None:
+    def __init__(self, *, call_seconds: float = ToolOptions.tool_timeout, answer_bytes: int = ANSWER_BYTES) -> None:
         self.call_seconds, self._most = call_seconds, answer_bytes
-        self._clients: dict[bool, httpx2.Client] = {}
+        self._clients: dict[tuple[bool, str], httpx2.Client] = {}
         self._lock = threading.Lock()
 
-    def send(self, request: Request, flight: Flight, *, idempotent: bool, servers: Collection[str]) -> Answer:
+    def send(
+        self, request: Request, flight: Flight, *, idempotent: bool, servers: Collection[str], public: bool = False
+    ) -> Answer:
         """Send a request, and again where that is safe and may help. Redirects within `servers` are followed.
+
+        `public`: the host must not be in a private network.
 
         Raises:
             Failed: no answer came within the time and bounds; the message says why.
+            Refused: the host is in a private network.
         """
+        address = flight.run(lambda: _public_address(request.url)) if public else None
         idempotent = idempotent or request.method in SAFE
         allowed = {origin(server) for server in servers}
         tries, redirects = 0, 0
@@ -70,7 +77,7 @@ class Http:
             tries += 1
             sent = threading.Event()
             try:
-                answer = self._once(request, flight, sent, reuse=idempotent)
+                answer = self._once(request, flight, sent, reuse=idempotent, address=address)
             except _Lost as lost:
                 pause = _pause(tries, None)
                 repeated = lost.again and (idempotent or not sent.is_set())
@@ -98,25 +105,38 @@ class Http:
         for client in clients.values():
             client.close()
 
-    def _client(self, reuse: bool) -> httpx2.Client:
+    def _client(self, reuse: bool, host: str) -> httpx2.Client:
         """Return the client for requests that may be repeated, or the one with a fresh connection for each request.
 
         A connection that the server closes at the same moment loses a request, which then cannot be sent again.
         """
         with self._lock:
-            if reuse not in self._clients:
+            if (reuse, host) not in self._clients:
                 limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20 if reuse else 0)
-                self._clients[reuse] = httpx2.Client(
+                self._clients[reuse, host] = httpx2.Client(
                     limits=limits,
+                    # A proxy would connect to the name once more; authorities of the environment count anyway.
+                    trust_env=not host,
+                    verify=httpx2.create_ssl_context(),
                     # Proxies of the environment are for other machines.
                     mounts=dict.fromkeys(_LOOPBACK, httpx2.HTTPTransport(limits=limits)),
                     headers={"User-Agent": f"codenav/{__version__}", "Accept-Encoding": "gzip"},
                 )
-            return self._clients[reuse]
+            return self._clients[reuse, host]
 
-    def _once(self, request: Request, flight: Flight, sent: threading.Event, *, reuse: bool) -> Answer:
-        """Send a request once. `sent` is set before its first byte leaves. Raises _Lost, OutOfTime, Failed."""
-        client = self._client(reuse)
+    def _once(
+        self, request: Request, flight: Flight, sent: threading.Event, *, reuse: bool, address: str | None
+    ) -> Answer:
+        """Send a request once. `sent` is set before its first byte leaves. Raises _Lost, OutOfTime, Failed.
+
+        `address` is that of the host where it was looked at: a name can have another one a moment later.
+        """
+        # A connection to an address may be for one host only, which TLS has verified.
+        client = self._client(reuse, _host(request) if address else "")
+        url, named, extensions = request.url, [], {}
+        if address:
+            url, named = at_address(url, address), [(b"Host", _host(request).encode("idna"))]
+            extensions["sni_hostname"] = urlsplit(request.url).hostname or ""
 
         def trace(event: str, details: Mapping[str, Any]) -> None:
             if event.endswith("send_request_headers.started"):
@@ -128,11 +148,11 @@ class Http:
             seconds = max(flight.left, 0.01)
             made = client.build_request(
                 request.method,
-                request.url,
-                headers=[(name.encode("ascii"), value.encode("latin-1")) for name, value in request.headers],
+                url,
+                headers=named + [(name.encode("ascii"), value.encode("latin-1")) for name, value in request.headers],
                 content=request.body,
                 timeout=httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-                extensions={"trace": trace},
+                extensions={"trace": trace, **extensions},
             )
             response = client.send(made, stream=True, follow_redirects=False)
             try:
@@ -250,6 +270,15 @@ def _followed(
         return Request(request.method, target, request.headers, request.body)
     headers = [pair for pair in request.headers if pair[0].lower() != "content-type"]
     return Request("GET", target, headers, None)
+
+
+def _public_address(url: str) -> str | None:
+    try:
+        return public_address(url, url)
+    except UsageError as error:
+        raise Refused(f"{error}; --allow-private lets a specification name such a server, --server names one") from None
+    except CodeNavError as error:
+        raise Failed(f"{error}") from None
 
 
 def _host(request: Request) -> str:

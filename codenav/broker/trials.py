@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from codenav.broker.broker import PREFIX, Broker
-from codenav.broker.faults import Failed
+from codenav.broker.faults import Failed, Refused
 from codenav.broker.flights import Flight
 from codenav.broker.request import Request
 from codenav.broker.transport import Http
 from codenav.execution import ToolCall
 from codenav.system.terminal_text import flattened, neutral
-from codenav.tools.examples import example_arguments
+from codenav.tools.examples import NoExample, example_arguments
+from codenav.tools.fitting import first_problem, validator_for
 from codenav.tools.model import Operation, Schema, ToolSpec
 from codenav.tools.types import merged
 
 SECONDS = 30.0
 """Time for one server or trial."""
+EXAMPLE = "an example of the arguments in the specification makes a real trial"
 _UNKNOWN = frozenset((400, 404, 409, 410, 422))
 """Statuses that say nothing against a service if the arguments were made up: there may be no order 1."""
 _REFUSED = frozenset((401, 403))
@@ -37,12 +38,14 @@ class Tried:
     """True if the service is at fault, not what it was asked with."""
 
 
-def try_server(http: Http, url: str) -> Tried:
-    """Ask a server for its base URL: any answer but a failure of its own will do."""
+def try_server(http: Http, url: str, *, public: bool = False) -> Tried:
+    """Ask a server for its base URL: any answer but a failure of its own will do. `public` as in `Http.send`."""
     began = time.monotonic()
     request = Request("GET", url, [("Accept", "*/*")], None)
     try:
-        answer = http.send(request, Flight(began + SECONDS), idempotent=False, servers=[url])
+        answer = http.send(request, Flight(began + SECONDS), idempotent=False, servers=[url], public=public)
+    except Refused as refusal:
+        return Tried(False, str(refusal), finding=True)
     except Failed as failure:
         told = flattened(neutral(str(failure)), 300)
         return Tried(False, told, "start the server, or name another one: --server URL", finding=True)
@@ -56,7 +59,10 @@ def try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operatio
 
     `made` gets the records of the broker's calls.
     """
-    arguments = example_arguments(operation, spec.schemas)
+    try:
+        arguments = example_arguments(operation, spec.schemas)
+    except NoExample:
+        return Tried(True, "not tried: no value of its arguments is known", EXAMPLE)
     made.clear()
     broker.begin("", SECONDS)
     given = broker(f"{PREFIX}{spec.name}/{operation.name}", {"arguments": arguments})
@@ -72,8 +78,7 @@ def try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operatio
         return Tried(False, call.shown, "--secret NAME=VARIABLE")
     if call.outcome != "ok":
         if call.status in _UNKNOWN and _made_up(operation, arguments, spec.schemas):
-            hint = "an example of the arguments in the specification makes a real trial"
-            return Tried(True, f"{told}, for made-up arguments", hint)
+            return Tried(True, f"{told}, for made-up arguments", EXAMPLE)
         return Tried(False, call.shown, "", finding=True)
     if "file" in given or operation.result is None:
         return Tried(True, f"{told}, {'a file' if 'file' in given else 'no schema to compare with'}")
@@ -85,25 +90,7 @@ def try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operatio
 
 def unlike(value: Any, schema: Schema, schemas: Mapping[str, Schema]) -> str:
     """The place where a value is not as a schema says, and why; empty if it is, or if the schema cannot be read."""
-    import jsonschema
-    from jsonschema.exceptions import best_match
-    from referencing.exceptions import Unresolvable
-
-    standard = jsonschema.Draft202012Validator
-    by_pattern = standard.VALIDATORS["pattern"]
-
-    def matched(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        try:
-            yield from by_pattern(validator, pattern, instance, schema)
-        except re.error:
-            # JavaScript's regular expressions have more than Python's.
-            return
-
-    validator = jsonschema.validators.extend(standard, {"pattern": matched})({"schemas": schemas, "allOf": [schema]})
-    try:
-        problem = best_match(validator.iter_errors(value))
-    except (Unresolvable, RecursionError, TypeError):
-        return ""
+    problem = first_problem(validator_for(schema, schemas), value)
     if problem is None:
         return ""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.absolute_path)

@@ -27,10 +27,17 @@ allow_option = click.option(
 )
 server_option = click.option("--server", metavar="URL", help="Server of the tools, in place of those that they name.")
 allow_private_option = click.option(
-    "--allow-private", is_flag=True, default=None, help="Tool sources may refer to files on private addresses."
+    "--allow-private", is_flag=True, default=None, help="Tool sources may name files and servers on private addresses."
 )
 
-_CALLING = section("Tools", secret_option, allow_option, server_option, allow_private_option)
+timeout_option = click.option(
+    "--tool-timeout",
+    type=float,
+    metavar="SECONDS",
+    help=f"Longest call to a tool, with the start of its server.  {default_of('tool_timeout')}",
+)
+
+_CALLING = section("Tools", secret_option, allow_option, server_option, allow_private_option, timeout_option)
 _SHOWN = section(
     "Tools",
     click.option(

@@ -14,7 +14,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import json_option, print_json, say
-from codenav.cli.tool_options import allow_option, secret_option, server_option
+from codenav.cli.tool_options import allow_option, secret_option, server_option, timeout_option
 from codenav.cli.tool_sources import find_operation, no_refresh_option, operation_of, private_option, states_of
 from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 @secret_option
 @allow_option
 @server_option
+@timeout_option
 @no_refresh_option
 @private_option
 @json_option
@@ -53,6 +54,7 @@ def command(
     secrets: tuple[str, ...],
     allow: str | None,
     server: str | None,
+    tool_timeout: float | None,
     no_refresh: bool,
     allow_private: bool,
     as_json: bool,
@@ -70,11 +72,14 @@ def command(
     """
     from codenav.broker.broker import Broker
     from codenav.cli import asking
+    from codenav.config import load_config
     from codenav.options import ToolOptions
     from codenav.tools.describing import is_file
     from codenav.tools.state_files import read_spec_of
 
-    options = ToolOptions(secrets=secrets, allow=allow or ToolOptions.allow, server=server or "").checked()
+    options = load_config().tool_options(
+        secrets=secrets, allow=allow or ToolOptions.allow, server=server, tool_timeout=tool_timeout
+    )
     states = states_of(sources, secrets=secrets, no_refresh=no_refresh, allow_private=allow_private)
     state, found = find_operation(states, name)
     operation, _ = operation_of(state, found)
@@ -150,11 +155,18 @@ def _tell(answer: Mapping[str, Any], call: Any, out: Path | None, as_json: bool)
         if out is not None:
             _write(out, base64.b64decode(answer["file"]["data"]))
     elif out is not None:
-        value = answer["value"]
+        value = _plain(answer)
         text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False) + "\n"
         _write(out, text.encode("utf-8", "surrogatepass"))
     elif not as_json:
-        _print(answer["value"])
+        _print(_plain(answer))
+
+
+def _plain(answer: Mapping[str, Any]) -> Any:
+    """Return an answer as JSON data, with the names of files among its parts in their places."""
+    if "parts" not in answer:
+        return answer["value"]
+    return [part.get("value", part.get("file", {}).get("name")) for part in answer["parts"]]
 
 
 def _print(value: Any) -> None:

@@ -32,6 +32,7 @@ def described(folders: Sequence[Path], options: ToolOptions) -> dict[str, Any]:
         "allow": options.allow,
         "server": options.server,
         "answer_characters": options.answer_characters,
+        "tool_timeout": options.tool_timeout,
     }
 
 
@@ -44,7 +45,7 @@ def open_tools(data: Mapping[str, Any]) -> Tools:
     secrets: Mapping[str, str] = data["secrets"]
     variables = {name: _VARIABLE.format(number) for number, name in enumerate(secrets)}
     options = ToolOptions(
-        secrets=variables, allow=data["allow"], server=data["server"], answer_characters=data["answer_characters"]
+        secrets=variables, **{key: data[key] for key in ("allow", "server", "answer_characters", "tool_timeout")}
     )
     # A broker takes values from the environment when it is made. They stay there no longer: children would see them.
     os.environ.update({variables[name]: value for name, value in secrets.items()})

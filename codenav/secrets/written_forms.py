@@ -7,8 +7,10 @@ character has the forms that such writers use for it, escaped once or several ti
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.entities import codepoint2name
@@ -47,7 +49,8 @@ class Form:
         patterns = [_unit(one) for one in characters]
         starts: dict[str, list[int]] = {}
         for number, one in enumerate(characters):
-            for first in one if _plain(one) else dict.fromkeys((one, *"\\%&+", *("\n" if one == "\r" else ""))):
+            others = "=?\ufffd" if not one.isascii() else "\n" if one == "\r" else ""
+            for first in one if _plain(one) else dict.fromkeys((one, *"\\%&+", *others)):
                 starts.setdefault(first, []).append(number)
         first = re.compile("|".join(re.escape(one) for one, numbers in starts.items() if numbers[0] == 0))
         opening = re.compile(f"(?={''.join(patterns[:LEAST_PART])})")
@@ -101,12 +104,37 @@ _CUT_ESCAPE = re.compile(r"[\\%&][\\%&#;{xuU0-9a-zA-Z]{0,40}")
 def forms_of(name: str, value: str) -> Iterator[Form]:
     """Yield the forms of a value: as it is with any escapes, as base64, as hexadecimal digits."""
     shown = f"[secret {name}]"
-    yield Form.of(value, shown)
     data = value.encode("utf-8", "surrogatepass")
-    for text in dict.fromkeys(_base64(data)):
+    texts = [*_readings(value, data), *_base64(data), data.hex(), data.hex().upper()]
+    if not value.isascii():
+        with contextlib.suppress(UnicodeEncodeError):
+            texts += _base64(value.encode("latin-1"))
+    for text in dict.fromkeys(texts):
         yield Form.of(text, shown)
-    for text in dict.fromkeys((data.hex(), data.hex().upper())):
-        yield Form.of(text, shown)
+
+
+def _readings(value: str, data: bytes) -> Iterator[str]:
+    """Yield a value as texts: composed and decomposed, and its UTF-8 as one who takes it for Latin-1 reads it.
+
+    A header is such a place: its bytes are UTF-8, and most servers read them as Latin-1.
+    """
+    yield value
+    if not value.isascii():
+        yield unicodedata.normalize("NFC", value)
+        yield unicodedata.normalize("NFD", value)
+        for _ in range(2):
+            read = data.decode("latin-1")
+            yield read
+            yield "".join(_windows(byte) for byte in data)
+            data = read.encode()
+
+
+def _windows(byte: int) -> str:
+    """Return a byte as the character of Windows-1252; of the five that it leaves out, as that of Latin-1."""
+    try:
+        return bytes((byte,)).decode("cp1252")
+    except UnicodeDecodeError:
+        return chr(byte)
 
 
 def _base64(data: bytes) -> Iterator[str]:
@@ -147,7 +175,10 @@ def _unit(one: str) -> str:
         rf"{_AND}#(?:0{{0,7}}{number}|[xX]0{{0,7}}{_any_case(f'{number:x}')});?",
     ]
     if number < 0x100:
-        found.append(rf"{_SLASHES}{_any_case(f'x{number:02x}')}")
+        found += [rf"{_SLASHES}{_any_case(f'x{number:02x}')}", f"{_PERCENT}{_any_case(f'{number:02x}')}"]
+    if number > 0x7F:
+        # Quoted-printable, and what stands for a character that an encoding does not have.
+        found += ["".join(f"={byte:02X}" for byte in data), "[?\ufffd]"]
     names = {*([codepoint2name[number]] if number in codepoint2name else ()), *(("apos",) if one == "'" else ())}
     found += [f"{_AND}{name};" for name in names]
     if one in _SHORT_ESCAPES:

@@ -70,15 +70,15 @@ def effect_of(annotations: Mapping[str, Any]) -> Effect:
     return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
 
-def result_of(schema: Any, where: str, table: MovedSchemas) -> Schema | None:
-    """Take over the schema of an answer. One that is none is noted, and costs only itself."""
+def result_of(schema: Any, where: str, table: MovedSchemas, *, key: str | None = None) -> Schema | None:
+    """Take over the schema of an answer, or of a key of it. One that is none is noted, and costs only itself."""
     if schema is None:
         return None
     _, fault = MovedSchemas().checked(schema, where)
     if fault:
         table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
         return None
-    return table.take(schema, where)
+    return table.take(schema if key is None else schema["properties"][key], where, document=schema)
 
 
 def example_of(schema: Schema) -> Any:

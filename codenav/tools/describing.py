@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codenav.tools.examples import example_arguments
+from codenav.tools.examples import NoExample, example_arguments
+from codenav.tools.fitting import fits
 from codenav.tools.model import Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.types import Schemas, Types, kinds_of, listed, merged, quoted, shape
 
@@ -27,6 +28,8 @@ _BOUNDS = (
 def docstring(operation: Operation, spec: ToolSpec) -> str:
     """The docstring of a stub, not indented and not escaped."""
     parts = [_first(operation, spec), *_prose(operation)]
+    if operation.unusable:
+        parts.append(f"Cannot be called: {operation.unusable}.")
     if operation.deprecated:
         parts.append("Deprecated.")
     if operation.parameters:
@@ -56,8 +59,11 @@ def clean(text: str) -> str:
 
 
 def example_call(operation: Operation, schemas: Schemas) -> str:
-    """A call of the stub with example arguments, in one line."""
-    arguments = example_arguments(operation, schemas)
+    """A call of the stub with example arguments, in one line; long ones, and ones that nobody knows, are left open."""
+    try:
+        arguments = example_arguments(operation, schemas)
+    except NoExample:
+        return f"{operation.name}({', '.join(f'{item.name}=…' for item in operation.parameters if item.required)})"
     text = f"{operation.name}({', '.join(f'{name}={_value(value)}' for name, value in arguments.items())})"
     if len(text) > EXAMPLE_CHARACTERS:
         text = f"{operation.name}({', '.join(f'{name}=…' for name in arguments)})"
@@ -68,6 +74,10 @@ def _first(operation: Operation, spec: ToolSpec) -> str:
     title = title_of(operation)
     title = title if title.endswith((".", "!", "?", "…")) else f"{title}."
     where = f"{operation.method} {operation.path}" if operation.method else f"Tool {operation.id!r} of {spec.name}"
+    kind = operation.body.content_type if operation.body else ""
+    if kind.endswith("+json"):
+        # It says what the body means: `application/merge-patch+json`.
+        where += f" as {kind}"
     return f"{title}\n\n{_cut(clean(where), 300)}: {_EFFECTS[operation.effect]}."
 
 
@@ -116,13 +126,12 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
     if values and (inner is not schema or "Literal" not in Types(schemas).of(schema)):
         shown = ", ".join(quoted(value) for value in values[:40])
         yield f"One of {_cut(clean(shown), 600)}" + (f" and {len(values) - 40} more" if len(values) > 40 else "")
-    if "object" in kinds or (inner is not schema and "object" in kinds_of(inner)):
-        form = shape(schema, schemas)
-        if form not in ("", "{…}", "[{…}]"):
-            yield f"Shape {clean(form)}"
+    form = shape(schema, schemas)
+    if "{" in form and form not in ("{…}", "[{…}]"):
+        yield f"Shape {clean(form)}"
     if not item.required and schema.get("default") is not None:
         yield f"Default {_cut(_value(schema['default']), 100)}"
-    if item.example is not None:
+    if item.example is not None and fits(item.example, item.schema, schemas):
         yield f"Example: {_cut(_value(item.example), 200)}"
     if item.hint:
         yield f"In a request: {_cut(' '.join(clean(item.hint).split()), 200)}"

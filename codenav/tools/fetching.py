@@ -7,7 +7,7 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
@@ -90,7 +90,7 @@ def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_privat
     first = url
     for _ in range(MOST_REDIRECTS + 1):
         free = allow_private or is_same(origin(url), trusted)
-        found = _once(url, None if free else _public(url, first), until)
+        found = _once(url, None if free else public_address(url, first), until)
         if isinstance(found, Fetched):
             return found
         url = urljoin(url, found)
@@ -110,7 +110,25 @@ def bare(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def _public(url: str, first: str) -> str | None:
+def is_own(url: str, address: str) -> bool:
+    """True for a server that may be private: the one of the document at this address, or of this machine for a file.
+
+    A document of this machine's own servers may name all of them.
+    """
+    if address and is_same(origin(url), origin(address)):
+        return True
+    return all(_is_here(origin(one)[1]) for one in (url, address) if one)
+
+
+def _is_here(host: str) -> bool:
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return ip.is_loopback or ip.is_unspecified
+
+
+def public_address(url: str, first: str) -> str | None:
     """The address to connect to for a host that must be public; None where a proxy connects.
 
     The very address that was looked at is the one to use: a name can have another one a moment later.
@@ -148,7 +166,7 @@ def _once(url: str, address: str | None, until: float) -> Fetched | str:
         parts = urlsplit(url)
         headers["Host"] = parts.netloc.rpartition("@")[2]
         extensions["sni_hostname"] = parts.hostname or ""
-        target = _at(parts, address)
+        target = at_address(url, address)
     try:
         # A proxy of the environment would connect to the name once more; authorities of the environment count anyway.
         verify = httpx2.create_ssl_context()
@@ -174,7 +192,9 @@ def _once(url: str, address: str | None, until: float) -> Fetched | str:
         raise UsageError(f"{shown(url)} is no address: {error}") from error
 
 
-def _at(parts: SplitResult, address: str) -> str:
+def at_address(url: str, address: str) -> str:
+    """A URL with the IP address of its host in place of its name."""
+    parts = urlsplit(url)
     host = f"[{address}]" if ":" in address else address
     port = f":{parts.port}" if parts.port else ""
     return urlunsplit((parts.scheme, host + port, parts.path, parts.query, ""))

@@ -43,6 +43,8 @@ class McpTool:
     """JSON Schema of the arguments."""
     output: Mapping[str, Any] | None = None
     """JSON Schema of the structured answer."""
+    only_as_task: bool = False
+    """True if a plain call is refused (`taskSupport: required`)."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     """`readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`, as far as the server says them."""
 
@@ -101,6 +103,7 @@ def tool_of(tool: types.Tool) -> McpTool:
         text=tool.description or "",
         input=tool.input_schema,
         output=tool.output_schema,
+        only_as_task=tool.execution is not None and tool.execution.task_support == "required",
         annotations=hints.model_dump(by_alias=True, exclude_none=True, exclude={"title"}) if hints else {},
     )
 

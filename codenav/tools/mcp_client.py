@@ -61,6 +61,13 @@ class McpConnection(Closing):
         self._link: Link | None = None
         self._lock = threading.Lock()
         self._late = 0
+        self._noise_told = False
+
+    def noise(self) -> str:
+        """Return a sentence on text of the server that is no message, once; empty if there is none."""
+        found = self._link.noise if self._link is not None and not self._noise_told else ""
+        self._noise_told = self._noise_told or bool(found)
+        return f"its server prints text that is no message, which is ignored: {found!r}" if found else ""
 
     @property
     def server(self) -> McpServer:
@@ -103,7 +110,7 @@ class McpConnection(Closing):
 
         until = time.monotonic() + timeout
         for again in (True, False):
-            link = self._opened(min(timeout, self._start_seconds))
+            link = self._opened(max(until - time.monotonic(), 0.1))
             left = max(until - time.monotonic(), 0.1)
             try:
                 answer = link.do(

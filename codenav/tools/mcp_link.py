@@ -63,6 +63,11 @@ class Link:
         ended = self._process is not None and self._process.ended.is_set()
         return self._thread.is_alive() and not self._over and not ended
 
+    @property
+    def noise(self) -> str:
+        """The start of the first text on the server's standard output that was no message; empty if there was none."""
+        return self._process.garbage if self._process is not None else ""
+
     def open(self, seconds: float) -> None:
         """Start the server or connect to it, and agree on the protocol.
 

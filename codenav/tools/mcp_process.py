@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,9 @@ CLOSE_SECONDS = 1.0
 ERROR_CHARACTERS = 4000
 """Most characters of standard error that are kept."""
 _CHUNK = 65536
+_MESSAGE = re.compile(rb'\{\s*"')
+_MOST_STARTS = 20
+"""Places in a line where a message may begin."""
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
@@ -148,12 +153,22 @@ class ServerProcess:
     def _parsed(self, line: bytes) -> SessionMessage | None:
         if not line.strip():
             return None
-        try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError:
-            self.garbage = self.garbage or shortened(line[:1000].decode("utf-8", "replace"))
-            self.garbage_bytes += len(line)
-            return None
+        # What a server prints without an end of line stands before the message that follows.
+        for start in (0, *(match.start() for match in islice(_MESSAGE.finditer(line, 1), _MOST_STARTS))):
+            try:
+                message = SessionMessage(jsonrpc_message_adapter.validate_json(line[start:], by_name=False))
+            except ValueError:
+                continue
+            if start:
+                self._skip(line[:start])
+            self.garbage_bytes = 0
+            return message
+        self._skip(line)
+        return None
+
+    def _skip(self, text: bytes) -> None:
+        self.garbage = self.garbage or shortened(text[:1000].decode("utf-8", "replace"))
+        self.garbage_bytes += len(text)
 
     async def _settle(self, process: asyncio.subprocess.Process) -> None:
         """Wait a moment for the exit code and for the last lines of standard error, which messages quote."""

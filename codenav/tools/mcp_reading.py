@@ -18,6 +18,8 @@ from codenav.tools.naming import identifier, package_name, unique
 
 TOKEN = "authorization"
 """Name of the secret that is sent as bearer token."""
+_ONLY_AS_TASK = "its server runs it as a task only (taskSupport: required), which codenav does not do"
+_NOISY = "the server prints text that is no message on its standard output, which is ignored"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -41,7 +43,9 @@ def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> Too
     with McpConnection(transport, environment=given, headers=headers) as connection:
         server = connection.server
         tools = connection.tools()
-    return spec_of(server, tools, transport)
+        noisy = bool(connection.noise())
+    found = spec_of(server, tools, transport)
+    return replace(found, notes=(*found.notes, _NOISY)) if noisy else found
 
 
 def transport_of(where: str) -> dict[str, Any]:
@@ -107,6 +111,9 @@ def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Ope
     schema = table.take(tool.input, tool.name)
     parameters, body = parameters_of(schema, table.schemas)
     title, text = titled(tool.title, tool.text)
+    wrapped = _is_wrapped(tool.output)
+    if tool.only_as_task:
+        table.note(f"{tool.name} cannot be called: {_ONLY_AS_TASK}")
     effect = effect_of(tool.annotations)
     return Operation(
         name=name,
@@ -118,8 +125,19 @@ def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Ope
         idempotent=effect is Effect.READ or tool.annotations.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=result_of(tool.output, tool.name, table),
+        result=result_of(tool.output, tool.name, table, key="result" if wrapped else None),
+        wrapped=wrapped,
+        unusable=_ONLY_AS_TASK if tool.only_as_task else "",
     )
+
+
+def _is_wrapped(schema: Mapping[str, Any] | None) -> bool:
+    """True if the library of a server has put a plain result into an object, as structured answers are objects."""
+    properties = (schema or {}).get("properties")
+    if not schema or not isinstance(properties, Mapping) or "result" not in properties:
+        return False
+    alone = len(properties) == 1 and schema.get("required") == ["result"]
+    return alone or schema.get("x-fastmcp-wrap-result") is True
 
 
 def _name_of(transport: Mapping[str, Any]) -> str:

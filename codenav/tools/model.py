@@ -117,6 +117,10 @@ class Operation(Stored):
     result_example: Any = None
     examples: Sequence[Mapping[str, Any]] = ()
     """Arguments of example calls, by the names in Python."""
+    wrapped: bool = False
+    """True if the value of an answer is the key `result` of what an MCP server sends."""
+    unusable: str = ""
+    """Why no call of it can succeed, as the end of a sentence; usually empty."""
     links: Sequence[Link] = ()
     """The operations that take what its answer gives, as far as the spec says so."""
 
@@ -175,6 +179,10 @@ class ToolSpec(Stored):
     text: str = ""
     servers: Sequence[str] = ()
     """Base URLs, variables filled in, best first. A relative one is kept where the document has no address."""
+    address: str = ""
+    """URL of its document, without a password in it; empty if that is a file of this machine."""
+    allow_private: bool = False
+    """Its servers may be in a private network."""
     groups: Sequence[Group] = ()
     schemes: Sequence[Scheme] = ()
     schemas: Mapping[str, Schema] = field(default_factory=dict)

@@ -25,6 +25,19 @@ _TABLES = {"dependentSchemas", "patternProperties", "properties"}
 _DROPPED = {"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "definitions", "id"}
 
 
+def add_parts(schema: dict[str, Any], key: str, parts: list[Any]) -> None:
+    """Add `allOf`, `anyOf`, `oneOf` or `prefixItems` to a schema. One of several (`oneOf`) is any of them.
+
+    Real documents have branches that a right value fits together; which one is meant, the server decides.
+    """
+    if key in ("anyOf", "oneOf") and "anyOf" in schema:
+        schema.setdefault("allOf", []).append({"anyOf": parts})
+    elif key == "allOf" and key in schema:
+        schema[key] += parts
+    else:
+        schema["anyOf" if key == "oneOf" else key] = parts
+
+
 class MovedSchemas:
     """The table. Schemas that documents define beside their own go into it."""
 
@@ -96,7 +109,7 @@ class _Document:
             elif key in _SCHEMAS and isinstance(value, Mapping | bool):
                 found[key] = value if isinstance(value, bool) else self.moved(value, depth + 1)
             elif key in _LISTS and isinstance(value, list):
-                found[key] = [self.moved(item, depth + 1) for item in value]
+                add_parts(found, key, [self.moved(item, depth + 1) for item in value])
             elif key == "items" and isinstance(value, list):
                 # Before 2020-12 this was the word for what `prefixItems` says.
                 found["prefixItems"] = [self.moved(item, depth + 1) for item in value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codenav.errors import MissingExtra
@@ -52,15 +53,21 @@ def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[
         if kind == "openapi":
             from codenav.tools.openapi import read_openapi
 
-            return read_openapi(where, allow_private=allow_private)
+            return _placed(read_openapi(where, allow_private=allow_private), where, allow_private)
         if kind == "mcp":
             from codenav.tools.mcp_reading import read_mcp
 
             return read_mcp(where, environment=_SERVERS.get() if environment is None else environment)
         from codenav.tools.functions import read_functions
 
-        return read_functions(where, allow_private=allow_private)
+        return _placed(read_functions(where, allow_private=allow_private), where, allow_private)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in EXTRA:
             raise MissingExtra("the reader of tool specifications", "tools") from error
         raise
+
+
+def _placed(spec: ToolSpec, where: str, allow_private: bool) -> ToolSpec:
+    from codenav.tools.fetching import bare, is_url
+
+    return replace(spec, address=bare(where) if is_url(where) else "", allow_private=allow_private)

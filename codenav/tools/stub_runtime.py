@@ -16,6 +16,7 @@ MOST_FILE_BYTES = 8 << 20
 """Most bytes of files that one call sends to the host of codenav."""
 _UNBOUNDED = 1 << 60
 _DEPTH = 100
+_PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
 
 _OUTSIDE = (
     "tools are called from code that codenav runs (codenav run, codenav tools call); "
@@ -88,6 +89,8 @@ def _value(tool: str, answer: Any) -> Any:
     if isinstance(answer, dict):
         if "value" in answer:
             return answer["value"]
+        if isinstance(answer.get("parts"), list):
+            return [_value(tool, part) for part in answer["parts"]]
         if isinstance(answer.get("file"), dict):
             return _written(answer["file"])
         if isinstance(answer.get("error"), dict):
@@ -182,6 +185,8 @@ def _written(file: Mapping[str, Any]) -> str:
         try:
             with open(name, "xb") as target:
                 target.write(content)
+            if file.get("show") and file.get("type") in _PICTURES:
+                sys.modules["codenav_host"].display({file["type"]: content}, raw=True)
             return name
         except FileExistsError:
             continue
@@ -204,4 +209,17 @@ def load(package: str, operations: Mapping[str, str], name: str) -> Any:
         raise AttributeError(f"module {package!r} has no operation {name!r}{meant}")
     found = getattr(import_module(f"{package}._operations.{operations[name]}"), name)
     found.__module__ = package
+    setattr(sys.modules[package], name, found)
     return found
+
+
+def offered(operations: Iterable[str]) -> Any:
+    """The names for `from tools.SPEC import *`: without those of builtins, which would be lost behind them."""
+    import builtins
+
+    return ["ToolError", *(name for name in operations if not hasattr(builtins, name))]
+
+
+def listed(operations: Iterable[str], groups: Iterable[str] = ()) -> Any:
+    """The names for `dir()`."""
+    return sorted(["ToolError", *operations, *groups])

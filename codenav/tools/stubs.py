@@ -11,6 +11,7 @@ tools/SPEC/_operations/NAME.py         one operation
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import re
 import textwrap
@@ -270,16 +271,16 @@ def _operation_module(operation: Operation, spec: ToolSpec, stub: Stub) -> str:
 
 def _package_module(spec: ToolSpec, stubs: Sequence[Stub]) -> str:
     rows = "".join(f"    {quoted(stub.name)}: {quoted(stub.module)},\n" for stub in stubs)
+    groups = ", ".join(map(quoted, group_modules(spec).values()))
+    # An operation may be called `list` or `globals`: nothing here uses a name that one can have.
     return (
         f"{_documented(package_text(spec), indent='')}\n\n"
         "from tools import _runtime\nfrom tools._runtime import ToolError\n\n"
-        f"_OPERATIONS = {{\n{rows}}}\n__all__ = ['ToolError', *_OPERATIONS]\n\n\n"
+        f"_OPERATIONS = {{\n{rows}}}\n__all__ = _runtime.offered(_OPERATIONS)\n\n\n"
         "def __getattr__(name):\n"
-        "    found = _runtime.load(__name__, _OPERATIONS, name)\n"
-        "    globals()[name] = found\n"
-        "    return found\n\n\n"
+        "    return _runtime.load(__name__, _OPERATIONS, name)\n\n\n"
         "def __dir__():\n"
-        f"    return sorted([*__all__, {', '.join(map(quoted, group_modules(spec).values()))}])\n"
+        f"    return _runtime.listed(_OPERATIONS, [{groups}])\n"
     )
 
 
@@ -287,14 +288,14 @@ def _group_module(spec: ToolSpec, text: str, members: Sequence[Stub]) -> str:
     names = "".join(f"    {quoted(stub.name)},\n" for stub in members)
     return (
         f"{_documented(text or f'Operations of tools.{spec.name}.', indent='')}\n\n"
-        f"import tools.{spec.name}\nfrom tools._runtime import ToolError\n\n"
-        f"_NAMES = (\n{names})\n__all__ = ['ToolError', *_NAMES]\n\n\n"
+        f"import tools.{spec.name}\nfrom tools import _runtime\nfrom tools._runtime import ToolError\n\n"
+        f"_NAMES = (\n{names})\n__all__ = _runtime.offered(_NAMES)\n\n\n"
         "def __getattr__(name):\n"
         "    if name not in _NAMES:\n"
         '        raise AttributeError("module %r has no operation %r" % (__name__, name))\n'
         f"    return getattr(tools.{spec.name}, name)\n\n\n"
         "def __dir__():\n"
-        "    return sorted(__all__)\n"
+        "    return _runtime.listed(_NAMES)\n"
     )
 
 
@@ -308,6 +309,9 @@ def _package_types(spec: ToolSpec, stubs: Sequence[Stub]) -> str:
         written.append(f"{head.lines()}:\n{_documented(title_of(operation))}\n    ...\n")
     text = "\n".join(written)
     lines = ["from __future__ import annotations", "", *_imports(text, names), ""]
+    public = [name for name in ("ToolError", *operations) if not hasattr(builtins, name)]
+    if len(public) <= len(operations):
+        lines.insert(1, f"\n__all__ = [{', '.join(map(quoted, public))}]")
     return "\n".join([*lines, "from tools._runtime import ToolError as ToolError", "", text])
 
 

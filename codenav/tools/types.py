@@ -16,11 +16,12 @@ LITERAL_CHARACTERS = 240
 SHAPE_DEPTH = 4
 SHAPE_PROPERTIES = 24
 """Properties of an object that a shape names; the others are counted."""
+SHAPE_BRANCHES = 6
 SHAPE_CHARACTERS = 900
 
 _PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _JSON_TYPE = {str: "str", bool: "bool", int: "int", float: "float", type(None): "None"}
-_SAYS_MORE = frozenset({"const", "enum", "anyOf", "oneOf", "allOf"})
+_SAYS_MORE = frozenset({"const", "enum", "anyOf", "allOf"})
 _KEYWORDS = {
     "object": ("properties", "additionalProperties", "patternProperties", "required"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
@@ -63,9 +64,7 @@ def allows_null(schema: Any, schemas: Schemas, *, depth: int = 0) -> bool:
         return None in values
     if ("const" in schema and schema["const"] is None) or "null" in kinds_of(schema):
         return True
-    return depth < DEPTH and any(
-        allows_null(part, schemas, depth=depth + 1) for key in ("anyOf", "oneOf") for part in listed(schema, key)
-    )
+    return depth < DEPTH and any(allows_null(part, schemas, depth=depth + 1) for part in listed(schema, "anyOf"))
 
 
 def is_binary(schema: Any, schemas: Schemas) -> bool:
@@ -103,11 +102,10 @@ class Types:
             return literal([schema["const"]])
         if listed(schema, "enum"):
             return literal(listed(schema, "enum"))
-        for key in ("anyOf", "oneOf"):
-            parts = [part for part in listed(schema, key) if isinstance(part, dict)]
-            if parts:
-                own = {name: schema[name] for name in ("type", "properties", "items") if name in schema}
-                return union(self.of(part if "$ref" in part else {**own, **part}, depth=depth + 1) for part in parts)
+        parts = [part for part in listed(schema, "anyOf") if isinstance(part, dict)]
+        if parts:
+            own = {name: schema[name] for name in ("type", "properties", "items") if name in schema}
+            return union(self.of(part if "$ref" in part else {**own, **part}, depth=depth + 1) for part in parts)
         parts = listed(schema, "allOf")
         if parts and not kinds_of(schema):
             return next((found for part in parts if (found := self.of(part, depth=depth + 1)) != "Any"), "Any")
@@ -207,12 +205,14 @@ def _shape(schema: Any, schemas: Schemas, depth: int, above: tuple[str, ...]) ->
             return "…"
         above = (*above, reference)
     schema = merged(schema, schemas)
-    for key in ("anyOf", "oneOf"):
-        parts = listed(schema, key)
-        if parts:
-            if depth >= SHAPE_DEPTH:
-                return "…"
-            return " | ".join(dict.fromkeys(_shape(part, schemas, depth + 1, above) for part in parts[:6]))
+    parts = listed(schema, "anyOf")
+    if parts:
+        if depth >= SHAPE_DEPTH:
+            return "…"
+        own = {key: schema[key] for key in ("type", "properties", "required", "items") if key in schema}
+        each = ({"allOf": [own, part]} if own else part for part in parts[:SHAPE_BRANCHES])
+        more = [f"… {len(parts) - SHAPE_BRANCHES} more"] if len(parts) > SHAPE_BRANCHES else []
+        return " | ".join([*dict.fromkeys(_shape(part, schemas, depth + 1, above) for part in each), *more])
     if "const" in schema or listed(schema, "enum"):
         values = [schema["const"]] if "const" in schema else listed(schema, "enum")
         more = [f"… {len(values) - LITERALS} more"] if len(values) > LITERALS else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import string
 from typing import Any
 
@@ -200,3 +201,39 @@ def test_what_a_schema_allows_passes_and_what_is_spoilt_in_one_place_does_not(pa
     with pytest.raises(Refused) as refusal:
         ArgumentChecker({}).checked("api.do", made, spoilt)
     assert name in str(refusal.value)
+
+
+CARD = {"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}, "required": ["kind", "number"]}
+BANK = {"properties": {"kind": {"enum": ["bank", "sepa"]}, "iban": {"type": "string"}}, "required": ["kind", "iban"]}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"kind": "card", "number": 12}, "pay['number']: expected a text"), ({"kind": "card"}, "pay has no 'number'"),
+        ({"kind": "sepa", "number": 1}, "pay has no 'iban'"),
+        ({"kind": "cash"}, "pay['kind']: expected one of '"),
+        ({"number": "1"}, "pay has no 'kind'"), (7, "pay: expected "), ([1], "pay: expected "),
+        ({"iban": 3, "kind": "bank"}, "pay['iban']: expected a text"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("kept", ["inline", "discriminator", "nested"])
+def test_what_is_wrong_with_a_choice_is_told_of_the_branch_that_is_meant(
+    value: Any, told: str, order: int, kept: str
+) -> None:
+    parts: list[Any] = [{"type": "object", **CARD}, {"type": "object", **BANK}, {"type": "string", "minLength": 99}]
+    schemas: dict[str, Any] = {}
+    choice: dict[str, Any] = {"anyOf": parts[::order]}
+    if kept == "discriminator":
+        # Nothing in the branches but the names in the mapping tells them apart.
+        plain = [{**part, "properties": {**part["properties"], "kind": {"type": "string"}}} for part in parts[:2]]
+        schemas = {"Card": plain[0], "Bank": plain[1]}
+        mapping = {"card": "#/schemas/Card", "bank": "#/schemas/Bank", "sepa": "#/schemas/Bank"}
+        choice = {"anyOf": [{"$ref": "#/schemas/Card"}, {"$ref": "#/schemas/Bank"}][::order]}
+        choice["discriminator"] = {"propertyName": "kind", "mapping": mapping}
+    if kept == "nested":
+        choice = {"anyOf": [{"type": "null"}, choice]}
+    pay = operation(Parameter("pay", "pay", "body", choice, required=True))
+    with pytest.raises(Refused, match=re.escape(told)):
+        ArgumentChecker(schemas).checked("s.pay", pay, {"pay": value})

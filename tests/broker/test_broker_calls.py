@@ -114,7 +114,7 @@ def test_large_answers_are_cut_and_told(calls: Any) -> None:
 
 
 def test_answers_that_never_end_and_slow_ones_end_in_time(calls: Any) -> None:
-    call = calls(call_seconds=1.0)
+    call = calls(tool_timeout=1.0)
     for tool, arguments in (("endless", {"slowly": True}), ("slow", {"seconds": 20}), ("slow_write", {"seconds": 20})):
         began = time.monotonic()
         status, message = error_of(call(f"trouble.{tool}", **arguments))
@@ -306,7 +306,7 @@ def test_functions_of_this_process(tmp_path: Path, calls: Any) -> None:
     handlers = {
         "double": lambda a: {"twice": 2 * a}, "fails": fails, "odd": lambda a: {1, 2}, "slow": lambda a: time.sleep(a),
     }  # fmt: skip
-    call = calls(specs=[spec], handlers=handlers, call_seconds=1.0)
+    call = calls(specs=[spec], handlers=handlers, tool_timeout=1.0)
     assert call("maths.double", a=4) == {"value": {"twice": 8}}
     assert error_of(call("maths.fails", a=1)) == (None, "maths.fails: ValueError: not 1 at all")
     assert "TypeError" in error_of(call("maths.odd", a=1))[1]

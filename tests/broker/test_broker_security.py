@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
+import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,9 @@ import pytest
 from tool_service import CLIENT_SECRET, KEY, PASSWORD, ToolService
 from tool_specs import Calls, operation, shop
 
+from codenav.broker.flights import Flight
+from codenav.broker.request import Request
+from codenav.broker.transport import Http
 from codenav.errors import Unavailable, UsageError
 from codenav.options import ToolOptions
 from codenav.tools.model import ToolSpec
@@ -171,6 +178,40 @@ def test_a_refusal_says_how_a_key_is_given_where_the_document_names_none(service
     with call.broker:
         told = call("hub.bearer")["error"]["message"]
     assert "hub names no way to log in: --secret 'Authorization: Bearer {}=VARIABLE'" in told
+
+
+def test_a_specification_names_servers_in_private_networks_only_where_it_may(
+    service: ToolService, tmp_path: Path
+) -> None:
+    """One at an address: its own origin. A file: this machine. All else: with --allow-private or --server."""
+
+    def asked(name: str, address: str, its: str, kept: bool = False, **options: Any) -> dict[str, Any]:
+        spec = replace(bare(its, name), address=address, allow_private=kept)
+        call = Calls(tmp_path, [spec], ToolOptions(tool_timeout=2.0, **options))
+        with call.broker:
+            return dict(call(f"{name}.ask"))
+
+    far, here = "https://shop.example/openapi.json", service.url
+    port = here.rpartition(":")[2]
+    assert "value" in asked("file", "", here) and "value" in asked("own", f"{here}/openapi.json", here)
+    assert "value" in asked("named", far, here, server=here)
+    assert "value" in asked("run", far, here, allow_private=True) and "value" in asked("kept", far, here, True)
+    sent = len(service.log)
+    for number, (address, server) in enumerate([
+        (far, here), (far, f"http://localhost:{port}"), (far, "http://[::ffff:127.0.0.1]:1"), (far, "http://0.0.0.0:1"),
+        ("", "http://10.0.0.1:1"), ("", "http://169.254.169.254"), ("http://10.0.0.2/openapi.json", "http://10.0.0.1:1"),
+    ]):  # fmt: skip
+        told = asked(f"no_{number}", address, server).get("refused", "")
+        assert "is in a private network: refused; --allow-private" in told, (address, server)
+    assert len(service.log) == sent
+
+
+def test_the_address_that_was_looked_at_is_the_one_that_is_connected_to(service: ToolService) -> None:
+    port = service.url.rpartition(":")[2]
+    request = Request("GET", f"http://shop.example:{port}/reflect", [], None)
+    with closing(Http()) as http:
+        http._once(request, Flight(time.monotonic() + 5), threading.Event(), reuse=True, address="127.0.0.1")
+    assert service.log[-1].headers["host"] == f"shop.example:{port}"
 
 
 @pytest.mark.parametrize(

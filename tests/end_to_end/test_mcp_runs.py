@@ -56,7 +56,7 @@ def test_servers_of_both_eras_over_both_transports(
         "from tools.handmade import add\n"
         "from tools.over_http import hi\n"
         "order = create_order(customer=7, lines=[{'mug': 'blue', 'pieces': int(add(a=1, b=1))}])\n"
-        "print(order['lines'], len(list_orders()['result']), hi())"
+        "print(order['lines'], len(list_orders()), hi())"
     )
     result = run(
         [SHOP, HANDMADE, f"mcp:{old.url}"], [Code(order), CodeSummary(order), Done("1")],
@@ -83,6 +83,7 @@ def test_gates_failures_and_files(tmp_path: Path) -> None:
     ]
     result = run([SHOP], actions, work_dir=tmp_path / "work")
     assert printed(result, 1) == "image.png b'PNG'\n"
+    assert "Displayed to the user: image/png" in observed(result, 0).text
     assert (tmp_path / "work" / "image.png").read_bytes().startswith(b"\x89PNG")
     assert printed(result, 2).startswith("ToolError shop_of_mugs.fail: Error executing tool fail")
     assert "--allow write" in observed(result, 3).text

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import random
+import unicodedata
 from urllib.parse import quote, quote_plus
 from xml.sax.saxutils import escape, quoteattr
 
@@ -135,3 +136,22 @@ def test_a_stream_without_a_secret_does_not_wait():
         "one\n", "tax.", "[secret TOKEN]\n", "", "hunt!",
     ]  # fmt: skip
     assert StreamMasker({}).feed("anything") == "anything"
+
+
+@pytest.mark.parametrize("value", ["pässwörd-Ünï-ß", "ключ-от-двери", "clé-€uro-à-moi"])
+def test_a_secret_beyond_ascii_is_found_in_each_encoding_that_it_comes_back_in(value: str) -> None:
+    data = value.encode()
+    read = data.decode("latin-1")
+    shown = {
+        value, unicodedata.normalize("NFD", value), json.dumps(value), quote(value), repr(data), read, json.dumps(read),
+        repr(read), read.encode().decode("latin-1"), data.decode("cp1252", "ignore") if "ß" in value else read,
+        value.encode("ascii", "replace").decode(), value.encode("ascii", "xmlcharrefreplace").decode(), data.hex(),
+    }  # fmt: skip
+    if "ß" in value:
+        shown |= {
+            quote(value.encode("latin-1")),
+            repr(value.encode("latin-1")),
+            value.encode("latin-1").decode("utf-8", "replace"),
+        }
+    mask = masker({"KEY": value})
+    assert {text: mask(text).strip("b'\"") for text in shown} == dict.fromkeys(shown, "[secret KEY]")

@@ -1,8 +1,9 @@
 """An MCP server of the older era by hand, over stdio: it knows the version 2025-11-25 only, and misbehaves on demand.
 
-Arguments are the ways: `garbage` prints text between messages, `flood` prints nothing else, `deaf` answers nothing,
-`stubborn` ignores the end of its input and SIGTERM, `child` starts a process that outlives it, `paged` lists one tool a
-page, `endless` has no last page, `broken` lists what is no tool, `exits` ends at once, `slow` takes a second to start.
+Arguments are the ways: `garbage` prints text between messages, `before` in front of them, `flood` prints nothing else,
+`deaf` answers nothing, `stubborn` ignores the end of its input and SIGTERM, `child` starts a process that outlives it,
+`paged` lists one tool a page, `endless` has no last page, `more` has tools with wrapped answers and tasks, `broken`
+lists what is no tool, `exits` ends at once, `slow` takes a second to start.
 """
 
 from __future__ import annotations
@@ -29,8 +30,23 @@ tools = [
     {"name": "pid", "inputSchema": {"type": "object"}},
 ]  # fmt: skip
 
+WRAPPED = {"type": "object", "required": ["result"], "properties": {"result": {"$ref": "#/$defs/N"}},
+           "$defs": {"N": {"type": "integer"}}}  # fmt: skip
+MARKED = {**WRAPPED, "required": [], "properties": {**WRAPPED["properties"], "note": {}}, "x-fastmcp-wrap-result": True}
+OWN = {**WRAPPED, "required": ["result", "unit"], "properties": {**WRAPPED["properties"], "unit": {"type": "string"}}}
+if "more" in ways:
+    tools += [
+        {"name": "count", "inputSchema": {"type": "object"}, "outputSchema": WRAPPED},
+        {"name": "marked", "inputSchema": {"type": "object"}, "outputSchema": MARKED},
+        {"name": "measure", "inputSchema": {"type": "object"}, "outputSchema": OWN},
+        {"name": "long_work", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
+        {"name": "short_work", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
+    ]
+
 
 def send(message: dict[str, object]) -> None:
+    if "before" in ways:
+        sys.stdout.write('Loading {"model": "x"}: 50 %\r100 % ')
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
@@ -64,6 +80,11 @@ def call(name: str, arguments: dict[str, object]) -> dict[str, object]:
         return text("grown")
     if name == "variables":
         return text(json.dumps(dict(os.environ)))
+    if name in ("count", "marked", "measure"):
+        value = {"result": 42, **({"unit": "m"} if name == "measure" else {})}
+        return {**text(json.dumps(value)), "structuredContent": value}
+    if name == "short_work":
+        return text("done")
     if name == "pid":
         return text(str(os.getpid()))
     raise LookupError(name)

@@ -117,7 +117,7 @@ def test_older_dialects_and_references_to_nowhere() -> None:
 
 def test_arguments_that_are_no_plain_object() -> None:
     whole = [
-        {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
+        {"anyOf": [{"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}}]},
         {"type": "object", "additionalProperties": {"type": "integer"}},
     ]
     for schema in whole:

@@ -12,9 +12,13 @@ import pytest
 from document_server import DocumentServer
 from openapi_made import by_name, document, one, read
 
+from codenav.broker.arguments import ArgumentChecker
+from codenav.broker.faults import Refused
+from codenav.broker.request import build
 from codenav.errors import NotFound, UsageError
 from codenav.tools.model import Effect, ToolSpec
 from codenav.tools.openapi import read_openapi
+from codenav.tools.stubs import stubs_of
 
 TEXT = {"type": "string"}
 NEW = ("3.0.3", "3.1.0", "3.2.0")
@@ -225,6 +229,21 @@ def test_examples(tmp_path: Path) -> None:
     [
         (["text/csv", "application/xml", "application/json"], "application/json"),
         (["application/json-patch+json", "application/json; charset=utf-8"], "application/json; charset=utf-8"),
+        (
+            [
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                "application/strategic-merge-patch+json",
+                "application/apply-patch+yaml",
+            ],
+            "application/merge-patch+json",
+        ),
+        (
+            ["application/json-patch+json", "application/strategic-merge-patch+json"],
+            "application/strategic-merge-patch+json",
+        ),
+        (["application/json-patch+json", "application/apply-patch+yaml"], "application/json-patch+json"),
+        (["application/json-patch+json", "application/vnd.shop+json"], "application/vnd.shop+json"),
         (["application/xml", "application/vnd.shop+json"], "application/vnd.shop+json"),
         (["multipart/form-data", "application/x-www-form-urlencoded"], "application/x-www-form-urlencoded"),
         (["application/pdf", "multipart/form-data"], "multipart/form-data"),
@@ -594,3 +613,59 @@ def test_a_document_of_which_nothing_can_be_read(tmp_path: Path) -> None:
     del made["paths"]["/second"]
     with pytest.raises(UsageError, match="is not a valid OpenAPI document, so it is not indexed: /paths/~1first/post"):
         read(tmp_path, made)
+
+
+@pytest.mark.parametrize("version", ["2.0", "3.0.3"])
+def test_an_answer_that_is_xml_only_is_a_text_and_asked_for_as_it_is(tmp_path: Path, version: str) -> None:
+    schema = {"type": "object", "properties": {"a": TEXT}}
+    for types, first, is_text in (
+        (["application/xml"], "application/xml", True), (["application/vnd.shop+xml; charset=utf-8"], "", True),
+        (["application/xml", "application/json"], "application/json", False), (["text/xml"], "text/xml", True),
+    ):  # fmt: skip
+        answer: dict[str, Any] = {"description": "", "schema": schema}
+        if version != "2.0":
+            answer = {"description": "", "content": {name: {"schema": schema} for name in types}}
+        made = one(tmp_path, {"produces": types, "responses": {"200": answer}}, version)
+        assert made.result_types[0] == (first or types[0]) and made.result is not None
+        assert (made.result["type"] == "string") == is_text, types
+        accept = dict(build(made.to_dict(), {}, "https://shop.example").headers)["Accept"]
+        others = [f"{name};q=0.5" for name in types if name != made.result_types[0]]
+        assert accept == ", ".join([made.result_types[0], *others, "*/*;q=0.1"])
+
+
+def test_one_of_several_is_any_of_them(tmp_path: Path) -> None:
+    """A value that fits two branches is sent: which one is meant, the server decides."""
+    loose = [{"type": "object", "properties": {"a": TEXT}}, {"type": "object", "properties": {"b": TEXT}}]
+    both = {"oneOf": loose, "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "allOf": [{"minProperties": 1}]}
+    for schema in ({"oneOf": loose}, {"$ref": "#/components/schemas/Either"}, both):
+        content = {"application/json": {"schema": schema}}
+        spec = read(tmp_path, document({"/a": {"post": {"operationId": "put", **sends(content)}}},
+                                       components={"schemas": {"Either": {"oneOf": loose}}}))  # fmt: skip
+        made = spec.operations[0]
+        assert "oneOf" not in json.dumps([made.to_dict(), dict(spec.schemas)])
+        checker = ArgumentChecker(spec.schemas)
+        assert checker.checked("s.put", made, {"body": {"a": "x", "b": "y"}})
+        for wrong in ({"a": 1, "b": 1}, *([{}] if schema is both else [])):
+            with pytest.raises(Refused):
+                checker.checked("s.put", made, {"body": wrong})
+        said = stubs_of(spec)[0].docstring
+        assert 'Shape {"a"?: str} | {"b"?: str}' in said or schema is both, said
+
+
+def test_parameters_that_are_choices_or_may_be_null_show_their_shape(tmp_path: Path) -> None:
+    card, bank = ({"type": "object", "required": [name], "properties": {name: TEXT}} for name in ("number", "iban"))
+    schemas = {"Card": card, "Bank": bank}
+    properties = {
+        "pay": {"anyOf": [{"$ref": "#/components/schemas/Card"}, {"$ref": "#/components/schemas/Bank"}]},
+        "maybe": {"anyOf": [{"$ref": "#/components/schemas/Card"}, {"type": "null"}]},
+        "many": {"type": "array", "items": {"oneOf": [{"$ref": "#/components/schemas/Bank"}, TEXT]}},
+        "own": {"type": "object", "properties": {"n": {"type": "integer"}}, "oneOf": [card, bank]},
+    }
+    content = {"application/json": {"schema": {"type": "object", "properties": properties}}}
+    made = document({"/a": {"post": sends(content)}}, components={"schemas": schemas})
+    said = " ".join(stubs_of(read(tmp_path, made))[0].docstring.split())
+    for shown in (
+        'pay: Shape {"number": str} | {"iban": str}.', 'maybe: Shape {"number": str} | None.',
+        'many: Shape [{"iban": str} | str].', 'own: Shape {"number": str, "n"?: int} | {"iban": str, "n"?: int}.',
+    ):  # fmt: skip
+        assert shown in said

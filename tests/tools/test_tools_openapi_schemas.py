@@ -39,7 +39,7 @@ def accepts(spec: ToolSpec, schema: Any, value: Any) -> bool:
         ("3.0.3", {"type": "string", "enum": ["a"], "nullable": True},
          {"type": ["string", "null"], "enum": ["a", None]}),
         ("2.0", {"type": "string", "x-nullable": True}, {"type": ["string", "null"]}),
-        ("3.0.3", {"nullable": True, "oneOf": [TEXT]}, {"anyOf": [{"oneOf": [TEXT]}, {"type": "null"}]}),
+        ("3.0.3", {"nullable": True, "oneOf": [TEXT]}, {"anyOf": [{"anyOf": [TEXT]}, {"type": "null"}]}),
         ("3.0.3", {"nullable": True}, {}),
         ("3.1.0", {"type": ["string", "null"]}, {"type": ["string", "null"]}),
         ("3.0.3", {"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False},

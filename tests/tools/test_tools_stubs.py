@@ -22,7 +22,7 @@ from codenav.execution import Outcome, SandboxSpec
 from codenav.protocols import Sandbox
 from codenav.sandboxes import start
 from codenav.system.interpreter import find_interpreter
-from codenav.tools.model import Body, Effect, Operation, Parameter, ToolSpec
+from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.naming import identifier, unique
 from codenav.tools.stubs import package, stubs_of
 
@@ -296,3 +296,41 @@ def test_an_example_call_is_taken_from_the_specification_where_it_has_one() -> N
     assert '{"id": int, "status"?: "open" | "closed", "items"?: [{"sku": str, "count"?: int}], "parent"?: …}' in (
         stub.docstring
     )
+
+
+def test_names_of_builtins_do_not_shadow_them(tmp_path: Path) -> None:
+    """Operations and parameters called `list`, `type`, `globals`: the stubs work, and `import *` leaves builtins."""
+    names = ["list", "type", "id", "globals", "sorted", "getattr", "setattr", "print", "dict", "str", "hasattr", "find"]
+    parameters = tuple(
+        Parameter(name, name, "query", {"type": "array", "items": {"type": "string"}}, required=number % 2 == 0)
+        for number, name in enumerate(names)
+    )
+    spec = ToolSpec("s", "openapi", groups=(Group("all"),), operations=tuple(
+        Operation(name, name, "all", effect=Effect.READ, method="GET", path=f"/{name}", parameters=parameters,
+                  result={"type": "array", "items": {"type": "object"}})
+        for name in names
+    ))  # fmt: skip
+    stubs = written(spec, tmp_path / "stubs")
+    code = f"""
+import sys, types
+host = types.ModuleType("codenav_host")
+host.call_host = lambda name, arguments: {{"value": arguments}}
+sys.modules["codenav_host"] = host
+import tools.s as s, tools.s.all as group
+from tools.s import *
+from tools.s.all import *
+assert list("ab") == ["a", "b"] and type(id(s)) is int and sorted([2, 1]) == [1, 2] and callable(find)
+given = dict.fromkeys({names[::2]!r}, ["x"])
+for name in {names!r}:
+    assert getattr(s, name)(**given) == {{"arguments": given}}["arguments"] and name in dir(s), name
+    assert getattr(group, name) is getattr(s, name) and name in dir(group)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=stubs, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    used = ["from tools.s import *", "size: int = len(list('ab')) + int(str(1))", "find(*[['a']] * 6)", ""]
+    (stubs / "used.py").write_text("\n".join(used))
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--explicit-package-bases", "used.py", "tools"],
+        cwd=stubs, capture_output=True, text=True,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stdout

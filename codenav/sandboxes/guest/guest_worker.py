@@ -409,7 +409,9 @@ def _set_up_imports(config: Message) -> None:
     sys.path[:] = first + [path for path in sys.path if path not in first]
     for name in [name for name in sys.modules if name.startswith("guest_")]:
         del sys.modules[name]
-    guest_runner.provide_module(guest_calls.module())
+    host = guest_calls.module()
+    host.__dict__["display"] = guest_displays.display
+    guest_runner.provide_module(host)
     sys.meta_path.insert(0, guest_displays.Hooks())
     sys.argv = [""]
     sys.dont_write_bytecode = True

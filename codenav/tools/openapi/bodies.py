@@ -35,17 +35,27 @@ def is_xml(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower().endswith(("/xml", "+xml"))
 
 
+PREFERRED = (JSON, "application/merge-patch+json", "application/strategic-merge-patch+json")
+"""Of several JSON types the first of these. A merge patch is the changed part of the thing itself (RFC 7396), where
+`application/json-patch+json` takes a list of steps."""
+
+
 def chosen(types: Sequence[str]) -> str:
     """The content type to send, out of several: JSON, a form, multipart, text, else the first."""
     by_kind: dict[str, str] = {}
-    for name in types:
-        # Plain JSON before a variety of it, as `application/json-patch+json` means something of its own.
-        kind = "plain json" if name.partition(";")[0].strip().lower() == JSON else media_kind(name)
-        by_kind.setdefault(kind, name)
-    for kind in ("plain json", "json", "form", "multipart", "any", "text"):
+    for name in sorted(types, key=_rank):
+        by_kind.setdefault(media_kind(name), name)
+    for kind in ("json", "form", "multipart", "any", "text"):
         if kind in by_kind:
             return by_kind[kind]
     return types[0]
+
+
+def _rank(content_type: str) -> int:
+    name = content_type.partition(";")[0].strip().lower()
+    if name in PREFERRED:
+        return PREFERRED.index(name)
+    return len(PREFERRED) + (name == "application/json-patch+json")
 
 
 def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Parameter], list[Any]]:
@@ -137,7 +147,7 @@ def flattened(context: Context, schema: Schema) -> tuple[dict[str, Schema], set[
         kind = found.get("type", "object")
         if kind != "object" and not (isinstance(kind, list) and set(kind) <= {"object", "null"}):
             return None
-        if any(key in found for key in ("$ref", "anyOf", "const", "enum", "if", "not", "oneOf", "patternProperties")):
+        if any(key in found for key in ("$ref", "anyOf", "const", "enum", "if", "not", "patternProperties")):
             return None
         if isinstance(found.get("additionalProperties"), Mapping) and found["additionalProperties"]:
             return None

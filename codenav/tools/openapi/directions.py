@@ -11,7 +11,7 @@ from typing import Any
 from codenav.tools.model import Schema
 from codenav.tools.naming import unique
 
-IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
+IN_PLACE_LISTS = ("allOf", "anyOf")
 IN_PLACE = ("not", "if", "then", "else")
 DOWN = (
     "additionalProperties", "contains", "contentSchema", "items", "propertyNames", "unevaluatedItems",

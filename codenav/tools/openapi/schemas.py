@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.tools.model import Schema
+from codenav.tools.moved_schemas import add_parts
 from codenav.tools.naming import unique
 from codenav.tools.references import Library, Place, Unresolved
 
@@ -101,7 +102,7 @@ class Schemas:
                 made[key] = self._convert(place.at(key))
         elif key in LISTS:
             if (fine := isinstance(item, list)) and item:
-                made[key] = [self._convert(place.at(key, number)) for number in range(len(item))]
+                add_parts(made, key, [self._convert(place.at(key, number)) for number in range(len(item))])
         elif key in MAPS:
             table = self._table(place.at(key))
             if fine := isinstance(table.value, Mapping):
@@ -268,7 +269,7 @@ def nullable(schema: dict[str, Any]) -> None:
         if "enum" in schema and None not in schema["enum"]:
             schema["enum"] = [*schema["enum"], None]
         return
-    parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "oneOf", "properties") if key in schema}
+    parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "properties") if key in schema}
     if parts:
         schema["anyOf"] = [parts, {"type": "null"}]
 
