@@ -136,7 +136,7 @@ def main() -> int:
             lacking = f"; unsupported: {', '.join(result.summary.unsupported)}" if result.summary.unsupported else ""
             mark = "   " if result.as_it_should else "!! "
             kind = f"wrong {result.wrong}" if result.wrong else "right"
-            print(f"{mark}{kind:14} {result.name:60} {result.summary.told}{lacking}  [{result.summary.evidence}]")
+            print(f"{mark}{kind:14} {result.name:60} {result.summary.told}{lacking}")
     passed, refused = figures(results)
     wrong = sum(bool(one.wrong) for one in results)
     print(f"{wrong} wrong: {passed} passed; {len(results) - wrong} right: {refused} refused")

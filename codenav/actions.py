@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from codenav.blocks import SearchResult
-from codenav.execution import CheckReport, Execution, ToolCall, Verdict
+from codenav.execution import CheckReport, Execution, Judged, ToolCall, Verdict
 from codenav.system.stored import Makers, Stored
 from codenav.system.terminal_text import shortened
 from codenav.usage import Usage
@@ -358,41 +358,19 @@ def action_from(data: Mapping[str, Any], *, thought: str = "") -> Action:
 
 
 @dataclass(frozen=True)
-class Summary(Stored):
+class Summary(Judged):
     """The code summary of an episode: kept as reusable only if `verified`."""
 
     code: str = ""
-    verified: bool = False
-    reason: str = ""
-    """The reason why it is not verified; empty if it is."""
-    compared: tuple[str, ...] = ()
-    """The names of the variables and files that agree with the replay; also `the last output`."""
-    missing: tuple[str, ...] = ()
-    """The names that the session made and the replay did not; not empty if the verdict is `partly`."""
-    answer_supported: bool | None = None
-    """True if the replay holds the numbers and names of the answer; None: no answer, or nothing was verified."""
     unsupported: tuple[str, ...] = ()
     """The numbers and names of the answer that nothing supports."""
 
     stored: ClassVar[Sequence[str]] = (
-        "code", "verified", "reason", "verdict", "compared", "missing", "answer_supported", "unsupported",
+        "code", "verified", "reason", "verdict", "outcome", "compared", "missing", "incidental", "answer_supported",
+        "unsupported",
     )  # fmt: skip
-    made: ClassVar[Makers] = dict.fromkeys(("compared", "missing", "unsupported"), tuple)
 
-    @property
-    def verdict(self) -> str:
-        """The verdict in a word: `verified`, `partly` or `not verified`; see `Verdict.verdict`."""
-        return Verdict(self.verified, missing=self.missing).verdict
-
-    @property
-    def told(self) -> str:
-        """The verdict in words, as shown after `summary: ` on stdout."""
-        if not self.verified:
-            return f"{self.verdict}: {self.reason}" if self.reason else self.verdict
-        return "verified, but the answer is not in its output" if self.answer_supported is False else "verified"
-
-    @property
-    def evidence(self) -> str:
-        """The names that were compared, in one line; empty if nothing was."""
-        shown = [*self.compared[:6], *([f"{len(self.compared) - 6} more"] if len(self.compared) > 6 else [])]
-        return f"compared with a replay: {', '.join(shown)}" if shown else ""
+    @classmethod
+    def of(cls, code: str, judged: Judged) -> Summary:
+        """A summary with the verdict on it."""
+        return cls(**{item.name: getattr(judged, item.name) for item in fields(Judged)}, code=code)

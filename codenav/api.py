@@ -24,8 +24,10 @@ from codenav.navigation.unmatched import advice
 from codenav.options import (
     CheckKeywords,
     CheckOptions,
+    LimitKeywords,
     ModelKeywords,
     ModelOptions,
+    ResourceKeywords,
     SandboxKeywords,
     SandboxOptions,
     StoreKeywords,
@@ -199,20 +201,29 @@ def search(
 
 
 class RunKeywords(
-    StoreKeywords, SandboxKeywords, ModelKeywords, CheckKeywords, ToolKeywords, SelectionKeywords, total=False
+    StoreKeywords,
+    SandboxKeywords,
+    LimitKeywords,
+    ModelKeywords,
+    CheckKeywords,
+    ToolKeywords,
+    SelectionKeywords,
+    total=False,
 ):
-    """The keywords of `run`: those of `Session`, and each field of its option classes."""
+    """The keywords of `run`: those of `Session`, each field of its option classes, and the limits by their options."""
 
     agent: Agent | None
     model: str | Model | None
     environments: MakeEnvironments
     listeners: Sequence[Listener]
     sandbox: str | None
-    code_timeout: float | None
     limits: Limits | None
     description: str | Path | None
     rerank: bool | None
-    within: Within | None
+    within: Within | str | Sequence[str] | None
+    graph: str | Path | None
+    within_hops: int | None
+    within_threshold: float | None
     ask: Callable[[str], str | None] | None
     confirm: Callable[[str], bool] | None
     progress: Callable[[Progress], None] | None
@@ -220,13 +231,15 @@ class RunKeywords(
 
 
 @spelled(RunKeywords)
-def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> EpisodeResult:
+def run(
+    request: str, *, on: On | Sequence[On], save_summary: str | Path | None = None, **keywords: Unpack[RunKeywords]
+) -> EpisodeResult:
     """Run one request to its end, and return the whole episode.
 
-    `on` names the code bases, `model` the model. `sandbox`, `work_dir`, `limits` and the others (`RunKeywords`) are the
-    long options of the command with underscores, as fields of `SandboxOptions`, `ModelOptions`, `CheckOptions`,
-    `ToolOptions`, `ToolSelection` and `StoreOptions`, and the arguments of `Session`. `code_timeout` is
-    `Resources.step_seconds`, in seconds. A keyword that is missing or None has the configured value.
+    `on` names the code bases, `model` the model. The others are the long options of `codenav run`, with underscores:
+    `max_steps=10`, `memory="1g"`, `mount="data:rw"`, `no_lint=True`. The fields of `SandboxOptions`, `ModelOptions`,
+    `CheckOptions`, `ToolOptions`, `ToolSelection` and `StoreOptions`, and the arguments of `Session`, are keywords
+    too. A keyword that is missing or None has the configured value. `save_summary` is a file for the code summary.
 
     Errors during the run are in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
 
@@ -234,7 +247,10 @@ def run(request: str, *, on: On | Sequence[On], **keywords: Unpack[RunKeywords])
         ModelNotConfigured, NotFound, UsageError, SandboxUnavailable, StorageFull: before the run begins.
     """
     with open_session(on=on, **keywords) as session:
-        return session.run(request)
+        result = session.run(request)
+    if save_summary and result.summary.code:
+        result.to_script(save_summary)
+    return result
 
 
 @spelled(RunKeywords)
@@ -250,9 +266,10 @@ def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> S
     config = load_config()
     store = config.store_options(**given_of(StoreOptions, given))
     contained = given_of(SandboxOptions, given)
-    if "code_timeout" in given:
-        resources = contained.get("resources") or config.resources()
-        contained["resources"] = replace(resources, step_seconds=given.pop("code_timeout"))
+    contained["resources"] = config.resources(contained.get("resources"), **_taken(ResourceKeywords, given))
+    most = {name.removeprefix("max_"): value for name, value in _taken(LimitKeywords, given).items()}
+    given["limits"] = config.limits(given.get("limits"), **most)
+    given["within"] = _within(given)
     model = given_of(ModelOptions, given)
     return Session(
         on=on,
@@ -264,6 +281,26 @@ def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> S
         selection=config.selection(**given_of(ToolSelection, given)),
         **given,
     )
+
+
+def _taken(kind: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Remove the keywords of a kind, and return them."""
+    return {name: given.pop(name) for name in kind.__annotations__ if name in given}
+
+
+def _within(given: dict[str, Any]) -> Within | None:
+    """Remove the keywords of a tool graph, and return what they ask for."""
+    from codenav.graphs.within import Within
+
+    within, graph = given.pop("within", None), given.pop("graph", None)
+    more = {name: given.pop(f"within_{name}") for name in ("hops", "threshold") if f"within_{name}" in given}
+    if isinstance(within, Within):
+        return within
+    if within and graph:
+        return Within([within] if isinstance(within, str) else list(within), str(graph), **more)
+    if within or graph or more:
+        raise UsageError("within and graph go together", hint="--within ACTION --graph FILE")
+    return None
 
 
 def load_episode(name: str = "last") -> EpisodeResult:
@@ -305,8 +342,11 @@ def sandbox(
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")
     options = backend if isinstance(backend, SandboxOptions) else SandboxOptions(backend)
     given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
-    tools = load_config().tool_options(**given_of(ToolOptions, given))
+    config = load_config()
+    tools = config.tool_options(**given_of(ToolOptions, given))
+    asked = _taken(ResourceKeywords, given)
     options = replace(options, **given)
+    options = replace(options, resources=config.resources(options.resources, **asked)) if asked else options
     named = listed(on) if on else []
     with asking_with(tools.values()):
         factory = SandboxFactory.of(options, on=named, allow_private=tools.allow_private)

@@ -202,33 +202,45 @@ class Config:
 
     def resources(
         self,
+        given: Resources | None = None,
         *,
-        memory: str | None = None,
+        memory: str | int | None = None,
         cpus: float | None = None,
         pids: int | None = None,
         code_timeout: float | None = None,
     ) -> Resources:
-        """Return the configured resources of a sandbox, replaced by given values.
+        """Return the configured resources of a sandbox, or `given` ones, replaced by the values that are not None.
 
         Raises:
             UsageError: a size is invalid, or a number is not above 0.
         """
-        cpus, pids = self.cpus if cpus is None else cpus, self.pids if pids is None else pids
+        base = given or Resources(bytes_of(self.memory), self.cpus, self.pids, step_seconds=self.code_timeout)
+        cpus, pids = base.cpus if cpus is None else cpus, base.processes if pids is None else pids
         if not 0 < cpus < float("inf") or pids < 1:
             raise UsageError(f"a sandbox with {cpus:g} processors and {pids} processes", hint="both above 0")
-        return Resources(
-            memory_bytes=bytes_of(memory or self.memory),
+        return replace(
+            base,
+            memory_bytes=bytes_of(str(memory)) if memory else base.memory_bytes,
             cpus=cpus,
             processes=pids,
-            step_seconds=self.code_timeout if code_timeout is None else code_timeout,
+            step_seconds=base.step_seconds if code_timeout is None else code_timeout,
         )
 
-    def limits(self, *, steps: int | None = None, seconds: float | None = None, tokens: int | None = None) -> Limits:
-        """Return the configured limits, replaced by given values."""
-        return Limits(
-            steps=self.limit_steps if steps is None else steps,
-            seconds=self.limit_seconds if seconds is None else seconds,
-            tokens=self.limit_tokens if tokens is None else tokens,
+    def limits(
+        self,
+        given: Limits | None = None,
+        *,
+        steps: int | None = None,
+        seconds: float | None = None,
+        tokens: int | None = None,
+    ) -> Limits:
+        """Return the configured limits, or `given` ones, replaced by the values that are not None."""
+        base = given or Limits(self.limit_steps, self.limit_seconds, self.limit_tokens)
+        return replace(
+            base,
+            steps=base.steps if steps is None else steps,
+            seconds=base.seconds if seconds is None else seconds,
+            tokens=base.tokens if tokens is None else tokens,
         )
 
 

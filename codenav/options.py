@@ -11,7 +11,7 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
@@ -95,11 +95,11 @@ class SandboxOptions(SandboxSettings):
     """
     work_dir: str | Path | None = None
     """Folder copied in at the start. It gets the files that the code writes. Default: one beside the first record."""
-    env: Sequence[str] | Mapping[str, str] = ()
+    env: Sequence[str] | Mapping[str, str] = field(default=(), metadata={"option": "env"})
     """Names of this process's variables that the code sees, or names with values. Values are masked in all output."""
     resources: Resources | None = None
     """Limits of the code. Default: the configured `memory`, `cpus`, `pids` and `code_timeout`."""
-    mounts: Sequence[str | Path | Mount] = ()
+    mounts: Sequence[str | Path | Mount] = field(default=(), metadata={"option": "mount"})
     """Host folders that are live inside, at the same path. `DIR:rw` is writable, others are read-only."""
     calls: CallHandler | None = None
     """Handler of what the code asks of the host with `call_host`. Without it each call is refused."""
@@ -159,7 +159,7 @@ class ToolOptions:
     allow: str = "read"
     """`read`: operations that only read. `write`: also those that create or change. `all`: also those that delete.
     `ask`: each call that does more than read is asked for anew."""
-    secrets: Sequence[str] | Mapping[str, str] = ()
+    secrets: Sequence[str] | Mapping[str, str] = field(default=(), metadata={"option": "secret"})
     """`NAME=VARIABLE` for each security scheme: the variable of this process that holds its value. A mapping of names
     to variables is the same. NAME may be a header (`Authorization: Bearer {}`) or query parameter (`?key={}`)."""
     server: str = ""
@@ -254,13 +254,31 @@ class StoreKeywords(TypedDict, total=False):
     vectors: bool | None
 
 
-class SandboxKeywords(SettingKeywords, total=False):
+class LimitKeywords(TypedDict, total=False):
+    """`Limits` as keywords, named as the options are."""
+
+    max_steps: int | None
+    max_seconds: float | None
+    max_tokens: int | None
+
+
+class ResourceKeywords(TypedDict, total=False):
+    """The limits of `Resources` that have an option, as keywords; a size is text such as `2g`, or bytes."""
+
+    memory: str | int | None
+    cpus: float | None
+    pids: int | None
+    code_timeout: float | None
+
+
+class SandboxKeywords(SettingKeywords, ResourceKeywords, total=False):
     """`SandboxOptions` as keywords, without `backend`, whose name differs from place to place."""
 
     python: str | Path | None
     work_dir: str | Path | None
     env: Sequence[str] | Mapping[str, str] | None
     resources: Resources | None
+    mount: str | Path | Mount | Sequence[str | Path | Mount] | None
     mounts: Sequence[str | Path | Mount] | None
     calls: CallHandler | None
 
@@ -285,6 +303,7 @@ class PlainToolKeywords(TypedDict, total=False):
     """The fields of `ToolOptions` that can be written down, as keywords. None or missing is the configured value."""
 
     allow: str | None
+    secret: str | Sequence[str] | Mapping[str, str] | None
     secrets: Sequence[str] | Mapping[str, str] | None
     server: str | None
     allow_private: bool | None
@@ -315,11 +334,33 @@ def near_one(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
 
 
+FIELDS = {
+    item.metadata["option"]: item.name
+    for kind in (SandboxOptions, ToolOptions, ToolSelection)
+    for item in fields(kind)
+    if "option" in item.metadata
+}
+"""The fields whose long option is not named as they are, or may be repeated, by that name."""
+
+
+def _as_field(name: str, value: Any, known: Collection[str]) -> tuple[str, Any]:
+    """The keyword that a long option stands for, with underscores: `mount` for `mounts`, `no_lint` for not `lint`."""
+    if name in FIELDS and value is not None and not isinstance(value, bool):
+        single = isinstance(value, str | Path | Mount) and FIELDS[name] in ("env", "mounts", "secrets")
+        return FIELDS[name], [value] if single else value
+    if name.startswith("no_") and name not in known and isinstance(value, bool):
+        return name.removeprefix("no_"), not value
+    return name, value
+
+
 _Taker = TypeVar("_Taker", bound=Callable[..., Any])
 
 
 def spelled(*kinds: Any) -> Callable[[_Taker], _Taker]:
-    """Make a decorator for functions with these `TypedDict` keywords: unknown keywords raise UsageError with a hint."""
+    """Make a decorator for functions with these `TypedDict` keywords: unknown keywords raise UsageError with a hint.
+
+    A long option of the command line is a keyword, too.
+    """
 
     def checking(function: _Taker) -> _Taker:
         parameters = inspect.signature(function).parameters.values()
@@ -328,10 +369,15 @@ def spelled(*kinds: Any) -> Callable[[_Taker], _Taker]:
         @functools.wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Any:
             known = [*own, *(name for kind in kinds for name in kind.__annotations__)]
-            for name in keywords:
-                if name not in known:
+            given = {}
+            for name, value in keywords.items():
+                field_name, meant = _as_field(name, value, known)
+                if field_name not in known:
                     raise UsageError(f"there is no keyword {name!r}", hint=near_one(name, known))
-            return function(*arguments, **keywords)
+                if field_name in given:
+                    raise UsageError(f"{field_name!r} is given twice", hint=f"leave out {name!r}")
+                given[field_name] = meant
+            return function(*arguments, **given)
 
         return cast(_Taker, checked)
 

@@ -32,7 +32,7 @@ class ToolSelection:
     """Numbers of a vector that such a server is asked for. 0 leaves them to the model."""
     embeddings_api_key: str = field(default="", repr=False)
     """Key of that server. Empty: none is sent."""
-    rerank_url: str = ""
+    rerank_url: str = field(default="", metadata={"option": "rerank"})
     """URL of a rerank service. Empty: none."""
     rerank_model: str = ""
     """Name that the service is asked for. Empty: its own."""

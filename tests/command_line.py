@@ -128,3 +128,8 @@ def offered(*words: str) -> dict[str, str]:
         for kind, value, help in zip(lines[::3], lines[1::3], lines[2::3], strict=True)
         if kind == "plain"
     }
+
+
+def without_evidence(out: str) -> str:
+    """The output of a run with the verdict alone, without what was compared."""
+    return re.sub(r"^(summary: [a-z ]+) \(.*?\)(?=$|[,:])", r"\1", out, flags=re.MULTILINE)

@@ -51,12 +51,15 @@ def list_episodes(limit: int, as_json: bool) -> None:
         print_json([row.to_dict() for row in rows])
         return
     from codenav.cli.steps import Room
+    from codenav.events import Status
+    from codenav.execution import REPRODUCED
     from codenav.system.terminal_text import flattened
 
     room = Room.of_terminal() if sys.stdout.isatty() else Room()
     for row in rows:
-        mark, steps = "verified" if row.verified else "", "step " if row.steps == 1 else "steps"
-        head = f"{row.id}  {row.status.value:<11} {row.steps:>3} {steps}  {mark:<8}"
+        mark = REPRODUCED if row.verified and row.status is Status.DONE else ""
+        steps = "step " if row.steps == 1 else "steps"
+        head = f"{row.id}  {row.status.value:<11} {row.steps:>3} {steps}  {mark:<10}"
         say(room.line(f"{head}  {flattened(row.request, 70)}").text)
     if rows.damaged:
         say(f"{len(rows.damaged)} without a readable record: {', '.join(rows.damaged[:5])}", err=True)

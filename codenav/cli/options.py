@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -14,12 +15,19 @@ import click
 from codenav.cli import completing
 from codenav.cli.sections import Decorator, section
 from codenav.config import Config, load_config
-from codenav.options import STORES, StoreKeywords
+from codenav.options import STORES, SandboxOptions, StoreKeywords
 from codenav.system.terminal_text import neutral
 
 if TYPE_CHECKING:
     from codenav.blocks import CodeBlock
     from codenav.execution import Resources
+
+
+def long_option(kind: Any, name: str) -> tuple[str, str]:
+    """Return the long option of a field, and the field's name: those that `click.option` begins with."""
+    [found] = [item for item in fields(kind) if item.name == name]
+    return f"--{found.metadata['option']}", name
+
 
 json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
@@ -140,8 +148,7 @@ _SANDBOX = section(
     ),
     click.option("--env", metavar="NAME", multiple=True, help="Environment variable passed to the code. Repeatable."),
     click.option(
-        "--mount",
-        "mounts",
+        *long_option(SandboxOptions, "mounts"),
         metavar="DIR[:rw]",
         multiple=True,
         help="Folder that the code sees live, at the same path; read-only without :rw. Repeatable.",

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from codenav.cli.agent_options import agent_options, limits_of
+from codenav.cli.agent_options import agent_options
 from codenav.cli.options import (
     json_option,
     no_rerank_option,
     on_option,
     print_json,
     python_option,
-    resources_of,
     say,
     store_options,
 )
@@ -29,7 +28,6 @@ from codenav.errors import CodeNavError, UsageError
 if TYPE_CHECKING:
     from codenav.cli.live import LiveLine
     from codenav.episodes.record import EpisodeResult
-    from codenav.graphs.within import Within
     from codenav.session import Session
 
 T = TypeVar("T")
@@ -107,7 +105,6 @@ def command(request: str, **options: Any) -> int:
     """
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
-    options["within"] = _within(options)
     from codenav.cli import display
     from codenav.cli.live import LiveLine
 
@@ -145,34 +142,15 @@ def _read_request() -> str:
     return request
 
 
-def _within(options: dict[str, Any]) -> Within | None:
-    """Remove the options of a tool graph, and return what they ask for."""
-    graph = options.pop("graph")
-    more = {name: value for name in ("hops", "threshold") if (value := options.pop(f"within_{name}")) is not None}
-    if not options["within"]:
-        if graph or more:
-            raise click.UsageError("--graph, --within-hops and --within-threshold go with --within.")
-        return None
-    if not graph:
-        raise click.UsageError("--within goes with --graph FILE.")
-    from codenav.graphs.within import Within
-
-    return Within(options["within"], graph, **more)
-
-
 def _session(options: dict[str, Any], live: LiveLine) -> Session:
     from codenav.api import RunKeywords, open_session
     from codenav.cli import asking, display
 
-    # Before the keywords are selected: it removes options that are not keywords.
-    resources = resources_of(options)
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     plain = {name: value for name, value in options.items() if name in RunKeywords.__annotations__}
     with display.indexing(", ".join(options["sources"])) as progress:
         return open_session(
             on=options["sources"],
-            limits=limits_of(options),
-            resources=resources,
             ask=_between(live, asking.ask) if terminal else None,
             confirm=asking.Confirm(live.pause) if terminal else None,
             progress=progress,
@@ -200,14 +178,12 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         if not options["stream"]:
             print_json(_stored(result).to_dict())
         return
-    claimed, quiet = bool(result.answer and result.summary.code), options["quiet"]
+    quiet = options["quiet"]
     if not quiet:
         # With --verbose it is on the screen already.
         for line in () if options["verbose"] else steps.unfinished(result.unfinished, steps.Room.of_terminal()):
             say(line.text, err=True)
-    if claimed and result.summary.evidence and not quiet:
-        say(result.summary.evidence, err=True)
-    if claimed and result.summary.unsupported:
+    if result.verdict_told and result.summary.unsupported:
         say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
     if result.guess:
         say(result.guess.told, err=True)
@@ -217,8 +193,8 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     # The result comes last, where the eye is.
     if result.answer:
         say(result.answer)
-    if claimed:
-        say(f"summary: {result.summary.told}")
+    if result.verdict_told:
+        say(result.verdict_told)
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
         if result.hint:

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import click
 
-from codenav.cli.options import Seconds, default_of, with_options
+from codenav.cli.options import Seconds, default_of, long_option, with_options
 from codenav.cli.sections import section
-from codenav.tool_selection import FAILURES, SelectionKeywords
+from codenav.tool_selection import FAILURES, SelectionKeywords, ToolSelection
 
 _ENCODER = section(
     "Ranking",
@@ -30,8 +30,7 @@ _ENCODER = section(
 _RERANK = section(
     "Rerank service",
     click.option(
-        "--rerank",
-        "rerank_url",
+        *long_option(ToolSelection, "rerank_url"),
         metavar="URL",
         help="Rerank service that orders the first hits again. Its key: CODENAV_RERANK_API_KEY.  [default: none]",
     ),

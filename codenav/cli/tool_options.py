@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import default_of, with_options
+from codenav.cli.options import default_of, long_option, with_options
 from codenav.cli.sections import section
-from codenav.options import GATES, LEAST_ANSWER, MOST_ANSWER
+from codenav.options import GATES, LEAST_ANSWER, MOST_ANSWER, ToolOptions
 
 secret_option = click.option(
-    "--secret",
-    "secrets",
+    *long_option(ToolOptions, "secrets"),
     metavar="NAME=VARIABLE",
     multiple=True,
     help="Secret NAME of a tool source, from the environment variable VARIABLE; NAME may be a header, "

@@ -42,9 +42,7 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     if result.guess:
         yield Line(neutral(f"Guess    {result.guess.told.removeprefix('a guess: ')}"))
     if result.summary.code:
-        yield Line(neutral(f"Summary  {result.summary.told}"))
-        if result.summary.evidence:
-            yield room.line(f"         {result.summary.evidence}")
+        yield Line(neutral(f"Summary  {result.verdict_told.removeprefix('summary: ')}".rstrip()))
         if result.summary.unsupported:
             yield room.line(f"         not in its output: {', '.join(result.summary.unsupported)}")
         shown = {step.action.content.strip() for step in result.steps if step.action.type == "code_summary"}

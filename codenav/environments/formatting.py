@@ -138,15 +138,13 @@ def executed(execution: Execution, checks: Sequence[CheckReport], calls: Sequenc
 
 def summarised(verdict: Verdict) -> str:
     """The verdict on a code summary, with what was compared."""
-    compared = f" Compared: {', '.join(_bounded(verdict.compared))}." if verdict.compared else ""
     if verdict.verified:
         return (
-            f"The summary replayed in a fresh sandbox with the same result.{compared} Now give your answer with done; "
+            f"The summary ran in a fresh sandbox: {verdict.told}. Now give your answer with done; "
             "say only what the script prints or holds."
         )
-    kind = "verified in part only" if verdict.missing else "not verified"
     return (
-        f"The summary is {kind}: {verdict.reason}.{compared} "
+        f"The summary is not accepted. Its run in a fresh sandbox: {verdict.told}. "
         "Send a corrected code_summary, or give your answer with done if it cannot be made to replay."
     )
 

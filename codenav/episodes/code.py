@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 PRINTS = frozenset({"print", "pprint", "pp", "display"})
 _WRITES = re.compile(r"(write|save|dump|to_)\w*$|^(open|touch|copy|move|rename|mkdir|unlink|remove)$|write$")
@@ -99,6 +100,7 @@ class Flow:
                     queue.append(following)
         return seen
 
+    @cached_property
     def bound(self) -> set[str]:
         """Every name that a statement binds."""
         return {name for statement in self.statements for name in statement.binds}
@@ -119,7 +121,16 @@ class Flow:
 
     def calls_for(self, name: str) -> set[str]:
         """The names of the functions called in the statements that bind a name."""
-        return {called for one in self.statements if name in one.binds for called in called_in(one.node)}
+        return self._calls.get(name, set())
+
+    @cached_property
+    def _calls(self) -> dict[str, set[str]]:
+        calls: dict[str, set[str]] = {}
+        for one in self.statements:
+            called = set(called_in(one.node)) if one.binds else set[str]()
+            for name in one.binds:
+                calls.setdefault(name, set()).update(called)
+        return calls
 
 
 def called_in(node: ast.AST) -> Iterator[str]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from codenav.episodes.code import FILES, OURS, OUT, Flow, printed
+from codenav.episodes.files import Content
 from codenav.episodes.outputs import Outputs
+from codenav.episodes.repeats import Repeats, Results, masked
 from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
-from codenav.execution import Digest, Held, Ran, Replayed, Verdict
-
-ADDRESS = re.compile(r"(?<=\bat )0x[0-9A-Fa-f]+|\b0x[0-9A-Fa-f]{9,16}\b")
-"""An address as CPython prints it (`<… at 0x7f…>`), or any hexadecimal number as long as a user-space address."""
+from codenav.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
 
 SHOWN = 80
 """Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""
@@ -28,22 +26,32 @@ class Left:
     """The state in which a session ended, and the steps that ran in it."""
 
     held: Held = Held()
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the files that the session wrote and that are still there."""
+    files: Mapping[str, Content] = field(default_factory=dict)
+    """The files that the session wrote and that are still there."""
     ran: Sequence[Ran] = ()
     request: str = ""
     tries: bool = False
     """True where most variables come from calls that were tried and dropped: a missing one then means nothing."""
 
+    @property
+    def done(self) -> list[Ran]:
+        """The steps that ended ok, without codenav's own."""
+        return [ran for ran in self.ran if ran.execution.ok and OURS not in ran.code]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The output of each of them."""
+        return [printed(ran.code, ran.execution.stdout) for ran in self.done]
+
 
 class Comparison:
     """The comparison of one replay with its session."""
 
-    def __init__(self, script: str, left: Left, replayed: Replayed, files: Mapping[str, str]) -> None:
-        done = [ran for ran in left.ran if ran.execution.ok and OURS not in ran.code]
-        codes = [ran.code for ran in done]
-        outputs = [printed(ran.code, ran.execution.stdout) for ran in done]
-        self._left, self._held, self._files = left, replayed.held, files
+    def __init__(self, script: str, left: Left, results: Results, repeats: Repeats | None = None) -> None:
+        """With `repeats`, what differs each time the same code runs is not held against the script."""
+        codes, outputs = [ran.code for ran in left.done], left.outputs
+        replayed = results.replayed
+        self._left, self._held, self._files, self._repeats = left, replayed.held, results.files, repeats
         self._flow = Flow.of(codes)
         self._session, self._script = Code(codes), Code([script])
         self._made_by_script = Flow.of([script])
@@ -57,22 +65,30 @@ class Comparison:
             replayed,
             script,
             final=self._step_of_output >= self._flow.last_step_that_makes(),
+            repeats=repeats,
         )
 
     def verdict(self) -> Verdict:
         """The verdict: verified, or the first reason against it."""
-        reason = self._different_variable() or self._different_file() or self._written_down()
+        reason = self._different_variable() or self._different_file()
+        if not reason and (down := self._written_down()):
+            return Verdict(False, down, outcome=NOT_COMPARED)
         reason = reason or self._outputs.difference
         if reason:
-            return Verdict(False, reason)
-        missing = self._missing()
+            return Verdict(False, reason, outcome=DIFFERS)
+        missing, varying = self._missing(), self._varying()
         compared = self._compared()
         if not compared:
             lost = f"; it does not make {listed(missing)}" if missing else ""
-            return Verdict(False, f"nothing that it computes could be compared{lost}")
-        if missing:
-            return Verdict(False, f"the script does not make {listed(missing)}", compared, missing)
-        return Verdict(True, compared=compared)
+            why = f"nothing that it computes could be compared{lost}"
+            return Verdict(False, why, incidental=varying, outcome=NOT_COMPARED)
+        reason = f"the script does not make {listed(missing)}" if missing else ""
+        return Verdict(not missing, reason, compared, missing, varying, DIFFERS)
+
+    def _varying(self) -> tuple[str, ...]:
+        """The names of what is another one each time."""
+        found = [*sorted(self._excused), *sorted(self._excused_files)]
+        return tuple(found + ([f"part of {LAST_OUTPUT}"] if self._outputs.varies else []))
 
     # Variables
 
@@ -88,12 +104,23 @@ class Comparison:
     def _different_variable(self) -> str:
         for there, here in self._common:
             comparable = there.kind in _ALIKE and here.kind in _ALIKE
-            if comparable and there.digest != here.digest:
+            if comparable and there.digest != here.digest and there.name not in self._excused:
+                if self._repeats:
+                    here = self._repeats.steady(here, of_session=False)
+                    there = self._repeats.steady(there, of_session=True)
                 return difference(here, there)
             unlike = {there.kind, here.kind} & {"none", "soft"} and {there.kind, here.kind} & set(_ALIKE)
             if unlike and there.type != here.type:
                 return difference(here, there)
         return ""
+
+    @cached_property
+    def _excused(self) -> set[str]:
+        """The names of variables that differ only in what is another one each time."""
+        if self._repeats is None:
+            return set()
+        differ = [(there, here) for there, here in self._common if there.digest != here.digest]
+        return {there.name for there, here in differ if self._repeats.excuses(there, here)}
 
     @cached_property
     def _pairs(self) -> list[tuple[Digest, Digest]]:
@@ -133,7 +160,7 @@ class Comparison:
 
     def _made(self, code: Code, name: str) -> Made:
         """The origin of a name of the session; a name that no step is known to bind counts as computed."""
-        return code.name(name) if name in self._flow.bound() else Made(computed=True)
+        return code.name(name) if name in self._flow.bound else Made(computed=True)
 
     # What the script writes down
 
@@ -153,14 +180,25 @@ class Comparison:
     # Files
 
     def _different_file(self) -> str:
-        for name, digest in self._left.files.items():
-            if name in self._files and self._files[name] != digest:
+        for name, content in self._left.files.items():
+            if name in self._files and self._files[name] != content and name not in self._excused_files:
                 return f"{name} has different content in the replay"
         return ""
 
     @cached_property
+    def _excused_files(self) -> set[str]:
+        """The names of files that differ only in what is another one each time, the name itself included."""
+        if self._repeats is None:
+            return set()
+        here, there = self._files, self._left.files
+        differ = [name for name in there if name in here and here[name] != there[name]]
+        found = {name for name in differ if self._repeats.excuses_file(name, there[name], here[name])}
+        return found | self._repeats.new_names(there, here)
+
+    @cached_property
     def _missing_files(self) -> tuple[str, ...]:
-        return () if self._left.tries else tuple(name for name in self._left.files if name not in self._files)
+        lost = (name for name in self._left.files if name not in self._files and name not in self._excused_files)
+        return () if self._left.tries else tuple(lost)
 
     # What is missing
 
@@ -175,12 +213,12 @@ class Comparison:
     def _missing_variables(self) -> list[str]:
         flow = self._flow
         output = OUT.format(self._step_of_output)
-        agreed = {there.name for there, _ in self._pairs}
+        agreed = {there.name for there, _ in self._pairs} | self._excused
         if self._outputs.agrees:
             agreed.add(output)
         if self._left.files and not self._missing_files:
             agreed.add(FILES)
-        paired, bound = {there.name for there, _ in self._pairs}, flow.bound() - flow.passing
+        paired, bound = set(agreed), flow.bound - flow.passing
         final = self._final(output)
         lost = []
         for name, there in self._left.held.digests.items():
@@ -209,13 +247,13 @@ class Comparison:
         worth = [(self._worth(there, here), there, here) for there, here in self._pairs]
         found = [_named(there, here) for kind, there, here in worth if kind == "evidence"]
         found += [name for name, digest in self._left.files.items() if self._files.get(name) == digest]
-        prints = self._outputs.agrees and self._prints_what_it_computes()
+        prints = self._outputs.agrees and self._outputs.tells and self._prints_what_it_computes()
         if prints:
             found.append(LAST_OUTPUT)
         if not found and self._session_is_plain():
             # A session that computes nothing can only be compared by the literals that both sides hold.
             found = [_named(there, here) for kind, there, here in worth if kind == "input"]
-            found += [LAST_OUTPUT] if self._outputs.agrees else []
+            found += [LAST_OUTPUT] if self._outputs.agrees and self._outputs.tells else []
         return tuple(found)
 
     def _prints_what_it_computes(self) -> bool:
@@ -224,7 +262,7 @@ class Comparison:
 
     def _session_is_plain(self) -> bool:
         """True if the session computed nothing."""
-        made = [self._session.name(name) for name in self._flow.bound() & set(self._left.held.digests)]
+        made = [self._session.name(name) for name in self._flow.bound & set(self._left.held.digests)]
         made += [self._session.of(one, scope) for arguments, scope in self._session.printed for one in arguments]
         return bool(self._flow.statements) and not any(one.computed or one.works for one in made)
 
@@ -248,11 +286,6 @@ def difference(here: Digest, there: Digest) -> str:
         return f"{here.name} differs from the episode's in a part that is not shown: {cut(ours)}"
     ours, theirs = cut_pair(ours, theirs)
     return f"{here.name} is {ours} in the replay and {theirs} in the episode"
-
-
-def masked(text: str) -> str:
-    """The text with each memory address replaced by `0x…`."""
-    return ADDRESS.sub("0x…", text)
 
 
 def cut(text: str) -> str:

@@ -14,6 +14,7 @@ from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
 from codenav.episodes.plain import as_script
 from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.events import Status
 from codenav.system.atomic_files import write_whole
 
 _COLUMNS = (
@@ -49,7 +50,7 @@ def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str
         f"Code summary of episode {document['id']}.",
         "",
         f"Made by codenav {document['codenav']}, {document['started']}.",
-        f"{verdict_of(document['summary'])}.",
+        f"{verdict_of(document)}.",
         *needs.told(document, files),
         "",
         "Request:",
@@ -58,14 +59,13 @@ def script_header(document: Mapping[str, Any], files: Sequence[str] = ()) -> str
     return "".join(f"# {visible(line)}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
 
 
-def verdict_of(summary: Mapping[str, Any]) -> str:
-    """The verdict on a code summary in one sentence, with the evidence."""
-    told = Summary.from_dict(summary)
-    compared = f" ({told.evidence})" if told.evidence else ""
-    if not told.verified:
-        return f"{told.verdict.capitalize()}: {told.reason or 'not replayed'}{compared}"
+def verdict_of(document: Mapping[str, Any]) -> str:
+    """The verdict on the code summary of an episode in one line; of a run that failed, that it did."""
+    told = Summary.from_dict(document["summary"])
+    if document["status"] != Status.DONE:
+        return f"The run ended with status {document['status']}: this is what its code had come to"
     lacking = f"; in the answer, but not in its output: {', '.join(told.unsupported)}" if told.unsupported else ""
-    return f"Verified: it ran in a fresh sandbox with the same result{compared}{lacking}"
+    return f"In a fresh sandbox: {told.told}{lacking}"
 
 
 def frame(steps: Sequence[Step]) -> Any:
@@ -90,7 +90,7 @@ def frame(steps: Sequence[Step]) -> Any:
 
 
 def outcome(step: Mapping[str, Any]) -> str:
-    """The outcome of a step of the document in a word or two: `ok`, `error`, `timeout`, `3 hits`, `verified`, …"""
+    """The outcome of a step of the document in a word or two: `ok`, `error`, `timeout`, `3 hits`, `reproduced`, …"""
     kind, data = step["action"]["type"], step["observation"]
     if "rule" in data:
         return "invalid"
@@ -100,7 +100,7 @@ def outcome(step: Mapping[str, Any]) -> str:
         shown = sum(len(result["hits"]) for result in data)
         return f"{shown} hit" + ("" if shown == 1 else "s")
     if kind == "code_summary":
-        return Summary.from_dict({"code": "", **data}).verdict
+        return Summary.from_dict(data).outcome
     return "ok"
 
 

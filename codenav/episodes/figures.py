@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 _NUMBER = re.compile(
     r"""(?<![A-Za-z0-9_.\\])
@@ -24,6 +26,8 @@ _VERSION = re.compile(r"\bv?\d+(?:\.\d+){2,}\w*")
 _LIST_ITEM = re.compile(r"^[ \t]*(?:[-*][ \t]+)?\d{1,3}[.)](?=[ \t])", re.MULTILINE)
 _LEFT_OUT = re.compile(r"… \d+ (?:bytes|characters) left out …")
 _ABOUT = re.compile(r"(?:about|around|roughly|approximately|approx\.?|nearly|almost|over|under|some|~|≈)\s*$", re.I)
+_ABOUT_CHARACTERS = 32
+"""Characters before a number in which a word such as `approximately` is looked for."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 ABOUT = 0.05
 """Relative tolerance of a number that the text calls approximate."""
@@ -56,34 +60,32 @@ class Number:
         """The factors that it may have to be multiplied by: a percentage stands for a share, or for itself."""
         return (1.0, self.unit) if self.unit < 1 else (self.unit,)
 
-    def fits(self, number: float) -> bool:
-        """True if it may be another way to write a number: rounded, truncated, as a percentage, or without its sign."""
-        return any(self._is(factor, number) for factor in self.factors)
+    def ranges(self) -> Iterator[tuple[float, float]]:
+        """The ranges of the absolute values that it may stand for: rounded, truncated, as a percentage."""
+        for factor in self.factors:
+            value, step = abs(self.value) * factor, self.step * factor
+            below = above = 1e-9 * value
+            whole = self.step >= 1 and self.unit == 1.0
+            if self.digits >= (2 if whole else 1):
+                below = above = max(below, step * (0.5 + 1e-9))
+                if not whole and self.digits > 2:
+                    above = max(above, step * (1 - 1e-9))
+            if self.about:
+                below, above = max(below, ABOUT * value), max(above, ABOUT * value)
+            yield value - below, value + above
 
-    def _is(self, factor: float, number: float) -> bool:
-        value, step, number = abs(self.value) * factor, self.step * factor, abs(number)
-        if self.about and abs(number - value) <= ABOUT * value:
-            return True
-        exact = abs(number - value) <= 1e-9 * max(value, number)
-        whole = self.step >= 1 and self.unit == 1.0
-        if exact or self.digits < (2 if whole else 1):
-            return exact
-        cut = not whole and self.digits > 2 and 0 <= number - value < step * (1 - 1e-9)
-        return abs(number - value) <= step * (0.5 + 1e-9) or cut
 
-
-def numbers_in(text: str) -> list[Number]:
+def numbers_in(text: str) -> Iterator[Number]:
     """The numbers in a text, except those in names, ordinals and versions, and the numbers of list items."""
     text = _LEFT_OUT.sub(" ", _LIST_ITEM.sub(" ", _VERSION.sub(" ", text)))
-    found = []
     for match in _NUMBER.finditer(text):
         tail = match["tail"] or ""
         if _ORDINAL.match(tail) or any(map(str.isdigit, tail)) or "_" in tail:
             continue
-        number = _number(match, bool(_ABOUT.search(text[: match.start()])))
+        before = text[max(0, match.start() - _ABOUT_CHARACTERS) : match.start()]
+        number = _number(match, bool(_ABOUT.search(before)))
         if number:
-            found.append(number)
-    return found
+            yield number
 
 
 def _number(match: re.Match[str], about: bool) -> Number | None:
@@ -91,15 +93,14 @@ def _number(match: re.Match[str], about: bool) -> Number | None:
     power = re.sub(r"\s?[×x*]\s?10(?:\^|\*\*)", "e", match["power"] or "").replace("−", "-")
     try:
         value = float(digits + power)
-    except ValueError:
+        step = float(f"1{power or 'e0'}") * 10.0 ** -len(digits.partition(".")[2])
+    except (ValueError, OverflowError):
         return None
-    if not math.isfinite(value):
+    if not (math.isfinite(value) and math.isfinite(step)):
         return None
-    exponent = int(power[1:]) if power else 0
-    step = 10.0 ** (exponent - len(digits.partition(".")[2]))
     sign = -1.0 if (match["sign"] or "") in ("-", "−") and match["sign"] else 1.0
     unit = _UNITS.get((match["unit"] or "").strip(), 1.0)
-    return Number(match.group().strip(), sign * value, step or 1e-300, unit, about)
+    return Number(match.group().strip(), sign * value, max(step, 1e-300), unit, about)
 
 
 def words_in(text: str) -> list[str]:
@@ -107,52 +108,85 @@ def words_in(text: str) -> list[str]:
     return [word.casefold().rstrip("'’-") for word in _WORD.findall(text)]
 
 
-@dataclass
 class Pool:
     """The numbers and texts that an answer or a script may refer to."""
 
-    few: list[float] = field(default_factory=list)
-    many: list[float] = field(default_factory=list)
-    text: str = ""
+    def __init__(self, text: str = "") -> None:
+        self.few: set[float] = set()
+        self.many: set[float] = set()
+        """Numbers of long lists, where nearly any short number occurs by chance."""
+        self._texts = [text]
+
+    def copy(self) -> Pool:
+        """A pool of the same numbers and texts."""
+        pool = Pool()
+        pool.few, pool.many, pool._texts = set(self.few), set(self.many), [self.text]
+        return pool
 
     def add(self, numbers: Iterable[float], many: Iterable[float] = (), texts: Iterable[str] = ()) -> Pool:
         """Add numbers, numbers of long lists (`many`) and texts; return the pool."""
-        few = {*self.few, *(abs(one) for one in numbers)}
-        self.many = sorted({*self.many, *(abs(one) for one in many)})
+        self.few.update(map(abs, numbers))
+        self.many.update(map(abs, many))
         for text in texts:
-            self.text += "\n" + text.casefold()
+            self._texts.append(text.casefold())
             for one in numbers_in(text):
-                few |= {abs(one.value), abs(one.value * one.unit)}
-        self.few = sorted(few)
+                self.few |= {abs(one.value), abs(one.value * one.unit)}
+        self.__dict__.pop("_sorted", None)
+        self.__dict__.pop("text", None)
         return self
 
     def add_output(self, text: str) -> Pool:
         """Add printed output: of a long output the last numbers one by one, and all of them as a long list."""
         numbers = [one.value for one in numbers_in(text)]
-        self.text += "\n" + text.casefold()
+        self._texts.append(text.casefold())
         end = numbers[-MANY_PRINTED // 4 :] if len(numbers) > MANY_PRINTED else numbers
         return self.add(end, numbers if len(numbers) > MANY_PRINTED else ())
 
+    @cached_property
+    def text(self) -> str:
+        """All texts, case folded, with one space for white space."""
+        return " ".join("\n".join(self._texts).split())
+
+    @cached_property
+    def _sorted(self) -> tuple[list[float], list[float]]:
+        return sorted(self.few), sorted(self.many)
+
     def holds(self, number: Number) -> bool:
         """True if the pool holds a number."""
-        if any(number.fits(one) for one in _near(self.few, number)):
+        few, many = self._sorted
+        if any(_between(few, *bounds) for bounds in number.ranges()):
             return True
-        if self.many and 10.0**number.digits >= CHANCE * len(self.many):
-            return any(number.fits(one) for one in _near(self.many, number))
-        return False
+        telling = bool(many) and number.digits >= math.log10(CHANCE * len(many))
+        return telling and any(_between(many, *bounds) for bounds in number.ranges())
 
     def names(self, text: str) -> bool:
         """True if the pool holds a text, in any case and spacing, or else all of its words."""
         wanted = " ".join(text.casefold().split()).strip(" .,:;!?()")
-        if not wanted or wanted in " ".join(self.text.split()):
+        if not wanted or wanted in self.text:
             return True
         words = words_in(wanted)
-        return bool(words) and all(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) for word in words)
+        return bool(words) and all(map(self._has_word, words))
+
+    def _has_word(self, word: str) -> bool:
+        # The plain search is many times as fast, and nearly always enough.
+        return word in self.text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) is not None
 
 
-def _near(numbers: list[float], number: Number) -> Iterator[float]:
-    """The items of a sorted list that a number may stand for."""
-    for factor in number.factors:
-        value, room = abs(number.value) * factor, max(number.step * factor, ABOUT * abs(number.value) * factor, 1e-300)
-        start = bisect.bisect_left(numbers, value - room * 1.01)
-        yield from numbers[start : bisect.bisect_right(numbers, value + room * 1.01)]
+def _between(numbers: list[float], low: float, high: float) -> bool:
+    """True if a sorted list has a number between two bounds."""
+    at = bisect.bisect_left(numbers, low)
+    return at < len(numbers) and numbers[at] <= high
+
+
+class Rounded:
+    """The values that printed numbers may stand for, as sorted ranges."""
+
+    def __init__(self, printed: Iterable[Number]) -> None:
+        ranges = sorted(bounds for one in printed if one.digits > 1 for bounds in one.ranges())
+        self._lows = [low for low, _ in ranges]
+        self._highs = list(itertools.accumulate((high for _, high in ranges), max))
+
+    def covers(self, value: float) -> bool:
+        """True if one of the numbers may be a rounded form of a value."""
+        at = bisect.bisect_right(self._lows, abs(value))
+        return at > 0 and self._highs[at - 1] >= abs(value)

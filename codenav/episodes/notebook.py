@@ -18,6 +18,7 @@ from typing import Any
 
 from codenav.actions import Summary
 from codenav.episodes import needs
+from codenav.events import Status
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters except tab, line feed and carriage return, and those that change the direction of writing."""
@@ -178,15 +179,9 @@ def _other(step: Mapping[str, Any]) -> list[str]:
 
 
 def _verdict(summary: Mapping[str, Any]) -> str:
-    told = Summary.from_dict({"code": "", **summary})
-    compared = [told.evidence[0].upper() + told.evidence[1:] + "."] if told.evidence else []
+    told = Summary.from_dict(summary)
     lacking = ["In the answer, but not in its output:", fenced(", ".join(told.unsupported))] if told.unsupported else []
-    if told.verified:
-        return "\n\n".join(
-            ["Verified: it ran in a fresh sandbox with the same result.", *map(fenced, compared), *lacking]
-        )
-    parts = [f"{told.verdict.capitalize()}:", fenced(told.reason or "it was not replayed"), *map(fenced, compared)]
-    return "\n\n".join(parts)
+    return "\n\n".join(["In a fresh sandbox:", fenced(told.told), *lacking])
 
 
 def _outputs(v4: Any, execution: Mapping[str, Any]) -> list[Any]:
@@ -223,5 +218,6 @@ def _end_cells(v4: Any, document: Mapping[str, Any]) -> Iterator[Any]:
     yield v4.new_markdown_cell("\n\n".join(ended), id="answer")
     summary = document["summary"]
     if summary["code"]:
-        yield v4.new_markdown_cell(f"# Code summary\n\n{_verdict(summary)}", id="summary")
+        told = [_verdict(summary)] if document["status"] == Status.DONE else []
+        yield v4.new_markdown_cell("\n\n".join(["# Code summary", *told]), id="summary")
         yield v4.new_code_cell(summary["code"].rstrip("\n"), id=_SUMMARY_CELL)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codenav.episodes.code import labels_of
-from codenav.episodes.figures import Number, Pool, numbers_in, words_in
+from codenav.episodes.figures import Number, Pool, Rounded, numbers_in, words_in
+from codenav.episodes.repeats import READINGS, Repeats, masked
 from codenav.execution import Digest, Held, Replayed
 
 MOST_ATOMS = 400
@@ -46,7 +48,7 @@ def atoms_of(text: str, labels: frozenset[str]) -> Atoms:
     """The numbers and words of a text, without the words of labels."""
     text = _ADDRESS.sub(" ", text)
     words = [word for word in words_in(text) if len(word) > 1 and word not in labels and word not in _NOISE]
-    return Atoms(numbers_in(text)[:MOST_ATOMS], words[:MOST_ATOMS])
+    return Atoms(list(itertools.islice(numbers_in(text), MOST_ATOMS)), words[:MOST_ATOMS])
 
 
 def small_reprs(held: Held) -> list[str]:
@@ -76,17 +78,19 @@ class Outputs:
         script: str,
         *,
         final: bool,
+        repeats: Repeats | None = None,
     ) -> None:
         """`final`: the session printed its results last and did nothing after that."""
-        printed = [text for text in outputs if text.strip()]
-        self._last = printed[-1] if printed else ""
-        self._replayed = replayed.output
+        at = max((at for at, text in enumerate(outputs) if text.strip()), default=-1)
+        last = outputs[at] if outputs else ""
+        self._last, self._replayed = last, replayed.output
+        if repeats:
+            self._last, self._replayed = repeats.steady_output(last, at), repeats.steady_replay(replayed.output)
         labels = frozenset(words_in(labels_of([*codes, script])))
         self.session = Pool().add(held.numbers, texts=[request, *small_reprs(held)])
-        for text in printed:
+        for text in outputs:
             self.session.add_output(text)
-        strict, lax = self.session, Pool(self.session.few, self.session.many, self.session.text)
-        lax.add((), held.many, held.texts)
+        strict, lax = self.session, self.session.copy().add((), held.many, held.texts)
         wanted, found = atoms_of(self._last, labels), self._final_atoms(labels)
         self.agrees = self._same() or self._holds(wanted, replayed)
         self.difference = ""
@@ -100,6 +104,11 @@ class Outputs:
             else:
                 self.agrees = True
         self.lost = final and bool(wanted) and not self.agrees
+        self.varies = self._last != masked(last)
+        """True if parts of the last output are left out, since they are others each time."""
+        steady = repeats.steady_output(last, at, READINGS) if repeats and self.varies else self._last
+        self.tells = not self.varies or bool(atoms_of(steady, labels))
+        """True if an equal output is evidence: it is not made of such parts, and words of the code, alone."""
 
     def _same(self) -> bool:
         here, there = _comparable(self._replayed), _comparable(self._last)
@@ -117,11 +126,11 @@ class Outputs:
         """True if the replay has all of the session's last output, in its own output or in its variables."""
         if not wanted:
             return False
-        pool = Pool().add(replayed.held.numbers, texts=small_reprs(replayed.held)).add_output(replayed.output)
+        pool = Pool().add(replayed.held.numbers, texts=small_reprs(replayed.held)).add_output(self._replayed)
         if not replayed.output.strip():
             pool.add((), replayed.held.many, replayed.held.texts)
-        printed = numbers_in(replayed.output)
-        rest = [one for one in wanted.numbers if not any(_rounds(here, one) for here in printed)]
+        printed = Rounded(numbers_in(self._replayed))
+        rest = [one for one in wanted.numbers if not printed.covers(one.value)]
         return not Atoms(rest, wanted.words).lacking(pool)
 
     def _told(self, unknown: str) -> str:
@@ -129,11 +138,6 @@ class Outputs:
         if here != there:
             return f"the output is {here!r} in the replay and {there!r} in the episode"
         return f"the replay prints {unknown or 'something else'!r}, which the episode never had"
-
-
-def _rounds(here: Number, there: Number) -> bool:
-    """True if a printed number is another one with fewer digits."""
-    return here.digits > 1 and here.fits(there.value)
 
 
 def _comparable(text: str) -> str:

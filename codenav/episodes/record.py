@@ -80,8 +80,20 @@ class EpisodeResult(Document):
 
     def __repr__(self) -> str:
         steps = f"{len(self.steps)} step" + ("" if len(self.steps) == 1 else "s")
-        verified = ", summary verified" if self.summary.verified else ""
-        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{verified}: {flattened(self.request, 60)!r}>"
+        outcome = f", {self.summary.outcome}" if self.verdict_told else ""
+        return f"<EpisodeResult {self.id} {self.status.value}, {steps}{outcome}: {flattened(self.request, 60)!r}>"
+
+    def __str__(self) -> str:
+        """The answer and the verdict, as `codenav run` prints them; of a run without an answer, why there is none."""
+        ended = [f"{self.status.value}: {self.reason}" if self.reason else self.status.value]
+        hint = [f"Try: {self.hint}"] if self.hint and not self.answer else []
+        return "\n".join([*([self.answer] if self.answer else ended), *hint, *filter(None, [self.verdict_told])])
+
+    @property
+    def verdict_told(self) -> str:
+        """The line with the verdict on the code summary; empty if the run failed or has no code."""
+        done = self.status is Status.DONE and self.answer and self.summary.code
+        return f"summary: {self.summary.told}" if done else ""
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav run --json` and `codenav episodes show --json` (docs/record-format.md)."""
@@ -269,4 +281,4 @@ def _unended(result: EpisodeResult, alive: bool) -> EpisodeResult:
 
 
 def _summary_so_far(steps: Sequence[Step]) -> Summary:
-    return last_summary(steps) or Summary(script_from_steps(steps), False, "the episode has not ended")
+    return last_summary(steps) or Summary(reason="the episode has not ended", code=script_from_steps(steps))

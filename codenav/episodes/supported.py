@@ -46,12 +46,14 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
     quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(answer)]
     # A quotation is searched for as a whole, with its numbers.
     rest = _QUOTED.sub(" ", answer)
-    for name in quoted:
+    for name in dict.fromkeys(quoted):
+        if len(lacking) >= MOST_TOLD:
+            break
         if not named.names(name) and not _all_numbers(name, output):
             lacking.append(name)
     versions = " ".join(known)
     for number in numbers_in(rest):
-        if re.search(rf"(?<![\d.]){re.escape(number.text)}(?![\d.])", versions):
+        if number.text in versions and re.search(rf"(?<![\d.]){re.escape(number.text)}(?![\d.])", versions):
             continue
         if not output.holds(number) and not _all_numbers(number.text.replace(",", " "), output):
             lacking.append(number.text)
@@ -61,7 +63,7 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
 
 
 def _all_numbers(text: str, pool: Pool) -> bool:
-    numbers = numbers_in(text)
+    numbers = list(numbers_in(text))
     return bool(numbers) and not re.search(r"[^\W\d_]", text) and all(map(pool.holds, numbers))
 
 
@@ -69,7 +71,7 @@ def _bare_names(answer: str) -> list[str]:
     found = [match[1] for match in _NAMED.finditer(answer)]
     words = [] if _QUOTED.search(answer) else answer.strip(" .!*").split()
     if len(words) == 1 or (1 < len(words) <= BARE_WORDS and all(word[0].isupper() for word in words)):
-        found += [] if numbers_in(answer) else [" ".join(words)]
+        found += [] if any(numbers_in(answer)) else [" ".join(words)]
     return [name for name in found if not all(word.casefold() in _PLAIN for word in re.findall(r"\w+", name))]
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import secrets
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +16,26 @@ from codenav.cancelling import current_scope
 from codenav.episodes.code import OURS, parsed, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
+from codenav.episodes.repeats import Repeats, Results
 from codenav.errors import Cancelled, CodeNavError
-from codenav.execution import Execution, Outcome, Replayed, Verdict
+from codenav.execution import NOT_COMPARED, Execution, Outcome, Replayed, Verdict
 from codenav.protocols import Sandbox, StartSandbox
+from codenav.system.bounded import Deadline, OutOfTime
 
 WITNESS_SECONDS = 10.0
 """Seconds for a step that only fails."""
+COMPARING_SECONDS = 30.0
+"""Seconds of a verification for all but the run of the script: comparisons, and running it again."""
+MOST_REPEATS = 3
+"""Further replays. A value of two kinds (heads or tails) is the same in all four in one case of eight."""
+CLOCK_SECONDS = 1.1
+"""Least seconds between the starts of two runs of the script."""
+ELSEWHERE = (
+    f"import os  # {OURS}\nos._exit(0)",
+    f"{OURS}_room = [bytes(size) for size in range(480) for _ in range(size * {{}} % 7)]",
+)
+"""Steps after which the numbers of processes are others, and objects lie elsewhere: their order in sets is another one.
+"""
 
 
 def script_from_steps(steps: Sequence[Step]) -> str:
@@ -88,18 +105,21 @@ def verify(
     inputs: Path | None,
     left: Left,
     timeout: float,
+    deadline: Deadline | None = None,
     mounted: Sequence[Mounted] = (),
 ) -> Verdict:
     """Run a script to its end in a fresh sandbox and compare its results with those of the episode.
 
     Variables of both are compared by a digest of the whole value, files by content, and the last output; at least one
-    of them must be computed by the script and agree. See `compared`, `outputs`, `files`, `written_down`.
+    of them must be computed by the script and agree. See `compared`, `outputs`, `files`, `written_down`. If something
+    differs, the steps of the episode and the script run again: what is another one each time is left out (`repeats`).
 
     Args:
-        start: starts the sandbox; its work folder begins as a copy of `inputs`.
+        start: starts the sandbox; its work folder begins as a copy of `inputs`, and `mounted` as they were.
         inputs: the work folder as it was when the episode began; None: it was empty.
         left: the results of the episode.
         timeout: seconds that the script may take.
+        deadline: the end of everything. Default: `COMPARING_SECONDS` after the timeout.
         mounted: folders that the script may write to, as they were when the episode began.
 
     A sandbox that does not start gives a verdict too, never an exception: the reason says so.
@@ -109,29 +129,131 @@ def verify(
     """
     if not script.strip():
         return Verdict(False, "there is no code")
+    replays = _Replays(start, inputs, mounted, timeout, deadline or Deadline(timeout + COMPARING_SECONDS))
     try:
+        first = replays.of_script(script, left)
+    except _Failed as error:
+        return error.verdict
+    verdict = _compared(script, left, first, None, replays.deadline)
+    if verdict.verified:
+        return verdict
+    again, others = None, list[Results]()
+    try:
+        again = replays.of_steps(left)
+        if again and not Repeats(again, ()).show_variation(left.held, left.files, left.outputs):
+            again = None
+        while again and len(others) < MOST_REPEATS and not verdict.verified:
+            others.append(replays.of_script(script, left))
+            verdict = _compared(script, left, first, Repeats(again, others), replays.deadline)
+    except _Failed as error:
+        # The first replay came to its end: what it showed stands.
+        untried = error.verdict.outcome == NOT_COMPARED and not others
+        return replace(verdict, reason=f"{verdict.reason} (no time was left to run it again)") if untried else verdict
+    return verdict
+
+
+def _compared(script: str, left: Left, first: Results, repeats: Repeats | None, deadline: Deadline) -> Verdict:
+    try:
+        verdict = deadline.within(lambda: Comparison(script, left, first, repeats).verdict())
+    except OutOfTime:
+        verdict = _out_of_time(deadline)
+    except RecursionError:
+        verdict = Verdict(False, "its code is nested too deeply", outcome=NOT_COMPARED)
+    return replace(verdict, replayed=first.replayed)
+
+
+def _out_of_time(deadline: Deadline) -> Verdict:
+    return Verdict(False, f"it took longer than the {deadline.seconds:g} seconds that it may", outcome=NOT_COMPARED)
+
+
+class _Failed(Exception):
+    """A run that leaves nothing to compare, with the verdict that this is."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+class _Replays:
+    """Runs in fresh sandboxes, one after the other, until a deadline."""
+
+    def __init__(
+        self, start: StartSandbox, inputs: Path | None, mounted: Sequence[Mounted], timeout: float, deadline: Deadline
+    ) -> None:
+        self.deadline = deadline
+        self._start, self._inputs, self._mounted, self._timeout = start, inputs, mounted, timeout
+        self._began: float | None = None
+        """When the last run of the script began."""
+        self._runs = 0
+
+    def of_script(self, script: str, left: Left) -> Results:
+        """The results of the script. Raises _Failed, Cancelled."""
+        if self._began is not None:
+            # A clock that shows seconds is to show another one.
+            pause = max(0.0, self._began + CLOCK_SECONDS - time.monotonic())
+            current_scope().sleep(min(pause, self.deadline.left))
+        self._began = time.monotonic()
+        with self._sandbox() as sandbox:
+            execution = sandbox.run(script, timeout=min(self._timeout, max(self.deadline.left, 0.1)))
+            current_scope().check()
+            if not execution.ok:
+                raise _Failed(Verdict(False, _failure(execution, self._timeout)))
+            if not _tells_of_failure(sandbox):
+                why = "after the script, a step that fails is no longer reported as an error"
+                raise _Failed(Verdict(False, why, outcome=NOT_COMPARED))
+            return self._results(sandbox, printed(script, execution.stdout), left)
+
+    def of_steps(self, left: Left) -> Results | None:
+        """The results of the episode's own steps, run again one by one; None if a step ends in another way."""
+        outputs = []
+        with self._sandbox() as sandbox:
+            for ran in left.ran:
+                if ran.execution.outcome not in (Outcome.OK, Outcome.ERROR):
+                    continue  # its state was dropped
+                done = sandbox.run(ran.code, timeout=max(self.deadline.left, 0.1))
+                current_scope().check()
+                if done.outcome is not ran.execution.outcome:
+                    return None
+                if ran in left.done:
+                    outputs.append(printed(ran.code, done.stdout))
+            return self._results(sandbox, "", left, outputs)
+
+    def _results(self, sandbox: Sandbox, output: str, left: Left, outputs: Sequence[str] = ()) -> Results:
+        held = sandbox.digests(list(left.held.digests))
+        files = written(sandbox, self._inputs, self._mounted, deadline=self.deadline)
+        return Results(Replayed(output, held, tuple(sandbox.artifacts())), files, outputs)
+
+    @contextmanager
+    def _sandbox(self) -> Iterator[Sandbox]:
+        """Yield a fresh sandbox, closed by force when the episode is cancelled or the time is over."""
         scope = current_scope()
         scope.check()
-        sandbox = start(inputs)
         try:
+            self.deadline.check()
+            sandbox = self._start(self._inputs)
             # Nothing of it is wanted any more, and one that is closed runs nothing.
-            with scope.waking(lambda: sandbox.close(force=True)):
-                execution = sandbox.run(script, timeout=timeout)
+            # After a moment in which a step that took too long can say so itself.
+            timer = threading.Timer(self.deadline.left + 2, lambda: sandbox.close(force=True))
+            timer.daemon = True
+            try:
+                timer.start()
+                for step in ELSEWHERE if self._runs else ():
+                    sandbox.run(step.format(secrets.randbelow(1000)), timeout=WITNESS_SECONDS)
+                self._runs += 1
+                with scope.waking(lambda: sandbox.close(force=True)):
+                    yield sandbox
+            finally:
+                timer.cancel()
+                sandbox.close()
+        except OutOfTime:
+            raise _Failed(_out_of_time(self.deadline)) from None
+        except Cancelled:
+            raise
+        except CodeNavError as error:
             scope.check()
-            if not execution.ok:
-                return Verdict(False, _failure(execution, timeout))
-            if not _tells_of_failure(sandbox):
-                return Verdict(False, "after the script, a step that fails is no longer reported as an error")
-            held = sandbox.digests(list(left.held.digests))
-            files = written(sandbox, inputs, mounted)
-            replayed = Replayed(printed(script, execution.stdout), held, tuple(sandbox.artifacts()))
-        finally:
-            sandbox.close()
-    except Cancelled:
-        raise
-    except CodeNavError as error:
-        return Verdict(False, f"it could not be replayed: {error}")
-    return replace(Comparison(script, left, replayed, files).verdict(), replayed=replayed)
+            late = not self.deadline.left
+            told = _out_of_time(self.deadline) if late else Verdict(False, f"it could not be replayed: {error}")
+            raise _Failed(told) from error
 
 
 def _tells_of_failure(sandbox: Sandbox) -> bool:

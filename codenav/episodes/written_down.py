@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codenav.episodes.code import PRINTS, base_name, last_name, parsed
@@ -35,6 +35,8 @@ class Made:
     """True if it is more than a literal: it holds an operation or a call."""
     numbers: set[float] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
+    names: set[_Place] = field(default_factory=set)
+    """The names in it that are not looked up yet."""
 
     def with_(self, *others: Made) -> Made:
         """Add the origins of other parts; return self."""
@@ -43,6 +45,7 @@ class Made:
             self.works |= other.works
             self.numbers |= other.numbers
             self.texts |= other.texts
+            self.names |= other.names
         return self
 
 
@@ -50,7 +53,9 @@ class Made:
 class _Function:
     parameters: list[str]
     returns: list[ast.expr]
-    scope: Mapping[str, list[tuple[ast.expr | None, bool]]]
+    scope: _Names
+    result: Made | None = None
+    """The origin of what it returns, with its parameters as names; None before it is asked for."""
 
 
 class Code:
@@ -59,6 +64,9 @@ class Code:
     def __init__(self, codes: Sequence[str]) -> None:
         self._names: dict[str, list[tuple[ast.expr | None, bool]]] = {}
         self._functions: dict[str, _Function] = {}
+        self._scopes: dict[int, _Names] = {id(self._names): self._names}
+        self._read: dict[_Place, Made] | None = None
+        """The origins of names, each without those of the names in it; kept once all code is collected."""
         self.printed: list[tuple[list[ast.expr], _Names]] = []
         """The arguments of each `print`, and each value displayed at the end of a step; with the scope."""
         self.written: list[tuple[ast.expr, _Names]] = []
@@ -67,14 +75,17 @@ class Code:
             self._collect(tree.body, self._names, [])
             if tree.body and isinstance(tree.body[-1], ast.Expr) and not isinstance(tree.body[-1].value, ast.Call):
                 self.printed.append(([tree.body[-1].value], self._names))
+        self._read = {}
+        for function in self._functions.values():
+            function.result = None
 
     def name(self, name: str) -> Made:
         """The origin of a name of the module."""
-        return self._name(name, {}, frozenset())
+        return self._whole(self._name(name, self._names, {}))
 
     def of(self, node: ast.expr, scope: _Names) -> Made:
         """The origin of an expression."""
-        return self._of(node, scope, {}, frozenset())
+        return self._whole(self._of(node, scope, {}))
 
     def constants(self) -> tuple[set[float], list[str]]:
         """The numbers and texts that stand in the code."""
@@ -114,6 +125,7 @@ class Code:
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Names) -> None:
         inner: _Names = {}
+        self._scopes[id(inner)] = inner
         arguments = node.args
         parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         self._collect(node.body, inner, [])
@@ -124,7 +136,7 @@ class Code:
 
     def _bind(self, node: ast.stmt, scope: _Names, heads: list[ast.expr]) -> None:
         """Record the names that a statement itself binds; `heads` are the conditions that it depends on."""
-        computed = any(self._of(head, scope, {}, frozenset()).computed for head in heads)
+        computed = any(self.of(head, scope).computed for head in heads)
 
         def add(target: ast.AST, value: ast.expr | None) -> None:
             for one in ast.walk(target):
@@ -176,35 +188,68 @@ class Code:
 
     # The origin of an expression
 
-    def _name(self, name: str, local: Mapping[str, Made], seen: frozenset[str], scope: _Names | None = None) -> Made:
+    def _whole(self, made: Made, open_: Collection[_Place] = ()) -> Made:
+        """An origin with those of all names in it, each looked up once; names in `open_` stay names.
+
+        Of a computed one no more is asked for.
+        """
+        whole, seen, queue = Made(), set[_Place](), [made]
+        while queue and not whole.computed:
+            part = queue.pop()
+            for place in part.names - seen:
+                queue.append(self._read_at(place, is_open=place in open_))
+            seen |= part.names
+            whole.with_(part)
+        whole.names = seen.intersection(open_)
+        return whole
+
+    def _read_at(self, place: _Place, *, is_open: bool) -> Made:
+        if self._read is not None and place in self._read and not is_open:
+            return self._read[place]
+        names, made = self._scopes[place[0]], Made()
+        for value, computed in names[place[1]]:
+            if value is not None and not computed:
+                made.with_(self._of(value, names, {}))
+            elif not is_open:
+                made.computed = True
+        if self._read is not None and not is_open:
+            self._read[place] = made
+        return made
+
+    def _name(self, name: str, scope: _Names, local: Mapping[str, Made]) -> Made:
         if name in local:
-            return Made().with_(local[name])
+            return local[name]
         for names in (scope, self._names):
-            if names is not None and name in names:
-                if name in seen:
-                    return Made()
-                made = Made()
-                for value, computed in names[name]:
-                    if computed or value is None:
-                        made.computed = True
-                    else:
-                        made.with_(self._of(value, names, local, seen | {name}))
-                return made
+            if name in names:
+                return Made(names={(id(names), name)})
         if name in self._functions:
             return Made(works=True)
         return Made(computed=name not in _BUILTINS)
 
-    def _of(self, node: ast.AST, scope: _Names, local: Mapping[str, Made], seen: frozenset[str]) -> Made:
+    def _returned(self, function: _Function, given: Sequence[Made]) -> Made:
+        """The origin of what a call returns: the arguments count as far as they reach it."""
+        places = {(id(function.scope), name): name for name in function.parameters}
+        if function.result is None:
+            function.result = Made()  # for the calls of itself that it returns
+            returned = [self._of(one, function.scope, {}) for one in function.returns]
+            function.result = self._whole(Made().with_(*returned), places)
+        made = Made(works=True).with_(function.result)
+        passed = dict(zip(function.parameters, given, strict=False))
+        reached = [places[place] for place in made.names]
+        made.names = set()
+        return made.with_(*(passed.get(name, Made(computed=True)) for name in reached))
+
+    def _of(self, node: ast.AST, scope: _Names, local: Mapping[str, Made]) -> Made:
         def of(*nodes: ast.AST | None, inside: Mapping[str, Made] = local) -> Made:
-            return Made().with_(*(self._of(one, scope, inside, seen) for one in nodes if one is not None))
+            return Made().with_(*(self._of(one, scope, inside) for one in nodes if one is not None))
 
         match node:
             case ast.Constant():
                 return _constant(node.value)
             case ast.Name():
-                return self._name(node.id, local, seen, scope)
+                return Made().with_(self._name(node.id, scope, local))
             case ast.Call():
-                return self._call(node, scope, local, seen)
+                return self._call(node, scope, local)
             case ast.Subscript():
                 return of(node.value).with_(Made(works=True))
             case ast.Attribute():
@@ -223,7 +268,7 @@ class Code:
                 inner = dict(local)
                 made = Made(works=True)
                 for generator in node.generators:
-                    given = self._of(generator.iter, scope, inner, seen)
+                    given = self._of(generator.iter, scope, inner)
                     made.with_(given)
                     for one in ast.walk(generator.target):
                         if isinstance(one, ast.Name):
@@ -237,28 +282,25 @@ class Code:
             case _:
                 return of(*ast.iter_child_nodes(node))
 
-    def _call(self, node: ast.Call, scope: _Names, local: Mapping[str, Made], seen: frozenset[str]) -> Made:
+    def _call(self, node: ast.Call, scope: _Names, local: Mapping[str, Made]) -> Made:
         name = last_name(node.func)
-        given = [self._of(one, scope, local, seen) for one in node.args]
-        given += [self._of(one.value, scope, local, seen) for one in node.keywords if one.arg not in ("key", "ndigits")]
+        given = [self._of(one, scope, local) for one in node.args]
+        given += [self._of(one.value, scope, local) for one in node.keywords if one.arg not in ("key", "ndigits")]
         if isinstance(node.func, ast.Name) and name in self._functions and name not in local:
-            if name in seen:
-                return Made()
-            function = self._functions[name]
-            inside = dict(zip(function.parameters, given, strict=False))
-            made = [self._of(one, dict(function.scope), inside, seen | {name}) for one in function.returns]
-            return Made(works=True).with_(*made)
+            return self._returned(self._functions[name], given)
         if isinstance(node.func, ast.Name) and name in _BUILTINS and name not in scope and name not in self._names:
             plain = name in ("float", "int", "str", "list", "dict", "tuple", "set", "round", "format", "bool")
             return Made(works=not plain).with_(*(given[:1] if name in ("round", "format") else given))
         if name in MAKERS:
             return Made().with_(*given)
         if isinstance(node.func, ast.Attribute):
-            return self._of(node.func.value, scope, local, seen).with_(Made(works=True), *given)
+            return self._of(node.func.value, scope, local).with_(Made(works=True), *given)
         return Made(computed=True)
 
 
 _Names = dict[str, list[tuple[ast.expr | None, bool]]]
+_Place = tuple[int, str]
+"""A name in one of the scopes."""
 
 
 def _heads(node: ast.AST) -> list[ast.expr]:
@@ -292,7 +334,8 @@ def _values(node: ast.AST) -> Iterator[Number]:
         if isinstance(child, ast.Assert | ast.Compare):
             continue
         if isinstance(child, ast.Constant) and not isinstance(child.value, bool):
-            text = repr(child.value) if isinstance(child.value, int | float) else str(child.value)
+            # An int has no step below one, and one of many digits no text.
+            text = "" if isinstance(child.value, int) else str(child.value)
             yield from (one for one in numbers_in(text) if one.digits >= TELLING_DIGITS and one.step < 1)
         elif not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
             yield from _values(child)
@@ -312,12 +355,11 @@ class Given:
 
     def lacks(self, made: Made) -> list[str]:
         """The literals in a value that are not given, as they are written."""
-        few = set(self.pool.few)
-        found = [f"{one:g}" for one in sorted(made.numbers) if one not in few]
-        return found + [repr(one) for one in sorted(made.texts) if not self._gives(one, few)]
+        found = [f"{one:g}" for one in sorted(made.numbers) if one not in self.pool.few]
+        return found + [repr(one) for one in sorted(made.texts) if not self._gives(one)]
 
-    def _gives(self, text: str, few: set[float]) -> bool:
-        return self.pool.names(text) and all(abs(one.value) in few for one in numbers_in(text))
+    def _gives(self, text: str) -> bool:
+        return self.pool.names(text) and all(abs(one.value) in self.pool.few for one in numbers_in(text))
 
 
 def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -> str:

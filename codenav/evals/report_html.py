@@ -20,6 +20,7 @@ from codenav.evals.recorded import OUTCOMES, Recorded, outcome_of
 from codenav.evals.report import Report
 from codenav.evals.report_tables import tables_html
 from codenav.evals.results import Result
+from codenav.execution import REPRODUCED
 from codenav.system.atomic_files import write_whole
 from codenav.system.terminal_text import flattened, neutral
 
@@ -173,7 +174,7 @@ def _attempt(result: Result, judged: Sequence[str], cap: int) -> str:
         f"{result.steps} steps",
         f"{result.prompt_tokens + result.completion_tokens:,} tokens",
         f"{result.seconds:.1f} s",
-        "verified" if result.verified else "",
+        REPRODUCED if result.verified else "",
         f"codenav episodes show {result.episode}" if result.episode else "",
     ]
     parts = [

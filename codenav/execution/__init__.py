@@ -26,14 +26,32 @@ from codenav.execution.spec import (
     SandboxSpec,
     SettingKeywords,
 )
-from codenav.execution.verdicts import NOT_VERIFIED, PARTLY, VERIFIED, CheckReport, Finding, Ran, Replayed, Verdict
+from codenav.execution.verdicts import (
+    DIFFERS,
+    NOT_COMPARED,
+    NOT_RUN,
+    NOT_VERIFIED,
+    PARTLY,
+    REPRODUCED,
+    VERIFIED,
+    CheckReport,
+    Finding,
+    Judged,
+    Ran,
+    Replayed,
+    Verdict,
+)
 
 __all__ = [
+    "DIFFERS",
     "GIB",
     "KIB",
     "MIB",
+    "NOT_COMPARED",
+    "NOT_RUN",
     "NOT_VERIFIED",
     "PARTLY",
+    "REPRODUCED",
     "VERIFIED",
     "CheckReport",
     "Copied",
@@ -44,6 +62,7 @@ __all__ = [
     "FileEntry",
     "Finding",
     "Held",
+    "Judged",
     "Mount",
     "Outcome",
     "Output",

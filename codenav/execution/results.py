@@ -53,6 +53,10 @@ class Digest(Stored):
     """True if an equal value is unlikely to be a coincidence, as it may be for `3`."""
     repr: str
     """The value's repr, bounded."""
+    parts: tuple[str, ...] = ()
+    """Hashes of its parts as `PLACE:HASH`, in order; empty where it can be compared as a whole only."""
+
+    made: ClassVar[Makers] = {"parts": tuple}
 
 
 @dataclass(frozen=True, slots=True)

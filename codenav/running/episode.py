@@ -36,10 +36,14 @@ from codenav.messages import Completion
 from codenav.protocols import Agent, Environment, Listener, Verifier
 from codenav.running.budget import Budget
 from codenav.running.episode_facts import EpisodeFacts, checked_request, names_of
+from codenav.system.bounded import OutOfTime, within
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
     import pandas
+
+ANSWER_SECONDS = 10.0
+"""Time to look for the numbers and names of an answer in what its summary gave."""
 
 
 class Episode:
@@ -343,17 +347,25 @@ class Episode:
         sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
         code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
         if verdict is None and (not code or self._verify is None):
-            return Summary(code, False, "no step of code ended ok" if not code else "there was nothing to replay it in")
+            return Summary(
+                reason="there was nothing to replay it in" if code else "no step of code ended ok", code=code
+            )
         if verdict is None:
             assert self._verify is not None
             with self._scope.entered():
                 verdict = self._verify(code, timeout=self._budget.left)
-        summary = Summary(code, verdict.verified, verdict.reason, verdict.compared, verdict.missing)
-        if not answer or not verdict.verified or verdict.replayed is None:
+        summary, replayed = Summary.of(code, verdict), verdict.replayed
+        if not answer or not verdict.verified or replayed is None:
             return summary
-        lacking = unsupported(
-            answer, verdict.replayed, script=code, request=self.request, known=names_of(self._head.sources)
-        )
+        known = names_of(self._head.sources)
+        try:
+            with self._scope.entered():
+                lacking = within(
+                    ANSWER_SECONDS,
+                    lambda: unsupported(answer, replayed, script=code, request=self.request, known=known),
+                )
+        except OutOfTime:
+            return replace(summary, reason=f"the answer was not compared: it took over {ANSWER_SECONDS:g} seconds")
         return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
 
     def _script(self) -> str:
@@ -367,7 +379,7 @@ class Episode:
     def _end(self, ending: RunEnded) -> RunEnded:
         if self._ended is None:
             # Keep the code that ran, even without a claim about it.
-            kept = last_summary(self.steps) or Summary(self._script(), False, ending.reason)
+            kept = last_summary(self.steps) or Summary(reason=ending.reason, code=self._script())
             summary = ending.summary if ending.summary.code else kept
             self._ended = replace(ending, usage=self.usage, seconds=self._budget.seconds, summary=summary)
             with self._emitting:

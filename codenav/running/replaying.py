@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import stat
@@ -15,13 +16,14 @@ from typing import Self
 from codenav.episodes.compared import Left
 from codenav.episodes.files import Mounted, written
 from codenav.episodes.objects import Objects
-from codenav.episodes.verify import verify
+from codenav.episodes.verify import COMPARING_SECONDS, verify
 from codenav.errors import Cancelled, CodeNavError, SandboxUnavailable, StorageFull
-from codenav.execution import MIB, Mount, Ran, Resources, Verdict
+from codenav.execution import MIB, NOT_COMPARED, Mount, Ran, Resources, Verdict
 from codenav.protocols import CallHandler, Sandbox
 from codenav.running.host_calls import recorded
 from codenav.running.sandbox_factory import SandboxFactory, copy_inputs
 from codenav.running.tool_calls import EpisodeCalls
+from codenav.system.bounded import Deadline, OutOfTime
 
 MOST_FILES = 20_000
 """Most files of a mount that is kept for replays."""
@@ -62,17 +64,21 @@ class Beginning:
 
     @contextmanager
     def fresh(self, factory: SandboxFactory) -> Iterator[tuple[SandboxFactory, list[Mounted]]]:
-        """Yield a factory for sandboxes on temporary copies of their own."""
+        """Yield a factory for sandboxes on temporary copies of their own, which `renew` fills."""
         with tempfile.TemporaryDirectory(prefix="replay-", dir=self.folder, ignore_cleanup_errors=True) as place:
             os.chmod(place, 0o755)
             mounted, replaced = [], {}
             for number, (mount, before) in enumerate(self.mounts):
-                now = Path(place, str(number))
-                _copy(before, now, factory.template.resources)
-                mounted.append(Mounted(mount.path, before, now))
-                replaced[mount.path] = replace(mount, source=now)
+                mounted.append(Mounted(mount.path, before, Path(place, str(number))))
+                replaced[mount.path] = replace(mount, source=mounted[-1].now)
             mounts = [replaced.get(mount.path, mount) for mount in factory.template.mounts]
             yield factory.changed(mounts=mounts), mounted
+
+    def renew(self, mounted: Sequence[Mounted], resources: Resources) -> None:
+        """Make the copies as the folders were at first. Raises OSError, _TooLarge."""
+        for mount in mounted:
+            shutil.rmtree(mount.now, ignore_errors=True)
+            _copy(mount.before, mount.now, resources)
 
     def forget(self) -> None:
         """Remove the copies of mounts, which only replays need. The inputs stay with the record."""
@@ -154,29 +160,37 @@ class Replay:
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
         """Replay a script and return the verdict. See `protocols.Verifier`."""
-        begun = self._beginning
+        begun, resources = self._beginning, self._factory.template.resources
         if begun.trouble:
             return Verdict(False, f"it cannot be replayed: {begun.trouble}")
+        # The script does in one step what took that many.
+        seconds = resources.step_seconds * max(len(self._ran), 1)
+        deadline = Deadline(min(seconds + COMPARING_SECONDS, math.inf if timeout is None else timeout))
         try:
             held = self._sandbox.digests()
-            files = written(self._sandbox, begun.inputs, begun.live())
+            files = written(self._sandbox, begun.inputs, begun.live(), deadline=deadline)
+        except OutOfTime:
+            return Verdict(False, "no time was left for it")
         except SandboxUnavailable as error:
             return Verdict(False, f"there is nothing to compare with: {error}")
         left = Left(held, files, tuple(self._ran), self._request, self._tries)
-        # The script does in one step what took that many.
-        seconds = self._factory.template.resources.step_seconds * max(len(self._ran), 1)
         refused: list[str] = []
         try:
             with begun.fresh(self._factory) as (factory, mounted), self._unrecorded(refused) as unrecorded:
-                # Calls to the host are not carried out again.
-                calls = recorded(factory.calls).again(unrecorded) if factory.calls is not None else None
-                factory = replace(factory, calls=calls)
+
+                def start(inputs: Path | None) -> Sandbox:
+                    begun.renew(mounted, resources)
+                    # Calls to the host are not carried out again.
+                    calls = recorded(factory.calls).again(unrecorded) if factory.calls is not None else None
+                    return replace(factory, calls=calls).start(inputs, copy_out=False)
+
                 verdict = verify(
                     script,
-                    start=lambda inputs: factory.start(inputs, copy_out=False),
+                    start=start,
                     inputs=begun.inputs,
                     left=left,
-                    timeout=seconds if timeout is None else min(seconds, timeout),
+                    timeout=min(seconds, max(deadline.left, 0.1)),
+                    deadline=deadline,
                     mounted=mounted,
                 )
         except (Cancelled, StorageFull):
@@ -185,7 +199,7 @@ class Replay:
             return Verdict(False, f"it could not be replayed: {error}")
         if refused:
             # Whatever came of it: a script that makes the call in earnest does something else than this replay.
-            return replace(verdict, verified=False, reason=_not_sent(refused), missing=())
+            return replace(verdict, verified=False, reason=_not_sent(refused), missing=(), outcome=NOT_COMPARED)
         return verdict
 
     def _unrecorded(self, refused: list[str]) -> AbstractContextManager[CallHandler | None]:

@@ -28,7 +28,7 @@ def variables_of(rows: Sequence[Sequence[str]]) -> list[Variable]:
 
 def held_of(frame: Mapping[str, Any]) -> Held:
     """Decode the answer to `digests`."""
-    items = [Digest(*_neutral(row)) for row in frame["items"]]
+    items = [Digest(*_neutral(row[:-1]), tuple(row[-1])) for row in frame["items"]]
     numbers, many = (tuple(map(float, frame[key])) for key in ("numbers", "many"))
     return Held({item.name: item for item in items}, numbers, many, tuple(map(neutral, frame["texts"])))
 

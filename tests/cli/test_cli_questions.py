@@ -34,8 +34,8 @@ def test_consent_is_asked_for_where_no_bar_covers_it_and_is_enough(
     request = ["run", "How many letters has 'banana'?", "--on", farm]
     code, shown = on_terminal(*request, answers={CONSENT: "y\n"}, env=no_bubblewrap)
     assert (code, shown.count(CONSENT)) == (0, 1), shown
-    lines = screen(shown)
-    assert lines[0].endswith(f"{CONSENT}y") and "summary: verified" in lines, shown
+    lines = [line.partition(" (compared")[0] for line in screen(shown)]
+    assert lines[0].endswith(f"{CONSENT}y") and "summary: reproduced" in lines, shown
     # What a person is told while the bar is there has a line of its own.
     assert [line for line in lines if "Note: the code runs without isolation" in line] == [
         "Note: the code runs without isolation: it can do all that you can do (--sandbox process)"

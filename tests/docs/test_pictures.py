@@ -44,7 +44,9 @@ def test_a_picture_of_a_real_run_holds_request_and_answer(tmp_path: Path) -> Non
     assert made.returncode == 0, made.stderr
     shown = [line for line in lines(tmp_path / "run.svg") if line]
     assert shown[0] == f'$ codenav run "{REQUEST}" --on code --model scripted:script'
-    assert shown.index("It is 42.") < shown.index("summary: verified")
+    assert shown.index("It is 42.") < next(
+        at for at, line in enumerate(shown) if line.startswith("summary: reproduced")
+    )
     assert any(line.startswith("Record: ") for line in shown)
 
 
@@ -65,4 +67,4 @@ def test_a_command_that_fails_makes_no_picture(tmp_path: Path) -> None:
 def test_the_picture_of_readme_shows_a_run_to_its_end() -> None:
     text = "\n".join(lines(ROOT / "docs" / "pictures" / "run.svg"))
     assert "Which node of the karate club graph has the highest betweenness?" in text
-    assert "summary: verified" in text
+    assert "summary: reproduced" in text

@@ -11,7 +11,7 @@ import jsonschema
 import nbformat
 import pytest
 from chat_server import Answer, ChatServer, Fault
-from command_line import ROOT, Ran, codenav
+from command_line import ROOT, Ran, codenav, without_evidence
 
 from codenav import schemas
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
@@ -55,7 +55,7 @@ def test_the_flow_of_the_paper_on_an_installed_package(
         types=True,
     )
     assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[-1] == "summary: verified"
+    assert without_evidence(ran.out).splitlines()[-1] == "summary: reproduced"
     assert "Node 0" in ran.out
     record = last()
     assert [step["action"]["type"] for step in record["steps"]] == [
@@ -87,7 +87,7 @@ def test_code_of_a_repository_is_imported_and_its_files_come_out(
     ]
     ran = run("How large is the field in size.txt?", "--on", library, "--work-dir", work)
     assert ran.code == 0, ran.err
-    assert ran.out.splitlines() == ["600 square metres", "summary: verified"]
+    assert without_evidence(ran.out).splitlines() == ["600 square metres", "summary: reproduced"]
     assert (work / "area.txt").read_text() == "600.0"
     assert last()["summary"]["code"].startswith("from farm.fields import Field")
 
@@ -100,7 +100,7 @@ def test_state_survives_the_step_that_kills_its_process(run: Run, chat_server: C
         Done("42"),
     ]
     ran = run("What is 41 plus 1?", "--on", library)
-    assert ran.out.splitlines() == ["42", "summary: verified"]
+    assert without_evidence(ran.out).splitlines() == ["42", "summary: reproduced"]
     record = last()
     assert outcomes(record) == ["ok", "crashed", "ok"]
     assert record["steps"][1]["observation"]["notice"].startswith(("state kept", "state rebuilt"))
@@ -177,7 +177,7 @@ def test_a_model_that_never_gives_an_action_fails(run: Run, chat_server: ChatSer
 def test_a_request_and_an_answer_in_another_language(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("面积 = 20 * 30\nprint(面积)"), Done("面积是 600 平方米。")]
     ran = run("二十乘三十的田有多大？", "--on", library)
-    assert ran.out.splitlines() == ["面积是 600 平方米。", "summary: verified"]
+    assert without_evidence(ran.out).splitlines() == ["面积是 600 平方米。", "summary: reproduced"]
     assert last()["request"] == "二十乘三十的田有多大？"
 
 
@@ -221,7 +221,7 @@ def test_a_summary_that_does_not_replay_can_be_mended(run: Run, chat_server: Cha
         Done("600"),
     ]
     ran = run("How large is a field of 20 by 30?", "--on", library)
-    assert ran.out.splitlines() == ["600", "summary: verified"]
+    assert without_evidence(ran.out).splitlines() == ["600", "summary: reproduced"]
     assert "NameError" in seen_by_the_model(chat_server, 3)
 
 
@@ -243,7 +243,7 @@ def test_a_summary_with_another_result_is_not_verified(run: Run, chat_server: Ch
     chat_server.script = [Code("import os\ntoken = os.urandom(8).hex()\nprint(token)"), Done("made one")]
     ran = run("Make a random token.", "--on", library)
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].startswith("summary: not verified: token is")
+    assert ran.out.splitlines()[-1].startswith("summary: not compared (varies: token, part of the last output)")
     assert last()["summary"]["verified"] is False
 
 
@@ -386,8 +386,8 @@ def test_an_answer_that_the_replay_does_not_hold_is_told(run: Run, chat_server: 
     chat_server.script = [Code("from statistics import mean\nprint(float(mean([1, 2, 6])))"), Done("42")]
     ran = run("What is the mean of 1, 2 and 6?", "--on", library)
     assert ran.code == 0
-    assert ran.out.splitlines() == ["42", "summary: verified, but the answer is not in its output"]
+    assert without_evidence(ran.out).splitlines() == ["42", "summary: reproduced, but the answer is not in its output"]
     assert "Note: nothing that the replay left holds 42" in ran.err
-    assert "compared with a replay: the last output" in ran.err
+    assert "(compared: the last output)" in ran.out and "Note: nothing that the replay left holds 42" in ran.err
     summary = last()["summary"]
     assert (summary["verified"], summary["answer_supported"], summary["unsupported"]) == (True, False, ["42"])

@@ -78,6 +78,20 @@ def containers(engine):
     return engine.docker("ps", "--all", "--quiet").split()
 
 
+def test_a_long_output_and_a_value_that_varies_are_compared_in_docker(host, library, tmp_path):
+    script = tmp_path / "script.txt"
+    script.write_text(
+        "<action>\n<type>code</type>\n<content>\nimport uuid\nmany = list(range(100_000))\nprint(*many, sep='\\n')\n"
+        "id = uuid.uuid4()\nprint(id, len(many))\n</content>\n</action>\n"
+        "<action>\n<type>done</type>\n<content>\n100000\n</content>\n</action>\n"
+    )
+    ran = codenav("run", "How many?", "--on", library, "--model", f"scripted:{script}", "--sandbox", "docker",
+                  "--image", host.base_image(), "--no-types", "--no-lint")  # fmt: skip
+    varies = "varies: id, part of the last output"
+    assert ran.out == f"100000\nsummary: reproduced (compared: many, the last output; {varies})\n", ran.err
+    assert containers(host) == []
+
+
 def test_a_run_in_docker_uses_the_code_base_writes_out_and_leaves_nothing(host, library, tmp_path):
     data, script, work = tmp_path / "data", tmp_path / "script.txt", tmp_path / "work"
     data.mkdir(mode=0o755)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, Fault, Hang
-from command_line import Command, Ran, codenav, start
+from command_line import Command, Ran, codenav, start, without_evidence
 
 from codenav.actions import Code, Done
 
@@ -91,7 +91,7 @@ def test_without_bubblewrap_process_can_be_asked_for_by_name(
     (tmp_path / "bin").mkdir()
     chat_server.script = [Code("import farm.fields\nprint(farm.fields.Field(2, 3).area())"), Done("6")]
     ran = run("Area?", "--on", library, "--sandbox", "process", env={"PATH": str(tmp_path / "bin")})
-    assert ran.out.splitlines() == ["6", "summary: verified"], ran.err
+    assert without_evidence(ran.out).splitlines() == ["6", "summary: reproduced"], ran.err
     assert "isolation" in ran.err
 
 
@@ -122,7 +122,7 @@ def test_a_work_folder_with_pipes_and_links_gives_its_regular_files(
     (work / "link").symlink_to("/etc/passwd")
     chat_server.script = [Code("import os\nprint(sorted(os.listdir()), open('deep/data.txt').read())"), Done("7")]
     ran = run("Read.", "--on", library, "--work-dir", work)
-    assert ran.out.splitlines() == ["7", "summary: verified"], ran.err
+    assert without_evidence(ran.out).splitlines() == ["7", "summary: reproduced"], ran.err
     shown = codenav("episodes", "show", "last", "--json").document["steps"][0]["observation"]["stdout"]
     assert shown == "['deep'] 7\n"
 

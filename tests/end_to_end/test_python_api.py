@@ -12,6 +12,8 @@ import nbformat
 import pytest
 
 import codenav
+import codenav.api
+from codenav import options
 from codenav.actions import Action, Observation
 from codenav.agents import CodeNavAgent
 from codenav.environments import (
@@ -230,3 +232,58 @@ def test_a_misspelled_keyword_of_a_session_is_named_by_run(library: Path) -> Non
     with pytest.raises(UsageError) as caught:
         codenav.run("?", on=library, sandbx="process")
     assert caught.value.hint == "did you mean 'sandbox'?"
+
+
+def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
+    """Each long option of `codenav run` that a call can have a use for, with underscores."""
+    from codenav.cli.run import command
+
+    seen: list[codenav.Session] = []
+
+    def opened(**keywords: object) -> codenav.Session:
+        with codenav.api.open_session(
+            on=library, model=codenav.ScriptedModel([]), sandbox="process", **keywords
+        ) as one:
+            seen.append(one)
+        return one
+
+    names = {
+        option.removeprefix("--").replace("-", "_")
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if option.startswith("--")
+    } - {"stream", "quiet", "verbose", "json", "help", "on", "save_summary"}
+    known = [*codenav.api.RunKeywords.__annotations__]
+    values = {name: True if name.startswith("no_") else "x" for name in names}
+    assert {name for name in names if options._as_field(name, values[name], known)[0] not in known} == set()
+    session = opened(max_steps=3, max_seconds=5.5, max_tokens=7, memory="1g", cpus=1, pids=64, code_timeout=9)
+    assert (session._limits.steps, session._limits.seconds, session._limits.tokens) == (3, 5.5, 7)
+    resources = session._factory.template.resources
+    assert (resources.memory_bytes, resources.cpus, resources.processes) == (1 << 30, 1, 64)
+    assert resources.step_seconds == 9 and resources.work_bytes == 256 << 20
+    session = opened(limits=codenav.Limits(steps=4, seconds=1), max_steps=2, mount=tmp_path, no_lint=True)
+    assert (session._limits.steps, session._limits.seconds) == (2, 1)
+    assert [mount.path for mount in session._factory.template.mounts] == [tmp_path]
+    for keywords, told in (
+        ({"max_step": 3}, "did you mean 'max_steps'?"),
+        ({"memroy": "1g"}, "did you mean 'memory'?"),
+        ({"mount": [], "mounts": []}, "leave out"),
+        ({"graph": "g.yaml"}, "--within ACTION --graph FILE"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            opened(**keywords)
+        assert told in caught.value.hint
+    with pytest.raises(UsageError, match="7 apples"):
+        opened(memory="7 apples")
+    with codenav.sandbox("process", memory="512m", code_timeout=3) as box:
+        assert box.run("1 + 1").ok
+
+
+def test_a_printed_result_is_the_answer_and_the_verdict(library: Path, tmp_path: Path) -> None:
+    actions = [codenav.Code("n = sum(range(10))\nprint(n)"), codenav.Done("45")]
+    saved = tmp_path / "saved.py"
+    result = codenav.run("?", on=library, model=codenav.ScriptedModel(actions), no_types=True, save_summary=saved)
+    assert str(result) == "45\nsummary: reproduced (compared: n, the last output)"
+    assert "n = sum(range(10))" in saved.read_text()
+    failed = codenav.run("?", on=library, model=codenav.ScriptedModel([codenav.Code("1")]), max_steps=1, no_types=True)
+    assert str(failed).startswith("limit: ") and "summary" not in str(failed)

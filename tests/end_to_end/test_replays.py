@@ -41,7 +41,7 @@ def played(
 def test_a_writable_mount_is_replayed_on_a_copy(data: Path, tmp_path: Path, codenav_home: Path) -> None:
     code = APPEND.format(path=str(data / "log.txt"))
     result = played(data, tmp_path, "bubblewrap", codenav.Code(code))
-    assert result.summary.told == "verified"
+    assert result.summary.outcome == "reproduced"
     assert str(data / "log.txt") in result.summary.compared
     assert (data / "log.txt").read_text() == "a\nb\n2\n", "it was written once"
     assert not list(codenav_home.glob("episodes/*/replay-*")), "the copies of the replay are gone"
@@ -67,9 +67,7 @@ def test_a_mount_that_is_too_large_to_keep_is_told(data: Path, tmp_path: Path, c
     (data / "large").write_bytes(bytes(2 * MIB))
     code = APPEND.format(path=str(data / "log.txt"))
     result = played(data, tmp_path, "bubblewrap", codenav.Code(code), resources=Resources(work_bytes=MIB))
-    assert result.summary.told.startswith(
-        f"not verified: it cannot be replayed: {data} can be written to, and it is larger"
-    )
+    assert result.summary.told.startswith(f"not run: it cannot be replayed: {data} can be written to, and it is larger")
 
 
 def test_process_says_that_it_cannot_replay_a_writable_mount(data: Path, tmp_path: Path, codenav_home: Path) -> None:

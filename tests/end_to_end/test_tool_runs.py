@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 from chat_server import ChatServer
-from command_line import Ran, codenav, start
+from command_line import Ran, codenav, start, without_evidence
 from pseudo_terminal import INTERRUPT, on_terminal
 from tool_service import KEY, TROUBLE, ToolService
 
@@ -112,7 +112,7 @@ def three_calls(
     ]
     ran = order(*sandbox)
     assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[-1] == "summary: verified"
+    assert without_evidence(ran.out).splitlines()[-1] == "summary: reproduced"
     assert [seen.line for seen in service.log] == ["GET /products", "POST /orders", "GET /orders"]
     assert service.writes[0].headers["x-api-key"] == KEY
 
@@ -164,7 +164,7 @@ def killed_after_a_write(
         "shop.list_products", "shop.create_order", "shop.list_orders",
     ]  # fmt: skip
     assert [seen.line for seen in service.writes] == ["POST /orders"]
-    assert ran.out.splitlines()[-1] == "summary: verified"
+    assert without_evidence(ran.out).splitlines()[-1] == "summary: reproduced"
 
 
 def test_three_calls_with_one_write_and_no_network(
@@ -275,7 +275,7 @@ def test_a_replay_sends_what_reads_and_nothing_that_writes(
         "the script makes a call that the session had not made in just this way, and a replay sends none: "
         "shop.create_order"
     )
-    assert ran.out.splitlines()[-1] == f"summary: not verified: {bad['reason']}"
+    assert ran.out.splitlines()[-1] == f"summary: not compared: {bad['reason']}"
     assert [(call["by"], call["number"], call["tool"]) for call in record["calls"]] == [
         ("replay", 2, "shop.list_products")
     ]
@@ -518,7 +518,7 @@ def test_a_named_sandbox(shop: str, service: ToolService, codenav_home: Path) ->
 
 def test_the_planner_solves_a_request_of_two_calls(shop: str, service: ToolService) -> None:
     ran = codenav("run", "Get the product 2, then get the customer 7", "--on", shop, "--model", "planner")
-    assert ran.code == 0 and "summary: verified" in ran.out + ran.err
+    assert ran.code == 0 and "summary: reproduced" in without_evidence(ran.out + ran.err)
     assert "'name': 'Mug'" in ran.out and "Grace Hopper" in ran.out
     assert service.writes == []
 

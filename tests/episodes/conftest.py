@@ -148,7 +148,7 @@ def events() -> Callable[..., list[Event]]:
         for number, pair in enumerate(pairs[:upto], start=1):
             made += [Acted(number, pair[0]), Observed(step_of(number, *pair))]
         if upto is None:
-            summary = Summary("import networkx as nx\n\nbest = 0\nprint('node', best)\n", True)
+            summary = Summary(True, code="import networkx as nx\n\nbest = 0\nprint('node', best)\n")
             made.append(RunEnded(Status.DONE, "Node 0", summary, Usage(8, 3600, 80, 2.0), 4.0))
         return made
 

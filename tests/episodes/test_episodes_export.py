@@ -71,8 +71,8 @@ def test_a_notebook_tells_the_episode(recorded: Recorded, tmp_path: Path) -> Non
     assert "1 shown of 4" in texts["step-1"].source and "read as: betweenness" in texts["step-1"].source
     assert texts["step-2"].source.startswith("## Step 2: no valid action")
     assert "the karate club" in texts["step-6"].source
-    assert "Verified" in texts["step-7"].source
-    assert "Node 0" in texts["answer"].source and "Verified" in texts["summary"].source
+    assert "reproduced" in texts["step-7"].source
+    assert "Node 0" in texts["answer"].source and "reproduced" in texts["summary"].source
     assert codes["summary-code"].source == result.summary.code.rstrip("\n")
     assert [codes[id].execution_count for id in codes] == [1, 2, None]
     assert notebook.metadata.language_info.version == "3.11.7"
@@ -115,7 +115,7 @@ def test_hostile_text_is_inert_in_a_notebook(recorded: Recorded, tmp_path: Path)
         (Done(HOSTILE, HOSTILE), DoneObservation(HOSTILE)),
     ]
     result = recorded(request=HOSTILE, taken=taken)
-    result = replace(result, answer=HOSTILE, reason=HOSTILE, summary=Summary("x = 1", False, HOSTILE))
+    result = replace(result, answer=HOSTILE, reason=HOSTILE, summary=Summary(reason=HOSTILE, code="x = 1"))
     notebook = notebook_of(result, tmp_path)
     fences = 0
     for cell in cells(notebook, "markdown").values():
@@ -144,13 +144,13 @@ def test_hostile_text_is_inert_in_a_notebook(recorded: Recorded, tmp_path: Path)
 
 def test_a_script_runs_and_says_where_it_is_from(recorded: Recorded, tmp_path: Path) -> None:
     result = recorded(request="two\nlines")
-    result = replace(result, summary=Summary("from __future__ import annotations\n\nprint(6 * 7)\n", True))
+    result = replace(result, summary=Summary(True, code="from __future__ import annotations\n\nprint(6 * 7)\n"))
     path = result.to_script(tmp_path / "run.py")
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
     assert done.stdout == "42\n"
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
     assert comments[0] == f"# Code summary of episode {result.id}."
-    assert "# Verified: it ran in a fresh sandbox with the same result." in comments
+    assert "# In a fresh sandbox: reproduced." in comments
     assert "# Python 3.11.7" in comments and "# networkx==3.6.1" in comments
     assert comments[-3:] == ["# Request:", "# two", "# lines"]
 
@@ -168,20 +168,20 @@ def test_a_script_runs_and_says_where_it_is_from(recorded: Recorded, tmp_path: P
     ],
 )
 def test_nothing_in_the_header_of_a_script_is_code(recorded: Recorded, tmp_path: Path, text: str) -> None:
-    result = replace(recorded(request=text), summary=Summary("answer = 42\n", False, text))
+    result = replace(recorded(request=text), summary=Summary(reason=text, code="answer = 42\n"))
     path = result.to_script(tmp_path / "run.py")
     with open(path, "rb") as file:
         assert tokenize.detect_encoding(file.readline)[0] == "utf-8"
     (statement,) = ast.parse(path.read_bytes()).body
     assert ast.unparse(statement) == "answer = 42"
-    assert "Not verified" in path.read_text()
+    assert "not run" in path.read_text()
 
 
 def test_a_script_of_an_episode_without_a_summary_is_its_steps(recorded: Recorded, tmp_path: Path) -> None:
-    result = replace(recorded(), summary=Summary("", False, "the model was not reachable"))
+    result = replace(recorded(), summary=Summary(reason="the model was not reachable"))
     text = result.to_script(tmp_path / "run.py").read_text()
     assert text.endswith("\nbest = 0\nprint('node', best)\n") and "os._exit" not in text
-    assert "# Not verified: the model was not reachable." in text
+    assert "# In a fresh sandbox: not run: the model was not reachable." in text
 
 
 def test_the_json_export_is_the_document(recorded: Recorded, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_frame_has_a_row_per_step(recorded: Recorded) -> None:
         "number", "thought", "action", "content", "outcome", "shown", "seconds", "input_tokens", "output_tokens",
     ]  # fmt: skip
     assert list(frame.action) == ["search", "invalid", "code", "code", "code", "ask", "code_summary", "done"]
-    assert list(frame.outcome) == ["1 hit", "invalid", "error", "crashed", "ok", "ok", "verified", "ok"]
+    assert list(frame.outcome) == ["1 hit", "invalid", "error", "crashed", "ok", "ok", "reproduced", "ok"]
     assert frame.input_tokens.sum() == 3600
     assert frame.set_index("number").loc[5, "shown"] == "node 0"
     assert list(EpisodeResult("x", "y", Status.DONE).to_frame().columns) == list(frame.columns)

@@ -201,7 +201,7 @@ def test_inputs_are_shared_and_no_run_or_replay_changes_them(codenav_home: Path,
     for _ in range(2):
         (tmp_path / "data" / "numbers.txt").write_text(text)
         ran = codenav(*asked)
-        assert ran.out == "2800000\nsummary: verified\n", ran.err
+        assert ran.out == "2800000\nsummary: reproduced (compared: total, numbers.txt, the last output)\n", ran.err
         assert (tmp_path / "data" / "numbers.txt").read_text() == f"{text}0\n"
     store = EpisodeStore(codenav_home / "episodes")
     kept = [path for path in store.folder.glob("*/inputs/**/*") if path.is_file()]

@@ -246,6 +246,6 @@ def test_importing_the_parts_is_cheap() -> None:
 
 def test_reprs(store: EpisodeStore, recorded: Recorded) -> None:
     result = recorded(request="a long request " * 20)
-    assert repr(result).startswith(f"<EpisodeResult {result.id} done, 8 steps, summary verified: 'a long request a")
+    assert repr(result).startswith(f"<EpisodeResult {result.id} done, 8 steps, reproduced: 'a long request a")
     assert len(repr(result)) < 160
     assert repr(store) == f"<EpisodeStore {store.folder}>"

@@ -63,7 +63,7 @@ def full(folder: Path) -> None:
         except OSError as error:
             left = error.strerror
     before = store.load(id)
-    record(RunEnded(Status.ERROR, summary=Summary("x = 1\n" * 500), reason=message, hint=hint, exit_code=4))
+    record(RunEnded(Status.ERROR, summary=Summary(code="x = 1\n" * 500), reason=message, hint=hint, exit_code=4))
     after = store.load(id)
     names = sorted(os.listdir(folder / "episodes" / id))
     say(message=message, hint=hint, failed=number, left=left, size=size, names=names)

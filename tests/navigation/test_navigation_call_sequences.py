@@ -322,7 +322,9 @@ def episode(
     *steps: Step, status: Status = Status.DONE, verified: bool = True, request: str = "Buy it"
 ) -> EpisodeResult:
     started = "2026-11-23T10:00:00+00:00"
-    return EpisodeResult("e1", request, status, summary=Summary("x", verified), steps=steps, started=started, seconds=5)
+    return EpisodeResult(
+        "e1", request, status, summary=Summary(verified, code="x"), steps=steps, started=started, seconds=5
+    )
 
 
 def test_an_episode_becomes_a_trace_of_its_steps_in_order(boxes: Path) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import codenav
+from command_line import codenav, without_evidence
 from PIL import Image
 
 import codenav as api
@@ -231,7 +231,7 @@ def test_plain_requests_on_real_packages(request_: str, request: pytest.FixtureR
 )
 def test_each_rule_on_a_small_code_base(shop: Path, request_: str, answer: str) -> None:
     ran = codenav("run", request_, "--on", shop)
-    assert (ran.code, ran.out) == (0, f"{answer}\nsummary: verified\n"), ran.err
+    assert (ran.code, without_evidence(ran.out)) == (0, f"{answer}\nsummary: reproduced\n"), ran.err
 
 
 def test_plain_values_become_the_objects_that_a_call_asks_for(shop: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_text_that_came_out_is_kept_in_a_new_file(shop: Path, work: Path) -> N
     (work / "sale.txt").write_text("sale")
     request = "Shout the text in 'sale.txt' and save it to 'sign.txt'"
     ran = codenav("run", request, "--on", shop, "--work-dir", work)
-    assert (ran.code, ran.out) == (0, "wrote sign.txt\nSALE\nsummary: verified\n"), ran.err
+    assert (ran.code, without_evidence(ran.out)) == (0, "wrote sign.txt\nSALE\nsummary: reproduced\n"), ran.err
     assert (work / "sign.txt").read_text() == "SALE"
     assert (work / "sale.txt").read_text() == "sale"
     assert run("Shout 'x' and save it to 'sign.txt'", shop, work_dir=work).answer == "wrote sign.txt\nX"
@@ -258,7 +258,9 @@ def test_a_text_that_came_out_is_kept_in_a_new_file(shop: Path, work: Path) -> N
 
 def test_an_object_that_only_has_a_text_is_replayed_as_that(with_networkx: Path) -> None:
     ran = codenav("run", "Make the path graph with 5 nodes", "--on", "pkg:networkx")
-    assert (ran.code, ran.out) == (0, "Graph with 5 nodes and 4 edges\nsummary: verified\n"), ran.err
+    assert (ran.code, without_evidence(ran.out)) == (0, "Graph with 5 nodes and 4 edges\nsummary: reproduced\n"), (
+        ran.err
+    )
 
 
 def test_the_name_of_a_file_that_is_not_there_is_no_text(shop: Path, work: Path) -> None:
@@ -271,7 +273,7 @@ def test_a_picture_is_resized_into_the_work_folder(work: Path) -> None:
     Image.new("RGB", (40, 30)).save(work / "photo.jpg")
     request = "Resize photo.jpg to 200 by 100 and save it as small.jpg"
     ran = codenav("run", request, "--on", "pkg:pillow", "--work-dir", work)
-    assert (ran.code, ran.out) == (0, "wrote small.jpg\nsummary: verified\n"), ran.err
+    assert (ran.code, without_evidence(ran.out)) == (0, "wrote small.jpg\nsummary: reproduced\n"), ran.err
     with Image.open(work / "small.jpg") as small:
         assert small.size == (200, 100)
 
@@ -302,7 +304,7 @@ def test_what_it_cannot_do_is_told_with_the_reason(shop: Path, request_: str, wh
 
 def test_the_command_line_says_that_it_is_no_model(shop: Path) -> None:
     ran = codenav("run", "Is 'banana' ripe?", "--on", shop, "--model", "planner", "--no-lint", "--no-types")
-    assert ran.code == 0 and ran.out.startswith("True\nsummary: verified")
+    assert ran.code == 0 and without_evidence(ran.out).startswith("True\nsummary: reproduced")
     assert "a planner does this, no language model" in ran.err
     ran = codenav("run", "Sell the fruit 'fig'", "--on", shop, "--model", "planner", "--json")
     assert ran.code == 1 and "sell(fruit)" in ran.document["hint"]
@@ -310,7 +312,7 @@ def test_the_command_line_says_that_it_is_no_model(shop: Path) -> None:
 
 def test_it_is_the_default_where_no_model_and_no_server_is_named(shop: Path) -> None:
     ran = codenav("run", "Is 'banana' ripe?", "--on", shop)
-    assert (ran.code, ran.out) == (0, "True\nsummary: verified\n")
+    assert (ran.code, without_evidence(ran.out)) == (0, "True\nsummary: reproduced\n")
     assert "a planner does this, no language model" in ran.err
     ran = codenav("run", "Is 'banana' ripe?", "--on", shop, "--base-url", "http://127.0.0.1:9/v1")
     assert ran.code == 4 and "--model" in ran.err

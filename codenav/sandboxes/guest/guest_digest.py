@@ -6,10 +6,11 @@ import functools
 import hashlib
 import time
 from collections import deque
-from typing import Any, Iterable, Mapping, Tuple
+from typing import Any, Iterable, List, Mapping, Tuple
 
 import guest_atoms
 import guest_describe
+import guest_parts
 from guest_values import NOT_DATA, Reader, Unknown, shown_text
 
 NAMES = 1000
@@ -20,8 +21,12 @@ TELLING_TEXT, TELLING_INT, TELLING_LENGTH = 8, 1000, 5
 """Characters of a text, size of an int, items of a container from which equal ones are hardly chance."""
 
 _clock = time.monotonic
-Item = Tuple[str, str, str, str, bool, str]
-"""A variable: name, type, digest, kind, whether it is telling, bounded repr."""
+PARTS = 20_000
+"""Maximum parts of all variables; those of later ones are left out."""
+PARTS_SECONDS = 0.5
+"""Time for the parts of one variable."""
+Item = Tuple[str, str, str, str, bool, str, List[str]]
+"""A variable: name, type, digest, kind, whether it is telling, bounded repr, parts."""
 
 FIRM, PART, SOFT, NONE = "firm", "part", "soft", "none"
 """The worth of a digest: firm; part (an equal one says little); soft (a different one says nothing); none."""
@@ -46,7 +51,7 @@ def digests(space: Mapping[str, Any], names: Iterable[str], seconds: float = ALL
     until = _clock() + seconds
     describer = guest_describe.Describer()
     found: list[Item] = []
-    total = 0
+    total = pieces = 0
     for name in names:
         value = space.get(name)
         seconds = min(VALUE_SECONDS, until - _clock())
@@ -56,7 +61,10 @@ def digests(space: Mapping[str, Any], names: Iterable[str], seconds: float = ALL
         if total > guest_describe.ALL_CHARACTERS:
             text = guest_describe.cut(text, guest_describe.FEW_CHARACTERS)
         total += len(text)
-        found.append((name[:200], type(value).__name__[:200], digest, kind, telling, text))
+        seconds = min(PARTS_SECONDS, until - _clock()) if digest and pieces < PARTS else 0.0
+        parts = guest_describe.timed(functools.partial(guest_parts.parts, value), seconds) or []
+        pieces += len(parts)
+        found.append((name[:200], type(value).__name__[:200], digest, kind, telling, text, parts))
     return found
 
 

@@ -123,6 +123,7 @@ _COUNT = whole(1 << 62)
 _VARIABLES = listed(row(text(), text(), text()))
 """Name, type and repr of each variable."""
 _DIGEST = matching(re.compile(r"[0-9a-f]{32}|"))
+_PARTS = listed(matching(re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}")))
 _ATOMS = listed(number(-1e308, 1e308), MOST_ATOMS)
 _NAMED = listed(row(text(), text()))
 """Name and reason of each."""
@@ -166,7 +167,7 @@ _ASKED: dict[str, Mapping[str, Check]] = {
     "value": {"value?": anything, "missing?": flag, "why?": text(1000)},
     "digests": {
         "items": listed(
-            row(text(1000), text(1000), _DIGEST, one_of("firm", "part", "soft", "none"), flag, text(20_000))
+            row(text(1000), text(1000), _DIGEST, one_of("firm", "part", "soft", "none"), flag, text(20_000), _PARTS)
         ),
         "numbers": _ATOMS,
         "many": _ATOMS,
