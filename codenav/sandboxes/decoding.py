@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Value, Variable
@@ -28,7 +29,7 @@ def variables_of(rows: Sequence[Sequence[str]]) -> list[Variable]:
 
 def held_of(frame: Mapping[str, Any]) -> Held:
     """Decode the answer to `digests`."""
-    items = [Digest(*_neutral(row[:-1]), tuple(row[-1])) for row in frame["items"]]
+    items = [replace(Digest(*_neutral(row[:-1])), parts=tuple(row[-1])) for row in frame["items"]]
     numbers, many = (tuple(map(float, frame[key])) for key in ("numbers", "many"))
     return Held({item.name: item for item in items}, numbers, many, tuple(map(neutral, frame["texts"])))
 
