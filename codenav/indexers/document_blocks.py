@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from email import message_from_string
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.headings import Heading, markdown_headings, rst_headings
@@ -59,6 +60,19 @@ def document_blocks(text: str, place: Place, language: str) -> list[CodeBlock]:
     name = place.path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
     return numbered(section.block(place, language) for section in sections(text, language, stem, []))
+
+
+def metadata_blocks(text: str, place: Place) -> list[CodeBlock]:
+    """The sections of the README that the metadata of a distribution hold, in its own markup; else the metadata."""
+    head, _, body = text.partition("\n\n")
+    fields = message_from_string(head)
+    kind = str(fields.get("Description-Content-Type", "")).partition(";")[0].strip()
+    language = {"text/markdown": "markdown", "text/plain": "text"}.get(kind, "restructuredtext")
+    if not body.strip():
+        return numbered(section.block(place, "text") for section in sections(text, "text", "METADATA", []))
+    rows = head.count("\n") + 2
+    found = sections(body, language, "README", [])
+    return numbered(replace(section, row=section.row + rows).block(place, language) for section in found)
 
 
 def sections(text: str, language: str, stem: str, trail: list[tuple[int, str]]) -> Iterator[Section]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codenav.blocks import CodeBlock
 from codenav.indexers.components import script_of
-from codenav.indexers.document_blocks import document_blocks
+from codenav.indexers.document_blocks import document_blocks, metadata_blocks
 from codenav.indexers.notebooks import notebook_blocks
 from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import cython_blocks, python_blocks
@@ -22,6 +22,8 @@ def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock]
         return cython_blocks(text, place)
     if language == "notebook":
         return notebook_blocks(text, place)
+    if language == "text" and text.startswith("Metadata-Version:"):
+        return metadata_blocks(text, place), ""
     if language in _DOCUMENTS:
         return document_blocks(text, place, language), ""
     if language == LANGUAGE:

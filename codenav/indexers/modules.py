@@ -13,6 +13,16 @@ from pathlib import Path
 from codenav.indexers.decode import decode
 from codenav.indexers.packages import Package
 
+_MARKUP = re.compile(
+    r"<!--.*?-->|</?[A-Za-z][^<>]*>|!\[[^\[\]]*\](?:\([^()]*\)|\[[^\]]*\])?"
+    r"|\[\s*\](?:\([^()]*\)|\[[^\]]*\])",
+    re.DOTALL,
+)
+"""HTML, pictures, and what linked them: badges."""
+_FENCED = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_WORDS = 3
+"""Words of the shortest paragraph that says what a code base is for."""
+
 _MODULES = 100
 """The most names of modules kept; the prompt shows fewer."""
 
@@ -111,23 +121,26 @@ def summary(path: Path) -> str:
 
 
 def readme_paragraph(path: Path) -> str:
-    """The first paragraph of the README in a folder."""
-    for name in ("README.md", "README.rst", "README.txt", "README", "readme.md"):
-        if (path / name).is_file():
-            return first_paragraph(path / name)
-    return ""
+    """The first paragraph of the README in a folder, whose name may be in any case."""
+    try:
+        there = {entry.name.lower(): entry for entry in sorted(path.iterdir(), reverse=True) if entry.is_file()}
+    except OSError:
+        return ""
+    readme = next((there[name] for name in ("readme.md", "readme.rst", "readme.txt", "readme") if name in there), None)
+    return first_paragraph(readme) if readme else ""
 
 
 def first_paragraph(path: Path) -> str:
-    """The first paragraph of prose, not a title, badge, directive or markup; at most 500 characters."""
+    """The first paragraph of prose, without its markup; not a title, badge or directive. At most 500 characters."""
     try:
         with open(path, "rb") as file:
             text = decode(file.read(20_000))
     except OSError:
         return ""
-    for paragraph in re.split(r"\n\s*\n", text):
+    for paragraph in re.split(r"\n\s*\n", _FENCED.sub("", _MARKUP.sub("", _MARKUP.sub("", text)))):
         lines = [line.strip() for line in paragraph.split("\n") if line.strip()]
-        prose = " ".join(lines)
-        if lines and re.match(r"[^\W_]", prose) and not any(re.fullmatch(r"(\W)\1{2,}", line) for line in lines):
+        prose = " ".join(lines).replace("**", "")
+        underlined = any(re.fullmatch(r"(\W)\1{2,}", line) for line in lines)
+        if re.match(r"[^\W_]|[`\"'_@]\w", prose) and len(prose.split()) >= _WORDS and not underlined:
             return prose[:500]
     return ""

@@ -155,7 +155,7 @@ def _editable(package: Package, found: Distribution, interpreter: Interpreter) -
 def _listed(found: Distribution) -> tuple[str, ...]:
     """The files in the distribution's RECORD that are below its root and of a type that is indexed.
 
-    If there are none because all is compiled: its metadata, which contain its README.
+    Its metadata are among them if they hold its README, or if all else is compiled.
     """
     members, metadata = set(), set()
     for file in found.files or ():
@@ -168,7 +168,8 @@ def _listed(found: Distribution) -> tuple[str, ...]:
             members.add(str(path))
         elif path.name == "METADATA":
             metadata.add(str(path))
-    members = members or metadata
+    if not members or (found.read_text("METADATA") or "").partition("\n\n")[2].strip():
+        members |= metadata
     return tuple(sorted(members))
 
 

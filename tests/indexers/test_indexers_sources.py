@@ -15,6 +15,9 @@ import pytest
 from codenav.blocks import FileSkip
 from codenav.errors import CodeNavError, NotFound, UsageError
 from codenav.indexers import index_groups as named
+from codenav.indexers.file_blocks import file_blocks
+from codenav.indexers.modules import readme_paragraph
+from codenav.indexers.place import Place
 from codenav.indexers.sources import Source, key_of, resolve, together
 from codenav.indexers.walk import walk
 from codenav.system.interpreter import Interpreter
@@ -58,7 +61,7 @@ def test_an_installed_package(interpreter: Interpreter) -> None:
     assert {"networkx", "networkx.algorithms"} <= set(source.modules)
     paths = files_of(source)
     assert "networkx/algorithms/centrality/betweenness.py" in paths
-    assert all(path.startswith("networkx/") for path in paths)
+    assert {path.partition("/")[0] for path in paths} == {"networkx", f"networkx-{version}.dist-info"}
     assert (
         source.module_of("networkx/algorithms/centrality/betweenness.py")
         == "networkx.algorithms.centrality.betweenness"
@@ -88,6 +91,22 @@ def test_a_distribution_of_a_single_module(site: Path, other: Interpreter) -> No
     assert files_of(source) == ["six.py"]
     assert source.modules == ("six",)
     assert source.module_of("six.py") == "six"
+
+
+def test_the_readme_of_a_distribution_is_a_document(site: Path, other: Interpreter) -> None:
+    """From its metadata, in the markup that they name; reStructuredText if they name none."""
+    readme = "# Fast\n\nIt is.\n\n## Use\n\n```python\nfast.go(alpha=1)\n```\n"
+    for kind, titles in (("text/markdown; charset=UTF-8", ["Fast", "Fast > Use"]), ("", ["README"])):
+        head = "Metadata-Version: 2.1\nName: fast\nVersion: 1.0\n"
+        head += f"Description-Content-Type: {kind}\n" if kind else ""
+        install(site, "fast", {"fast.py": "x = 1\n"})
+        (site / "fast-1.0.dist-info" / "METADATA").write_text(f"{head}\n{readme}")
+        assert files_of(resolve("pkg:fast", other)) == ["fast-1.0.dist-info/METADATA", "fast.py"]
+        place = Place("pkg:fast@1.0", "fast-1.0.dist-info/METADATA")
+        blocks, _ = file_blocks(f"{head}\n{readme}", place, "text")
+        assert [block.qualname for block in blocks or ()] == titles
+        assert "".join(block.text for block in blocks or ()) == readme
+        assert blocks and blocks[0].lines.start == head.count("\n") + 2
 
 
 def test_of_a_distribution_that_is_all_compiled_its_metadata_are_read(site: Path, other: Interpreter) -> None:
@@ -407,3 +426,21 @@ def test_what_is_no_source(interpreter: Interpreter, spec: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(spec, interpreter)
     assert caught.value.hint == KINDS
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("README.md", '<p align="center">\n<img src="x">\n</p>\n\n# T\n\n[![a](b)](c)\n\nA tool for x.\n',
+         "A tool for x."),
+        ("Readme.md", "[![Build][1]][2] A tool that does things.\n", "A tool that does things."),
+        ("readme.rst", "Title\n=====\n\n.. image:: x.png\n   :target: y\n\nSays what it is.\n", "Says what it is."),
+        ("README.md", "<h1>T</h1>\n\n<!-- a\n\nb c d e -->\n\n**Fast**, small and [good](https://x.y).\n",
+         "Fast, small and [good](https://x.y)."),
+        ("README.md", "```\nmake install it all\n```\n\n`codenav` is a thing.\n", "`codenav` is a thing."),
+        ("README", "|PyPI| |CI|\n\n- a list of things\n\nReal prose is here.\n", "Real prose is here."),
+    ],
+)  # fmt: skip
+def test_the_first_paragraph_of_prose_is_what_a_readme_says(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert readme_paragraph(tmp_path) == said
