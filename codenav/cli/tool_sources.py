@@ -22,7 +22,7 @@ no_refresh_option: Decorator = click.option(
     "--no-refresh", is_flag=True, help="Take the state that was read last, without asking a server or a program."
 )
 private_option: Decorator = click.option(
-    "--allow-private", is_flag=True, help="Let specifications refer to files on private addresses."
+    "--allow-private", is_flag=True, help="Let specifications name files and servers on private addresses."
 )
 
 
