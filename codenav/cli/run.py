@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from codenav.session import Session
 
 T = TypeVar("T")
+REASON_LINES = 4
+"""Most lines of the reason why a run ended; a server may send a page of them."""
 
 _within_options = section(
     "Tool graph",
@@ -196,9 +198,18 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if result.verdict_told:
         say(result.verdict_told)
     if result.reason and result.status != "interrupted":
-        say(f"{'Error' if result.exit_code else 'Note'}: {result.reason}", err=True)
+        say(f"{'Error' if result.exit_code else 'Note'}: {_short(result, whole=options['verbose'])}", err=True)
         if result.hint:
             say(f"Try: {result.hint}", err=True)
+
+
+def _short(result: EpisodeResult, *, whole: bool) -> str:
+    """Return why a run ended, in a few lines that say where the rest is."""
+    lines = result.reason.splitlines()
+    if whole or len(lines) <= REASON_LINES:
+        return result.reason
+    rest = f"… {len(lines) - REASON_LINES} more lines: codenav episodes show {result.id}"
+    return "\n".join([*lines[:REASON_LINES], rest])
 
 
 def _stored(result: EpisodeResult) -> EpisodeResult:

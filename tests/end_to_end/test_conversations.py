@@ -15,6 +15,9 @@ from command_line import ROOT, Ran, codenav, without_evidence
 
 from codenav import schemas
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
+from codenav.cli.run import _short
+from codenav.episodes.record import EpisodeResult
+from codenav.events import Status
 from codenav.models.scripted import read_script
 from codenav.sandboxes.conformance.witness import crowding
 
@@ -391,3 +394,10 @@ def test_an_answer_that_the_replay_does_not_hold_is_told(run: Run, chat_server: 
     assert "(compared: the last output)" in ran.out and "Note: nothing that the replay left holds 42" in ran.err
     summary = last()["summary"]
     assert (summary["verified"], summary["answer_supported"], summary["unsupported"]) == (True, False, ["42"])
+
+
+def test_a_long_reason_is_shown_in_a_few_lines() -> None:
+    reason = "\n".join(f"line {number}" for number in range(150))
+    long, short = (EpisodeResult("e1", "?", Status.FAILED, reason=text) for text in (reason, "no"))
+    assert _short(long, whole=False).splitlines()[-1] == "… 146 more lines: codenav episodes show e1"
+    assert (_short(long, whole=True), _short(short, whole=False)) == (reason, "no")
