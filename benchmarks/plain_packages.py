@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import plain_repositories
+
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.config import home
 
@@ -22,7 +24,13 @@ CACHE = home("cache") / "benchmarks" / "plain"
 DEVELOPMENT, PUT_AWAY, DOCSTRINGS = "development", "put-away", "docstrings"
 HALVES = {DEVELOPMENT: "development.json", PUT_AWAY: "put_away.json"}
 GUIDES = "guides"
-SETS = {**HALVES, GUIDES: "guides.json"}
+REPOSITORIES, REPOSITORIES_PUT_AWAY = "repositories", "repositories-put-away"
+SETS = {
+    **HALVES,
+    GUIDES: "guides.json",
+    REPOSITORIES: "repositories.json",
+    REPOSITORIES_PUT_AWAY: "repositories_put_away.json",
+}
 FURTHER = "further words"
 DOCUMENTED = (
     "astropy==8.0.2",
@@ -53,7 +61,7 @@ class Query:
     part: str
     """The table that counts it."""
     package: str
-    """The requirement: name==version."""
+    """The requirement, name==version; for a whole code base registry:name@version."""
     text: str
     wanted: tuple[str, ...]
     """Each `path::qualname`."""
@@ -92,8 +100,15 @@ def first_lines(package: str, blocks: Iterable[CodeBlock]) -> list[Query]:
 
 
 def installed(package: str) -> Path:
-    """The folder with the files of a pinned distribution and nothing else; pip installs it on first use."""
-    return _made(package.replace("==", "-"), [*FRESH, package])
+    """The folder with the files of a pinned distribution or code base and nothing else; fetched on first use."""
+    if ":" not in package:
+        return _made(package.replace("==", "-"), [*FRESH, package])
+    folder = CACHE / re.sub(r"[:/]", "-", package)
+    if not folder.is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
+            plain_repositories.fetch(package, Path(temporary)).rename(folder)
+    return folder
 
 
 def rivals() -> Path:

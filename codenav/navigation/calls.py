@@ -11,11 +11,12 @@ from codenav.blocks import BlockKind, CodeBlock
 from codenav.errors import NotFound
 from codenav.navigation.local import call_lines
 from codenav.navigation.lookup import Definition, definition, definitions
-from codenav.navigation.names import MATCHES, is_aside
+from codenav.navigation.names import MATCHES
 from codenav.navigation.resolve import Evidence, Resolution, Resolver
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import MAX_TOKEN
+from codenav.retrieval.aside import is_aside
 
 CANDIDATES = 5
 """The most blocks listed for a called name that several have."""

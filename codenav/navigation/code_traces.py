@@ -16,10 +16,9 @@ from codenav.navigation.episode_traces import context_of, imports_of
 from codenav.navigation.fixtures import Fixtures
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.loaded import LoadedResolver
-from codenav.navigation.names import is_aside
 from codenav.navigation.typed_flows import typed_flows
 from codenav.protocols import Index
-from codenav.retrieval.aside import is_test, is_vendored
+from codenav.retrieval.aside import is_aside, is_test, is_vendored
 from codenav.traces import Trace, TracedCall
 
 _EXAMPLES = re.compile(

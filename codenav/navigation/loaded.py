@@ -11,8 +11,8 @@ from codenav.navigation.bases import base_names
 from codenav.navigation.classes import Classes
 from codenav.navigation.imports import Import
 from codenav.navigation.modules import DEFINED, Module, Modules, read_module
-from codenav.navigation.names import is_aside
 from codenav.navigation.resolve import Resolver
+from codenav.retrieval.aside import is_aside
 
 _KEPT = 400
 """Characters kept of the text of a definition: enough to see decorators, and a body that only declares."""

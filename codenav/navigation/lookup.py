@@ -13,9 +13,10 @@ from codenav.errors import Ambiguous, NotFound
 from codenav.indexers.walk import language_of
 from codenav.navigation import members
 from codenav.navigation.modules import Modules
-from codenav.navigation.names import dotted_path, is_aside, module_of, place_of, search_all
+from codenav.navigation.names import dotted_path, module_of, place_of, search_all
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
+from codenav.retrieval.aside import is_aside
 
 LISTED = 20
 """The most candidates that an error message lists."""

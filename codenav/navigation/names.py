@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from codenav.blocks import CodeBlock
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
-from codenav.retrieval.aside import is_test, is_vendored
 
 MATCHES = 10_000
 """The most blocks looked at for one name. The commonest name in transformers (`forward`) has 8,600."""
@@ -40,11 +39,6 @@ def module_of(block: CodeBlock) -> str:
         return block.module
     match = re.match(r"(?:from|import)\s+([\w.]+)", block.import_line)
     return match[1] if match else ""
-
-
-def is_aside(block: CodeBlock) -> bool:
-    """True if the block is in a test or in vendored code."""
-    return is_test(block.path) or is_vendored(block.path)
 
 
 def place_of(block: CodeBlock) -> str:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.navigation.bases import base_names
 from codenav.navigation.imports import Import, imports_in
-from codenav.navigation.names import dotted_path, is_aside, module_of
+from codenav.navigation.names import dotted_path, module_of
 from codenav.navigation.resolve import COMMON_METHODS, SELF
+from codenav.retrieval.aside import is_aside
 
 WIDE = 100
 """A call of a name that more files than this define tells nothing (`forward` in a library of models)."""

@@ -1,10 +1,12 @@
-"""The paths of tests and of vendored code, by the habits of each language."""
+"""The paths of tests, of examples and of vendored code, by the habits of each language."""
 
 from __future__ import annotations
 
 import os
 import re
 from functools import cache, lru_cache
+
+from codenav.blocks import CodeBlock
 
 _TESTS = (
     r"(?:^|/)(?:tests|javatests|unittests|testsuites?|test[-_]?data|e2e|__tests__|__mocks__|__(?:test)?fixtures__"
@@ -44,6 +46,8 @@ _VENDORED = (
 )
 """Below the top, `deps` and `external` are mostly what a program depends on, in its own words."""
 
+_EXAMPLES = r"(?:^|/)(?:examples?|demos?|samples?|tutorials?|cookbook|benchmarks?)/"
+
 
 @lru_cache(maxsize=10_000)
 def is_test(path: str) -> bool:
@@ -55,6 +59,18 @@ def is_test(path: str) -> bool:
 def is_vendored(path: str) -> bool:
     """True for a file that was copied from another project; `path` is relative to its source, with `/`."""
     return _vendored(_extension(path) in _C.split()).search(_before_java(path)) is not None
+
+
+def is_aside(block: CodeBlock) -> bool:
+    """True if the block is in a test, which Rust has in a module of the tested file, or in vendored code."""
+    in_file = block.language == "rust" and block.qualname.startswith(("tests.", "test."))
+    return in_file or is_test(block.path) or is_vendored(block.path)
+
+
+@lru_cache(maxsize=10_000)
+def is_example(path: str) -> bool:
+    """True for a file that shows how a project is used; `path` is relative to its source, with `/`."""
+    return _compiled(_EXAMPLES).search(_before_java(path)) is not None
 
 
 @cache

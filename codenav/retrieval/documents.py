@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.retrieval import analysis, stems
-from codenav.retrieval.aside import is_test, is_vendored
+from codenav.retrieval.aside import is_aside, is_example
 
 KIND_WORTH = {
     BlockKind.CONDITIONAL: 0.8,
@@ -24,22 +24,13 @@ TEST_WORTH = 0.6
 
 def worth(block: CodeBlock) -> float:
     """The factor of a block's score where names are asked for, from its kind and its path; at most 1."""
-    return _worth(block.kind, block.path)
+    return KIND_WORTH.get(block.kind, 1.0) * (TEST_WORTH if is_aside(block) else 1.0)
 
 
-@lru_cache(maxsize=256)
-def _worth(kind: BlockKind, path: str) -> float:
-    return KIND_WORTH.get(kind, 1.0) * (TEST_WORTH if _is_aside(path) else 1.0)
-
-
-@lru_cache(maxsize=256)
-def _is_aside(path: str) -> bool:
-    return is_test(path) or is_vendored(path)
-
-
-ASIDE, PRIVATE, SECTION, MODULE = 0.4, 0.7, 0.8, 0.5
-"""Factors of the prior for tests and vendored code, for private names, for sections of documents, and for what a module
-says of itself: it has the words of all that is in it, and who describes something means the thing in it."""
+ASIDE, PRIVATE, SECTION, MODULE = 0.4, 0.7, 0.4, 0.5
+"""Factors of the prior for tests, examples and vendored code, for what only its own file uses, for sections of
+documents, and for what a module says of itself: both of these have the words of all that they are about, and who
+describes something means the thing. So a section counts less than code without a docstring, whose prior is 0.5."""
 OFFERED = 0.75
 """The prior of tools and episodes: that of code with 400 characters of docstring. Each is there to be used, and the
 length of its text tells the number of its parameters: what has many is not asked for more often."""
@@ -57,7 +48,8 @@ def prior(block: CodeBlock) -> float:
     """
     if block.kind in (BlockKind.TOOL, BlockKind.EPISODE):
         return OFFERED
-    known = KIND_WORTH.get(block.kind, 1.0) * (ASIDE if _is_aside(block.path) else 1.0)
+    aside = is_aside(block) or (is_example(block.path) and block.kind is not BlockKind.DOCUMENT)
+    known = KIND_WORTH.get(block.kind, 1.0) * (ASIDE if aside else 1.0)
     if block.kind is BlockKind.DOCUMENT:
         return known * (MODULE if block.docstring else SECTION)
     # What no public module offers is as private as what is named so.

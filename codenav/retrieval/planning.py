@@ -21,7 +21,7 @@ JOINED, ALL_JOINED, ALL_PARTS = 10.0, 10.0, 7.0
 MAX_JOINED = 8
 """The most words tried as one name; longer names get no bonus for typing all of their words."""
 DESCRIBED = 0.1
-"""The share of these bonuses that counts where words describe: their other clauses score less than those of names."""
+"""The share of the score of a name that counts among words that describe: their other clauses score less."""
 FILTER = 0.1
 """The score of a field that only narrows (`type:`, `file_path:`, `lines:`)."""
 
@@ -56,7 +56,7 @@ def _plain(node: tree.Node, near: bool) -> Plan:
     if len(children) > 1 and len(telling) > 1:
         clauses = descriptions.described(telling, near=near)
         names = (Weighted(_plan(child), DESCRIBED) for child in descriptions.compounds(children))
-        return Join(optional=(*clauses, *descriptions.verbatim(children), *names, *_together(children, DESCRIBED)))
+        return Join(optional=(*clauses, *descriptions.verbatim(children), *names))
     clauses = descriptions.described(telling, near=near) if len(telling) == 1 else ()
     words = [child for child in children if not STOP.issuperset(descriptions.identifiers(child))] or children
     return Join(optional=(*map(_plan, words), *_together(children), *clauses))
@@ -218,8 +218,8 @@ def _value(field: str, value: str) -> Plan:
     return Match(field, analysis.keyword(value))
 
 
-def _together(children: Iterable[tree.Node], share: float = 1.0) -> tuple[Plan, ...]:
-    """The bonus clauses for words that form one name: `shortest path` for `shortest_path`; `share` of their scores."""
+def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
+    """The bonus clauses for words that form one name: `shortest path` for `shortest_path`."""
     words = [
         word for child in children if isinstance(child, tree.Words) and child.field in ("text", "name")
         for word in child.words
@@ -234,7 +234,7 @@ def _together(children: Iterable[tree.Node], share: float = 1.0) -> tuple[Plan, 
     some = _any(name for run in runs for name in _as_name(run))
     whole = _any(_as_name(identifiers))
     every = Join(required=tuple(Match("name_parts", part) for part in dict.fromkeys(parts)))
-    return (Weighted(some, share * JOINED), Weighted(whole, share * ALL_JOINED), Weighted(every, share * ALL_PARTS))
+    return Weighted(some, JOINED), Weighted(whole, ALL_JOINED), Weighted(every, ALL_PARTS)
 
 
 def _as_name(run: list[str]) -> list[Plan]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codenav.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.navigation.names import is_aside
-from codenav.retrieval.aside import is_test, is_vendored
+from codenav.retrieval.aside import is_aside, is_test, is_vendored
 from codenav.retrieval.documents import TEST_WORTH, worth
 
 TESTS = """

@@ -1,4 +1,4 @@
-"""The data of benchmarks/plain.py: queries in plain words, and the blocks that each wants."""
+"""The data of benchmarks/search.py: queries in plain words, and the blocks that each wants."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import plain_packages
-from plain_packages import FURTHER, GUIDES, HALVES, SETS, Query
+from plain_packages import FURTHER, GUIDES, HALVES, REPOSITORIES, REPOSITORIES_PUT_AWAY, SETS, Query
 
+REPOSITORY_HALVES = (REPOSITORIES, REPOSITORIES_PUT_AWAY)
 TUNED_ON = {"django", "networkx", "pandas", "scikit-learn", "sqlalchemy", "transformers"}
 """The packages on which weights were found."""
 
@@ -22,7 +23,7 @@ def queries(half: str) -> list[Query]:
 
 
 def names(packages: set[str]) -> set[str]:
-    return {package.split("==")[0] for package in packages}
+    return {re.split("==|@", package)[0].split(":")[-1] for package in packages}
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -39,13 +40,20 @@ def test_the_guides_ask_each_of_four_packages_twelve_times() -> None:
     assert counts == {(GUIDES, package): 12 for package in ("django", "pandas", "scikit-learn", "sqlalchemy")}
 
 
+def test_the_repositories_are_asked_seven_or_eight_times_each() -> None:
+    counts = Counter((query.part, query.package) for half in REPOSITORY_HALVES for query in queries(half))
+
+    assert Counter(part for part, _ in counts) == {REPOSITORIES: 5, REPOSITORIES_PUT_AWAY: 6}
+    assert set(counts.values()) == {7, 8}
+
+
 @pytest.mark.parametrize("half", SETS)
 def test_each_query_is_plain_words_and_each_wanted_block_is_given_once_by_path_and_name(half: str) -> None:
     for query in queries(half):
-        assert re.fullmatch(r"[a-z0-9.-]+==[0-9.]+", query.package)
+        assert re.fullmatch(r"[a-z0-9.-]+==[0-9.]+|(?:pypi|npm|cargo|go):[a-z0-9./-]+@v?[0-9.]+", query.package)
         assert len(query.text.split()) >= 2 and not set('_:()"*') & set(query.text)
         assert query.wanted and len(set(query.wanted)) == len(query.wanted)
-        assert all(re.fullmatch(r"[\w/]+\.py::[\w.]+", wanted) for wanted in query.wanted)
+        assert all(re.fullmatch(r"[\w/.-]+\.(?:pyi?|js|d\.ts|go|rs)::[\w.]+", wanted) for wanted in query.wanted)
 
 
 @pytest.mark.parametrize("half", SETS)
@@ -56,7 +64,7 @@ def test_no_query_is_asked_twice(half: str) -> None:
 
 
 def test_no_package_is_in_two_sets_or_among_those_that_weights_were_found_on() -> None:
-    sets = [names({query.package for query in queries(half)}) for half in HALVES]
+    sets = [names({query.package for query in queries(half)}) for half in (*HALVES, *REPOSITORY_HALVES)]
     sets += [names(set(plain_packages.DOCUMENTED)), TUNED_ON]
 
     assert sum(map(len, sets)) == len(set.union(*sets))
