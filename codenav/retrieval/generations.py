@@ -27,7 +27,7 @@ from codenav.errors import IndexUnavailable, StorageFull
 from codenav.system import locks
 from codenav.system.atomic_files import write_whole
 
-FORMAT = 11
+FORMAT = 12
 """Version of manifest and schema; an index with another version counts as absent."""
 POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")

@@ -12,7 +12,7 @@ from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, WORTH
 
-FORMAT = 5
+FORMAT = 6
 """The version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
 ROLE = "role"
 """The field in which a document that holds no block says what it holds."""
