@@ -86,7 +86,7 @@ class PublicNames:
             exports = file.exports
             listed = self._listed(file)
             if listed is None:
-                own = [*exports.own, *exports.again, *self._starred(file)]
+                own = [*(exports.own - exports.unlisted), *exports.again, *self._starred(file)]
                 taken = [*exports.bound, *exports.lazy] if file.is_package else ()
                 listed = {name for name in [*own, *taken] if not name.startswith("_")}
             names.update(dict.fromkeys(sorted(listed)))
@@ -128,7 +128,8 @@ class PublicNames:
                 listed = self._listed(file)
                 if listed is None:
                     whole = file.whole
-                    listed = {name for name in [*whole.own, *whole.bound] if not name.startswith("_")}
+                    taken = () if whole.is_dynamic else whole.bound
+                    listed = {name for name in [*(whole.own - whole.unlisted), *taken] if not name.startswith("_")}
                     listed |= self._starred(file)
                 names |= listed
         return self._offered[module]

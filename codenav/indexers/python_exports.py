@@ -16,12 +16,8 @@ _GUARDED = re.compile(r"^(?:if|try|elif|else|except|with|for)\b[^\n]*\n(?:(?:[ \
 _INNER = re.compile(
     rf"^[ \t]+(?:(?:(?:async[ \t]+)?def|class)[ \t]+([^\W\d]\w*)|({_TARGETS})[ \t]*=(?!=))", re.MULTILINE
 )
-_FACADE = re.compile(
-    r"^from[ \t][^\n]*[ \t]import[ \t]+\*|(?<![.\w])(\w+)[ \t]+as[ \t]+\1\b|^def __getattr__"
-    r"|^__all__[ \t]*(?:\+=|=[ \t]*[^\[(\s])",
-    re.MULTILINE,
-)
-"""A module that may offer the names of others."""
+_AS = re.compile(r" as ([^\W\d]\w*)")
+_JOINED = re.compile(r"^__all__[ \t]*(?:\+=|=[ \t]*[^\[(\s])", re.MULTILINE)
 _ALL = re.compile(r"^__all__[ \t]*(?::[^=\n]*)?=[ \t]*(?:\[([^\]]*)\]|\(([^)]*)\))[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")
 _MISLEADING = re.compile(r"deprecat|remov|moved|renam", re.IGNORECASE)
@@ -53,13 +49,21 @@ class Exports:
     """The names in `__all__`; None if it has none, or one that only a run can tell."""
     all_of: list[str] = field(default_factory=list)
     """Names of modules, as bound here, whose `__all__` it adds to its own."""
+    is_dynamic: bool = False
+    """True if only a run can tell `__all__`: a list of some kind, so hardly of what the module imports."""
+    unlisted: set[str] = field(default_factory=set)
+    """Functions and classes that a partly known `__all__` does not name."""
     again: set[str] = field(default_factory=set)
     """Names that are imported as themselves (`import a as a`): meant for others even without `__all__`."""
 
 
 def is_facade(text: str) -> bool:
     """True for a module that may offer names that others define."""
-    return _FACADE.search(text) is not None
+    if "import *" in text or "\ndef __getattr__" in text or ("__all__" in text and _JOINED.search(text)):
+        return True
+    # Of `import a as a` the literal part is looked for, which is fast.
+    places = ((found[1], found.start() - len(found[1])) for found in _AS.finditer(text))
+    return any(text.startswith(name, at) and text[at - 1 : at] in tuple(" \t\n,(") for name, at in places if at > 0)
 
 
 def own_names(text: str) -> Exports:
@@ -67,7 +71,7 @@ def own_names(text: str) -> Exports:
     found = Exports(own=set(_names(_OWN.finditer(text))))
     for guarded in _GUARDED.finditer(text):
         found.own.update(_names(_INNER.finditer(guarded.group())))
-    listed = _ALL.search(text)
+    listed = _ALL.search(text) if "__all__" in text else None
     if listed:
         found.all = set(_QUOTED.findall(listed[1] or listed[2] or ""))
     return found
@@ -100,8 +104,8 @@ class _Reader:
         self._typed_stars: list[str] = []
         self._tables: dict[str, list[Origin]] = {}
         self._lists: dict[str, set[str]] = {}
+        self._defined: set[str] = set()
         self._is_lazy = False
-        self._dynamic = False
 
     def finished(self) -> Exports:
         """What was found."""
@@ -110,7 +114,8 @@ class _Reader:
             for name, origins in [*self._typed.items(), *self._tables.items()]:
                 found.lazy.setdefault(name, []).extend(origins)
             found.stars += self._typed_stars
-        if self._dynamic:
+        if found.is_dynamic:
+            found.unlisted = self._defined - found.all if found.all else set()
             found.all = None
         return found
 
@@ -122,6 +127,7 @@ class _Reader:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 self._is_lazy |= node.name == "__getattr__"
                 self._own(node.name, other=other)
+                self._defined.add(node.name)
             elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
                 self._assigns(node, other=other)
             elif isinstance(node, ast.If):
@@ -135,6 +141,10 @@ class _Reader:
                 self.take(node.body, other=other)
             elif isinstance(node, ast.Expr):
                 self._extends(node.value)
+            elif isinstance(node, ast.Delete):
+                for target in node.targets:
+                    self._found.own.discard(_dotted(target))
+                    self._found.bound.pop(_dotted(target), None)
 
     def _branches(self, node: ast.If, *, other: bool) -> None:
         if any(getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test)):
@@ -224,7 +234,7 @@ class _Reader:
             elif isinstance(part, ast.Name) and part.id in self._lists:
                 names |= self._lists[part.id]
             else:
-                self._dynamic = True
+                self._found.is_dynamic = True
 
     def _extends(self, call: ast.expr) -> None:
         """`__all__.extend(…)` and `__all__.append(…)`."""
