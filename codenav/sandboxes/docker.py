@@ -40,6 +40,8 @@ PYTHONS = ("python3", "python")
 """Names of the interpreter. The first one that the image has is used."""
 EVENT_SECONDS = 0.3
 """Seconds that the engine may need to learn that the kernel killed a process."""
+REMOVAL_SECONDS = 10.0
+"""Seconds that the engine may need to remove a container. On a busy machine it takes more than one."""
 NOTICE_CHARACTERS = 500
 """Most characters of the engine's warnings in a notice."""
 
@@ -325,18 +327,36 @@ def _starved(client: Any, id: str, seconds: float) -> bool:
 
 
 def remove(client: Any, id: str, *, patience: float) -> None:
-    """Wait for the engine to remove a container that ends by itself. Remove it by force after `patience` seconds."""
-    from docker.errors import APIError, DockerException, NotFound
+    """Wait for the engine to remove a container that ends by itself. Remove it by force after `patience` seconds.
+
+    It is gone at the end, unless the engine does not answer or takes longer than `REMOVAL_SECONDS`.
+    """
+    from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
 
-    with contextlib.suppress(NotFound, APIError, DockerException, RequestException):
-        if patience > 0:
-            try:
-                client.wait(id, timeout=patience, condition="removed")
-                return
-            except RequestException:
-                pass
+    if patience > 0 and _seen_off(client, id, patience):
+        return
+    try:
         client.remove_container(id, force=True, v=True)
+    except APIError as error:
+        # The engine says 409 while it is removing the container by itself.
+        if error.response.status_code == 409:
+            _seen_off(client, id, REMOVAL_SECONDS)
+    except (DockerException, RequestException):
+        return
+
+
+def _seen_off(client: Any, id: str, seconds: float) -> bool:
+    """True if the engine has removed a container within this time."""
+    from docker.errors import DockerException, NotFound
+    from requests.exceptions import RequestException
+
+    try:
+        return not client.wait(id, timeout=seconds, condition="removed").get("Error")
+    except NotFound:
+        return True
+    except (DockerException, RequestException):
+        return False
 
 
 @contextlib.contextmanager

@@ -71,12 +71,12 @@ def find_interpreter(named: str | os.PathLike[str] | None = None) -> Interpreter
     if named is not None:
         return _probe(_executable(Path(named).expanduser()))
     if active and Path(active, "bin", "python").exists():
-        return _probe(Path(active, "bin", "python"))
+        return _probe(_normal(Path(active, "bin", "python")))
     return _probe(Path(sys.executable))
 
 
 def _executable(path: Path) -> Path:
-    path = Path(os.path.abspath(path))
+    path = _normal(path)
     if path.is_dir():
         inside = path / "bin" / "python"
         if not inside.exists():
@@ -85,6 +85,16 @@ def _executable(path: Path) -> Path:
     if not path.exists():
         raise NotFound(f"no such interpreter: {path}", hint="name a Python executable or a virtual environment")
     return path
+
+
+def _normal(path: Path) -> Path:
+    """Make a path absolute and free of `..`, which leads elsewhere after a link.
+
+    A link at its end stays: by its name the interpreter of a virtual environment finds that.
+    """
+    if ".." not in path.parts:
+        return Path(os.path.abspath(path))
+    return Path(os.path.realpath(path)) if path.is_dir() else Path(os.path.realpath(path.parent), path.name)
 
 
 _known: dict[Path, tuple[Sequence[object], Interpreter]] = {}

@@ -27,6 +27,7 @@ from codenav.sandboxes.conformance import CASES, case_resources, run_checks, run
 from codenav.sandboxes.conformance.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
 from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch, limits_of
+from codenav.sandboxes.owned_resources import OWNER_LABEL
 
 NAIVE = Path(__file__).with_name("naive_guest.py")
 PR_GET_CHILD_SUBREAPER = 37
@@ -54,12 +55,15 @@ def test_the_contract_holds(backend, basis):
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
 @pytest.mark.parametrize("letters", ["FNP", "RSC", "T"])
-def test_the_corpus_holds(backend, basis, letters, monkeypatch):
+def test_the_corpus_holds_and_leaves_no_container(backend, basis, letters, monkeypatch, request):
     # `sandbox check` takes 10,000 steps; what grows or slows down with them shows in these, too.
     monkeypatch.setattr(case_resources, "STEPS", 1500)
     rows = list(run_checks(backend, basis, start_checker=StepChecks, start_tools=Bench, only=section(*letters)))
     assert {row.name: row.detail for row in rows if not row.ok} == {}
     assert len([row for row in rows if not row.name.startswith("probe")]) == len(section(*letters))
+    if backend == "docker":
+        engine = request.getfixturevalue("docker_engine")
+        assert engine.docker("ps", "--all", "--quiet", "--filter", f"label={OWNER_LABEL}") == ""
 
 
 def _starter(backend):

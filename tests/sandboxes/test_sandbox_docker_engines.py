@@ -22,6 +22,7 @@ from codenav.sandboxes.daemon import client
 
 CREATE_REFUSED = "sysctl 'kernel.shmall' is not whitelisted"
 START_REFUSED = "crun: open `/proc/sys/kernel/shmall`: Permission denied: OCI permission denied"
+REMOVAL_FAILED = "unable to remove filesystem: device or resource busy"
 WARNING = "Your kernel does not support memory limit capabilities. Limitation discarded."
 
 
@@ -60,6 +61,11 @@ class LesserEngine(BetweenEngine):
                     self._sysctls = b'"Sysctls"' in data
                 elif line.startswith(b"POST ") and b"/start" in line and self._refuses == "start" and self._sysctls:
                     self._refuse(near, 500, START_REFUSED)
+                    continue
+                elif line.startswith(b"POST ") and b"/wait" in line and self._refuses == "wait":
+                    self.refused += 1
+                    answer = {"StatusCode": 137, "Error": {"Message": REMOVAL_FAILED}}
+                    near.sendall(self._headed("200 OK", json.dumps(answer).encode()))
                     continue
                 far.sendall(data)
             far.shutdown(socket.SHUT_WR)
@@ -197,3 +203,13 @@ def test_an_engine_that_does_it_all_has_nothing_to_say(spec, docker_engine, monk
     monkeypatch.setenv("DOCKER_HOST", docker_engine.host)
     with start("docker", spec) as box:
         assert box.info.notice == ""
+
+
+def test_a_container_that_does_not_end_is_gone_once_its_sandbox_is_closed(lesser, spec, docker_engine):
+    engine = lesser(refuses="wait")
+    with start("docker", spec) as box:
+        name = next(line for line in docker_engine.docker("ps", "--format", "{{.Names}}").split())
+        docker_engine.docker("pause", name)
+        box.close(force=True)
+    assert engine.refused == 1
+    assert name not in docker_engine.docker("ps", "--all", "--format", "{{.Names}}").split()

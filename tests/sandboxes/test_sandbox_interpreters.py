@@ -209,3 +209,23 @@ def test_links_are_followed_through_folders(tmp_path):
     links, end = followed(f"{tmp_path}/c")
     assert (end, len(links)) == (f"{tmp_path}/a/file", 2)
     assert len(followed(f"{tmp_path}/round")[0]) == 40
+
+
+def test_a_relative_path_to_a_virtual_environment_becomes_absolute_and_keeps_its_last_link(tmp_path, monkeypatch):
+    for folder in ("sub", "elsewhere/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+    for place in (tmp_path / "venv", tmp_path / "elsewhere" / "venv"):
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    (tmp_path / "sub" / "link").symlink_to(tmp_path / "elsewhere" / "deep")
+    monkeypatch.chdir(tmp_path / "sub")
+    for named, place in (
+        ("../venv/bin/python", "venv"),
+        ("../venv", "venv"),
+        ("../sub/../venv/bin/../bin/python", "venv"),
+        ("link/../venv/bin/python", "elsewhere/venv"),
+        ("link/../venv", "elsewhere/venv"),
+    ):
+        found = find_interpreter(named)
+        assert (found.executable, found.prefix) == (tmp_path / place / "bin" / "python", tmp_path / place), named
+    monkeypatch.setenv("VIRTUAL_ENV", "../venv")
+    assert find_interpreter().executable == tmp_path / "venv" / "bin" / "python"
