@@ -338,6 +338,7 @@ class Session(Closing):
                 verify=replay,
                 earlier=earlier,
                 facts=facts,
+                late=lambda: space.sandbox.run("").late_output,
             )
         except BaseException:
             recorder.close()

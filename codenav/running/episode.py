@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from codenav import __version__
 from codenav.actions import (
     Code,
+    CodeObservation,
     DoneObservation,
     InvalidAction,
     Observation,
@@ -37,6 +38,7 @@ from codenav.protocols import Agent, Environment, Listener, Verifier
 from codenav.running.budget import Budget
 from codenav.running.episode_facts import EpisodeFacts, checked_request, names_of
 from codenav.system.bounded import OutOfTime, within
+from codenav.system.terminal_text import shortened
 from codenav.usage import Usage
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 10.0
 """Time to look for the numbers and names of an answer in what its summary gave."""
+LATE_CHARACTERS = 2000
+"""Most characters shown of what threads and child processes printed after the last step."""
 
 
 class Episode:
@@ -64,12 +68,14 @@ class Episode:
         verify: Verifier | None = None,
         earlier: Sequence[Step] = (),
         facts: EpisodeFacts | None = None,
+        late: Callable[[], str] | None = None,
     ) -> None:
         """Join the parts. Nothing runs yet.
 
         `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that ran
-        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. Listeners are
-        called in order, and an error that one raises ends the episode.
+        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. `late` gives
+        what threads and children have printed after the last step. Listeners are called in order, and an error that one
+        raises ends the episode.
 
         Raises:
             UsageError: the request is empty, or two environments answer the same action.
@@ -85,7 +91,7 @@ class Episode:
             raise UsageError("two environments answer the same action")
         self._listeners = list(listeners)
         self._verify = verify
-        self._earlier = list(earlier)
+        self._earlier, self._late = list(earlier), late
         self._scope = CancelScope()
         self._started = False
         self._tried: Step | None = None
@@ -293,6 +299,9 @@ class Episode:
         yield from self._told_calls()
         yield observed
         if step.observation.ends:
+            self._tell_late_output()
+            yield from self._noticed
+            self._noticed.clear()
             ended = self._end(self._answered(step))
             yield from self._told_calls()
             yield ended
@@ -300,6 +309,13 @@ class Episode:
             reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
             hint = "try another model; codenav episodes show last tells what it wrote"
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
+
+    def _tell_late_output(self) -> None:
+        if self._late and any(isinstance(step.observation, CodeObservation) for step in self.steps):
+            with suppress(CodeNavError):
+                if text := self._late().strip():
+                    told = shortened(text, LATE_CHARACTERS)
+                    self.notice(f"output after the last step, from threads or child processes: {told}")
 
     def _check(self) -> None:
         self._scope.check()

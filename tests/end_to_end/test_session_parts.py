@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -229,3 +230,19 @@ def test_a_store_is_checked_as_its_keywords_are(library: Path) -> None:
     for options in (StoreOptions("nowhere"), StoreOptions("elasticsearch", elasticsearch_shards=0)):
         with pytest.raises(UsageError):
             codenav.Session(on=library, store=options, model=codenav.ScriptedModel([]))
+
+
+class Leaving(Counting):
+    """An agent that leaves a child process behind, and is done after that has printed."""
+
+    def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
+        if not steps:
+            return Turn(codenav.Code("import subprocess\nsubprocess.Popen('sleep 0.3; echo late', shell=True);"))
+        time.sleep(0.6)
+        return Turn(codenav.Done("done"))
+
+
+def test_what_comes_after_the_last_step_is_told(library: Path) -> None:
+    with codenav.Session(on=library, agent=Leaving(), checks=NO_CHECKS) as session:
+        told = [event.text for event in session.stream("Leave.") if isinstance(event, codenav.Noticed)]
+    assert told[-1:] == ["output after the last step, from threads or child processes: late"]

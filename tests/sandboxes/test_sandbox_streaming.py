@@ -54,8 +54,8 @@ def test_bytes_that_come_in_two_pieces_are_one_character(box):
     parts = "(b'a\\r', b'\\n\\xe2\\x82', b'\\xac\\x1b[0m')"
     code = f"import os, time\nfor part in {parts}:\n    os.write(1, part)\n    time.sleep(0.1)"
     done, pieces = streamed(box, code)
-    assert done.stdout == "a\n€\\x1b[0m"
-    assert len(pieces) >= 3
+    assert done.stdout == "a\n€"
+    assert len(pieces) >= 2
 
 
 def test_of_a_long_output_the_count_comes_until_the_end(box):

@@ -280,6 +280,10 @@ class Keeper:
         known = {twin.pid for twin in self.frozen()}
         return {pid for pid in guest_linux.processes_inside() if pid != self.worker.pid and pid not in known}
 
+    def has_children(self) -> bool:
+        """True if user code has other processes than the worker; False while that cannot be told from the snapshot."""
+        return (self.twin is None or self.twin.pid is not None) and bool(self.others())
+
     def crowded(self) -> bool:
         """True if user code has very many processes. Only in a namespace, where they are quickly found."""
         return os.getpid() == 1 and len(self.others()) >= self._config["limits"]["crowd"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from guest_output import Kept, Pipe
 
 MOST_PIPES = 64
 """Maximum number of pipes of earlier steps that are still read because a process holds their other end."""
+LINGER_SECONDS = 0.1
+"""Time that a step waits for the output of children that outlive it."""
 
 
 class Late:
@@ -28,9 +31,8 @@ class Late:
 
     def text(self) -> str:
         """The late output since the last `take`."""
-        self._own.drain()
-        for pipe in list(self._pipes):
-            self._drain(pipe)
+        for pipe in (self._own, *self._pipes):
+            pipe.settle()
         return self._kept.text()
 
     def take(self) -> str:
@@ -50,6 +52,12 @@ class Late:
             self._watch(pipe)
         return made
 
+    def linger(self, pipes: list[Pipe]) -> None:
+        """Give children that a step has left a moment to say what they have to say: it belongs to the step."""
+        until = time.monotonic() + LINGER_SECONDS
+        while not all(pipe.ended for pipe in pipes) and time.monotonic() < until:
+            self._loop.pump(until - time.monotonic())
+
     def follow(self, pipe: Pipe) -> None:
         """Go on reading the pipe of a step that is over while a process holds its other end."""
         if pipe.ended:
@@ -60,6 +68,7 @@ class Late:
         self._loop.unwatch(pipe.reader)
         self._loop.watch(pipe.reader, lambda: self._drain(pipe))
         if len(self._pipes) > MOST_PIPES:
+            self._pipes[0].settle()
             self.forget(self._pipes.pop(0))
 
     def forget(self, pipe: Pipe) -> None:
@@ -70,6 +79,7 @@ class Late:
     def _drain(self, pipe: Pipe) -> None:
         pipe.drain()
         if pipe.ended:
+            pipe.settle()
             self._pipes.remove(pipe)
             self.forget(pipe)
 

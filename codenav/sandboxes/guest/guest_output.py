@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 
@@ -59,6 +60,74 @@ def _whole_start(data: bytes) -> bytes:
     return data[start:]
 
 
+_ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z])")
+"""Colours, movements of the cursor, links and titles (ECMA-48)."""
+_ERASED = re.compile(rb"\r\x1b\[[01]?K|\x1b\[2K")
+_ASIDE = re.compile(rb"\n[^\n]*?\x1b\[1?A")
+"""A line below and back up again, as a second progress bar writes it."""
+OPEN_BYTES = 8192
+"""Maximum bytes of output that are held back because they may be written over."""
+ESCAPE_BYTES = 64
+
+
+def plain(text: str) -> str:
+    """A text without escape sequences."""
+    return _ESCAPE.sub(b"", text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _last_state(line: bytes) -> bytes:
+    """A line that was written over without its earlier states; what follows writes over the last one as before."""
+    if b"\r" not in line:
+        return line
+    return b"\r" + line.rstrip(b"\r").rpartition(b"\r")[2] + line[-1:] * line.endswith(b"\r")
+
+
+class Lines:
+    """A filter of output: of a line that is written over its last state stays, and escape sequences go."""
+
+    def __init__(self) -> None:
+        self._open = b""
+        self._begun = False
+        """True if the beginning of the open line was passed on."""
+
+    def add(self, data: bytes, *, eager: bool) -> bytes:
+        """Take more, and return what stays as it is. An `eager` one holds no line back that nothing has overwritten."""
+        data, self._open = self._open + data, b""
+        if b"\x1b" in data:
+            data = _ERASED.sub(b"\r \r", data)
+            found = 1
+            while found:
+                data, found = _ASIDE.subn(b"\r", data)
+            data = _ESCAPE.sub(b"", data)
+        if b"\r" in data and len(data) > OPEN_BYTES:
+            data = b"\n".join(map(_last_state, data.split(b"\n")))
+        end = data.rfind(b"\n", 0, None if eager else max(0, len(data) - OPEN_BYTES)) + 1
+        rest = data[end:]
+        if eager and b"\r" not in rest:
+            at = rest.rfind(b"\x1b", -ESCAPE_BYTES)
+            end += at if at >= 0 else len(rest)
+        if len(data) - end > 2 * OPEN_BYTES:
+            end = len(data)
+        self._open = data[end:]
+        return self._settled(data[:end])
+
+    def rest(self) -> bytes:
+        """What was held back, as it is now."""
+        data, self._open = self._open, b""
+        return self._settled(data)
+
+    def _settled(self, data: bytes) -> bytes:
+        begun = self._begun
+        if data:
+            self._begun = not data.endswith(b"\n")
+        if b"\r" not in data:
+            return data
+        lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
+        # What was passed on cannot be taken back.
+        before = b"\n" if begun and b"\r" in lines[0] else b""
+        return before + b"\n".join(line.rpartition(b"\r")[2].rstrip(b" ") if b"\r" in line else line for line in lines)
+
+
 class Ends:
     """The descriptors of two connected ends, of which another process gets the writing one."""
 
@@ -86,8 +155,9 @@ class Pipe(Ends):
         os.set_blocking(self.reader, False)
         self.kept = Kept(limit)
         self.ended = False
+        self._lines = Lines()
         self.tap: Callable[[bytes], None] | None = None
-        """Called with what is read, too."""
+        """Called with what is kept, too."""
 
     def drain(self, rounds: int = 256) -> None:
         """Read what is there; `rounds` of 64 KiB at most, so that an endless writer cannot hold the reader."""
@@ -99,6 +169,15 @@ class Pipe(Ends):
             if not data:
                 self.ended = True
                 return
+            self._keep(self._lines.add(data, eager=self.tap is not None))
+
+    def settle(self) -> None:
+        """Read what is there, and keep also what may still be written over."""
+        self.drain()
+        self._keep(self._lines.rest())
+
+    def _keep(self, data: bytes) -> None:
+        if data:
             self.kept.add(data)
             if self.tap is not None:
                 self.tap(data)

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from types import ModuleType, TracebackType
 from typing import Any
 
+from guest_output import plain
+
 MESSAGE_CHARACTERS = 4000
 TRACEBACK_CHARACTERS = 12000
 """Maximum characters kept of an error: what a model can use, and a bound on hostile messages."""
@@ -131,7 +133,7 @@ def _message(error: BaseException) -> str:
     try:
         if isinstance(error, SyntaxError):
             return str(error.msg)[:MESSAGE_CHARACTERS]
-        return str(error)[:MESSAGE_CHARACTERS]
+        return plain(str(error)[:MESSAGE_CHARACTERS])
     except BaseException as inner:
         return f"<the message cannot be made: {type(inner).__name__}>"
 
@@ -173,7 +175,7 @@ def _traceback(error: BaseException, own: TracebackType | None) -> str:
     try:
         import traceback
 
-        text = "".join(traceback.TracebackException(type(error), error, own, limit=-30).format())
+        text = plain("".join(traceback.TracebackException(type(error), error, own, limit=-30).format()))
     except BaseException as inner:
         return f"<the traceback cannot be made: {type(inner).__name__}>"
     if len(text) > TRACEBACK_CHARACTERS:

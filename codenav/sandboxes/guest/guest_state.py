@@ -57,7 +57,6 @@ class State:
         deadline = started + message["timeout"]
         news, self._news = self._news, ""
         clock = guest_left.now()
-        late = keeper.late.take()
         keeper.begin_memory()
         pipes = keeper.late.new_pipes([])
         tap = self._tap(message, pipes)
@@ -83,15 +82,17 @@ class State:
             tap.close()
         result = self._conclude(request, message, time.monotonic() - started, relay)
         left = self._left(request, result, clock)
+        if request.outcome == "ok" and keeper.has_children():
+            keeper.late.linger(pipes)
         for pipe in pipes:
-            pipe.drain()
+            pipe.settle()
         result.update(
             op="result",
             number=message["number"],
             stdout=pipes[0].kept.text(),
             stderr=pipes[1].kept.text(),
             stdout_bytes=pipes[0].kept.total,
-            late_output=late,
+            late_output=keeper.late.take(),
             notice=" ".join(filter(None, (news, result["notice"], left))),
         )
         self._loop.send(result, request.blob)
