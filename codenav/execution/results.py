@@ -168,7 +168,7 @@ class Execution(Stored):
     stdout_bytes: int = 0
     """Bytes that the step wrote, including those left out."""
     late_output: str = ""
-    """Output of threads and children of earlier steps, written after their step had ended, up to the end of this one."""
+    """Output of threads and children of earlier steps, from the end of their step to the end of this one."""
     changed: Sequence[Variable] = ()
     """Names that the step bound, and names in its code whose bounded repr differs."""
     error: ExecutionError | None = None
