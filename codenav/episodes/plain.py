@@ -46,13 +46,29 @@ def _in_coroutine(tree: ast.Module) -> str:
     first = next(at for at, node in enumerate(tree.body) if not _is_leading(node))
     head, body = tree.body[:first], tree.body[first:]
     stars = [node for node in body if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
-    body = [_without_annotation(node) for node in body if node not in stars]
+    body = [_Awaiting().visit(_without_annotation(node)) for node in body if node not in stars]
     names = sorted({name for node in body for name in bound_names(node)})
     before = "\n".join(map(ast.unparse, [*head, *stars]))
     inside = "\n".join([f"global {', '.join(names)}"] * bool(names) + [ast.unparse(node) for node in body])
     start = "import asyncio as _codenav_asyncio"
     run = "_codenav_asyncio.run(_codenav_main())"
     return f"{before}\n{start}\n\n\nasync def _codenav_main():\n{textwrap.indent(inside, '    ', _always)}\n\n\n{run}\n"
+
+
+class _Awaiting(ast.NodeTransformer):
+    """Awaits what a step ran in an event loop of its own: in the coroutine of the script there is one already."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if node.args and (name == "asyncio.run" or name.endswith(".run_until_complete")):
+            return ast.Await(node.args[0])
+        return node
+
+    def _leave(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _leave
 
 
 def _always(line: str) -> bool:

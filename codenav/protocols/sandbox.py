@@ -223,7 +223,7 @@ class Sandbox(Protocol):
     def shell(
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Run a command with `/bin/sh` in the work folder. It is contained like any step, and ends with its step.
+        """Run a command with `/bin/sh` in the folder of the steps. Contained like any step, it ends with its step.
 
         Raises:
             The errors of `run`.

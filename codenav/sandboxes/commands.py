@@ -101,7 +101,7 @@ class Commands(ABC):
     def shell(
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Run a shell command in the work folder. See `codenav.protocols.Sandbox.shell`."""
+        """Run a shell command in the folder of the steps. See `codenav.protocols.Sandbox.shell`."""
         code = _SHELL.format(command=repr(command), told=TOLD)
         return _shell_result(self.run(code, timeout=timeout, on_output=on_output))
 

@@ -51,5 +51,7 @@ def composed(own: Mapping[str, str], spec: SandboxSpec, *, home: str, imports: S
         "MPLBACKEND": "Agg",
         "PYTHONPATH": os.pathsep.join(imports),
         "PYTHONDONTWRITEBYTECODE": "1",
+        # As the process of the steps has it.
+        "PYTHONHASHSEED": "0",
     }
     return {**{key: value for key, value in base.items() if value}, **spec.env}

@@ -155,7 +155,8 @@ def _patched(lab: Lab) -> None:
 @case("C8", "the protocol's input is at its end for the code")
 def _protocol_input(lab: Lab) -> None:
     expect("descriptor 0", lab.says("import os\nos.read(0, 100)"), "b''")
-    expect("sys.stdin", lab.says("import sys\nsys.stdin.read()"), "''")
+    done = lab.outcome("import sys\nsys.stdin.read()", Outcome.ERROR)
+    expect("sys.stdin", done.error and done.error.type, "EOFError")
     expect("of a child", lab.says("import subprocess\nprint(subprocess.check_output(['cat']))"), "b''")
     steal = """
     import threading

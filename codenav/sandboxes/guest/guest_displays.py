@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Tuple
 
+import guest_hints
 from guest_describe import guarded
 
 Picture = Tuple[str, bytes]
@@ -160,18 +161,33 @@ def _hook_plotly(module: Any) -> None:
     module.show = show
 
 
+def _hook_getpass(module: Any) -> None:
+    module.getpass = guest_hints.refuse_password
+
+
+def _hook_pdb(module: Any) -> None:
+    module.set_trace = guest_hints.refuse_debugger
+
+
+def _hook_reduction(module: Any) -> None:
+    module.ForkingPickler.reducer_override = guest_hints.reduce_for_children
+
+
 def _hook_ipython(module: Any) -> None:
     module.display = display
 
 
 class Hooks:
-    """A finder for `sys.meta_path` that turns `show()` of a library into a display, which opens no window."""
+    """A finder for `sys.meta_path` that makes `show()` of a library a display, and has others say what is missing."""
 
     _after: Mapping[str, Callable[[Any], None]] = {
         "matplotlib.pyplot": _hook_pyplot,
         "PIL.Image": _hook_pillow,
         "plotly.io": _hook_plotly,
         "IPython.display": _hook_ipython,
+        "getpass": _hook_getpass,
+        "pdb": _hook_pdb,
+        "multiprocessing.reduction": _hook_reduction,
     }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:

@@ -2,14 +2,86 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 from guest_describe import guarded
 
 CANCEL_SECONDS = 0.2
 """Time that an interrupted step has for its `finally`; less than the supervisor's grace."""
+
+_COROUTINES = 0x80 | 0x100 | 0x200
+"""`inspect.CO_COROUTINE`, `CO_ITERABLE_COROUTINE`, `CO_ASYNC_GENERATOR`."""
+
+
+def _in_step() -> bool:
+    """True if the caller is the code of a step itself, or a function that it called, and nothing that it awaits."""
+    frame = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_flags & _COROUTINES:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None and frame.f_code.co_filename.startswith("<step ") and frame.f_code.co_name == "<module>"
+
+
+def _new_loop() -> Any:
+    """An event loop that the step which it runs may run once more."""
+    import asyncio
+
+    class StepLoop(asyncio.SelectorEventLoop):
+        _thread_id: Any
+        _ready: Any
+
+        def _check_running(self) -> None:
+            if not _in_step():
+                super()._check_running()  # type: ignore[misc]
+
+        def run_forever(self) -> None:
+            thread, ready = self._thread_id, len(self._ready)
+            try:
+                super().run_forever()
+            finally:
+                if thread is not None:
+                    self._thread_id = thread
+                    # The round that is interrupted takes as many as there were.
+                    for _ in range(ready - len(self._ready)):
+                        self.call_soon(int)
+
+    # No epoll: its list of descriptors would be shared with the frozen twin.
+    return StepLoop(selectors.PollSelector())
+
+
+@contextlib.contextmanager
+def _nesting(loop: Any, task: Any) -> Iterator[None]:
+    """Let the code of a step that awaits also run event loops, such as by `asyncio.run`, as if it were not run by one.
+
+    asyncio asks its module `events` whether a loop is running before it starts one.
+    """
+    from asyncio import events, tasks
+
+    get, put = events._get_running_loop, events._set_running_loop
+    outer: list[Any] = []
+
+    def put_nested(new: Any) -> None:
+        if new is not None:
+            outer.append(get())
+            if outer[-1] is loop:
+                tasks._leave_task(loop, task)
+            put(new)
+            return
+        back: Any = outer.pop() if outer else None
+        put(back)
+        if back is loop:
+            tasks._enter_task(loop, task)
+
+    events._get_running_loop = lambda: None if _in_step() else get()
+    events._set_running_loop = put_nested
+    try:
+        yield
+    finally:
+        events._get_running_loop, events._set_running_loop = get, put
 
 
 class Loop:
@@ -26,7 +98,8 @@ class Loop:
         loop = self._ready()
         task = loop.create_task(coroutine)
         try:
-            loop.run_until_complete(task)
+            with _nesting(loop, task):
+                loop.run_until_complete(task)
         except BaseException:
             if not task.done():
                 task.cancel()
@@ -44,8 +117,7 @@ class Loop:
             if guarded(self._own_line) is None:
                 self._loop = None
         if self._loop is None or self._loop.is_closed() or self._loop.is_running():
-            # No epoll: its list of descriptors would be shared with the frozen twin.
-            self._loop, self._owner = asyncio.SelectorEventLoop(selectors.PollSelector()), os.getpid()
+            self._loop, self._owner = _new_loop(), os.getpid()
         asyncio.set_event_loop(self._loop)
         return self._loop
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import ModuleType, TracebackType
 from typing import Any
 
+from guest_hints import magic
 from guest_output import plain
 
 MESSAGE_CHARACTERS = 4000
@@ -125,6 +126,8 @@ def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
     if isinstance(number, int) and number > 0:
         found["line_number"] = number
         found["line"] = linecache.getline(filename, number).strip()[:500]
+        hint = magic(linecache.getline(filename, number)) if isinstance(error, SyntaxError) else ""
+        found["message"] += f": {hint}" if hint else ""
     found["traceback"] = _traceback(error, own)
     return found
 

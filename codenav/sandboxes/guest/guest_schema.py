@@ -184,6 +184,7 @@ FROM_WORKER = _frames(
             **_STEP,
             "outcome": one_of("ok", "error", "out_of_memory"),
             "deleted": flag,
+            "moved?": flag,
             "fork_seconds?": _SECONDS,
             "kernel_seconds?": _SECONDS,
             "faults?": _COUNT,

@@ -204,6 +204,8 @@ class State:
                 result["notice"] = "state kept: the allocation was refused; what the step had done until then stays."
             elif result["outcome"] == "ok" and keeper.killed_of_user():
                 result["notice"] = f"state kept: the kernel has killed a child process, {keeper.memory.over_limit}."
+            if reply.get("moved"):
+                result["notice"] = "state kept: the folder of the step is gone; the next one starts in the work folder."
             if reply["deleted"]:
                 result["notice"] = "state kept: the work folder was deleted; it is there again, empty."
             return result

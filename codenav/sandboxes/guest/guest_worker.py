@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import contextlib
 import functools
 import gc
 import io
 import os
+import re
 import resource
 import select
 import signal
@@ -29,6 +31,7 @@ import guest_displays
 import guest_exchange
 import guest_filter
 import guest_fork
+import guest_hints
 import guest_linux
 import guest_loop
 import guest_outside
@@ -136,16 +139,17 @@ class Worker:
     def finish(self, request: Message, descriptors: Sequence[int], error: BaseException | None) -> None:
         """Say what a step that is over has done; whether it failed was said before."""
         seconds = _clock() - self._started
-        guest_linux.hold_reserve(False)
         self._disarm()
         guest_runner.mend(self._main)
+        guest_linux.hold_reserve(False)
         result, blob = self._step.result(self.space, error, self._display_bytes)
         guest_calls.end()
         self._flush()
         ran, kernel, faults = (now - before for now, before in zip(_usage(), self._used))
         # The kernel guesses how its time and the user's share the sum.
         self._notes.update(kernel_seconds=max(0.0, min(kernel, ran)), faults=max(0, faults))
-        result.update(self._notes, op="result", seconds=seconds, deleted=self._restore_folder())
+        deleted, moved = self._restore_folder()
+        result.update(self._notes, op="result", seconds=seconds, deleted=deleted, moved=moved)
         # The output is in the pipes by now; nobody need wait for their ends.
         late = os.dup(self._late)
         self._answer(descriptors[0], result, blob)
@@ -212,7 +216,7 @@ class Worker:
         if not self._streams or any(stream.closed for stream in self._streams):
             self._streams = [open_stream(1), open_stream(2)]
         if self._stdin is None or self._stdin.closed:
-            self._stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), "utf-8")
+            self._stdin = io.TextIOWrapper(io.BufferedReader(guest_hints.Nobody(0, "r", closefd=False)), "utf-8")
         older = frozenset(sys._current_frames()) - {threading.get_ident()}
         for stream in self._streams:
             stream.late, stream.late_threads = self._late, older
@@ -276,8 +280,11 @@ class Worker:
         if "faulthandler" in sys.modules:
             sys.modules["faulthandler"].cancel_dump_traceback_later()
 
-    def _restore_folder(self) -> bool:
-        """Go to the work folder, where every step starts. True where it was gone and had to be made again."""
+    def _restore_folder(self) -> tuple[bool, bool]:
+        """Stay in the folder of the last step, or go to the work folder where that is gone.
+
+        Whether the work folder was gone; whether that of the step was.
+        """
         try:
             gone = not stat.S_ISDIR(os.stat(self._work).st_mode)
             if not os.access(self._work, os.R_OK | os.W_OK | os.X_OK):
@@ -287,8 +294,12 @@ class Worker:
         if gone:
             guest_describe.guarded(lambda: os.unlink(self._work))
             os.makedirs(self._work, exist_ok=True)
-        os.chdir(self._work)
-        return gone
+        try:
+            os.getcwd()
+        except OSError:
+            os.chdir(self._work)
+            return gone, True
+        return gone, False
 
     def end_child(self, error: BaseException | None = None) -> None:
         """End a fork of user code that came out of its step: it must not serve requests."""
@@ -384,6 +395,8 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signum, signal.SIG_IGN)
     guest_linux.bound(config["limits"])
+    os.makedirs(config["work"], exist_ok=True)
+    os.chdir(config["work"])
     os.environ.clear()
     os.environ.update(config["env"])
     os.umask(0o022)
@@ -401,6 +414,13 @@ def _set_up(control: socket.socket, late: int, config: Message) -> Worker:
     return worker
 
 
+def _drop_flag() -> None:
+    """Have `sys.flags` say that there is a `site`, as there is now: libraries hand these flags on to their children."""
+    names = re.findall(r"(\w+)=", repr(sys.flags))
+    made = collections.namedtuple("flags", names)  # type: ignore[misc]
+    sys.flags = made(**{name: getattr(sys.flags, name) for name in names} | {"no_site": 0})  # type: ignore[assignment]
+
+
 def _set_up_imports(config: Message) -> None:
     import site
 
@@ -413,6 +433,8 @@ def _set_up_imports(config: Message) -> None:
     host.__dict__["display"] = guest_displays.display
     guest_runner.provide_module(host)
     sys.meta_path.insert(0, guest_displays.Hooks())
+    _drop_flag()
     sys.argv = [""]
+    sys.breakpointhook = guest_hints.refuse_debugger
     sys.dont_write_bytecode = True
     warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")
