@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import counted, on_option, one_line, print_json, reading_options, say
+from codenav.cli.options import (
+    counted,
+    on_option,
+    one_line,
+    print_json,
+    reading_options,
+    say,
+    signature_line,
+)
 from codenav.cli.sections import SectionedCommand
 
 _NAMED = 3
@@ -40,12 +48,20 @@ def command(block: str, sources: tuple[str, ...], as_json: bool, **options: Any)
         found = verbs.show(block, on=sources, **keywords)
     if as_json:
         others = [reference(item) for item in found.others]
-        print_json({"name": block, "blocks": [item.to_dict() for item in found], "others": others})
+        document: dict[str, Any] = {"name": block, "blocks": [item.to_dict() for item in found], "others": others}
+        if found.instance_of:
+            document["instance_of"] = reference(found.instance_of)
+            document["methods"] = [reference(item) for item in found.methods]
+        print_json(document)
         return
     for number, item in enumerate(found):
         heading = one_line(f"{item.kind.value} {item.qualname}  {place_of(item)}  {item.source}")
         say(("\n" if number else "") + (f"{heading}  {item.import_line}" if item.import_line else heading))
         say("\n" + item.text.rstrip("\n"))
+    if found.instance_of:
+        say(f"\nAn instance of {one_line(found.instance_of.qualname)}  {place_of(found.instance_of)}")
+        for item in found.methods:
+            say(f"  {signature_line(item)}  {one_line(item.path)}:{item.lines.start}")
     if found.others:
         some = ", ".join(f"{item.path}::{item.qualname}" for item in found.others[:_NAMED])
         more = f", … {len(found.others) - _NAMED} more" if len(found.others) > _NAMED else ""

@@ -12,12 +12,13 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.place import Place
 from codenav.indexers.python_draft import names_to_import
 from codenav.navigation.classes import Classes
-from codenav.navigation.modules import Modules
+from codenav.navigation.modules import Module, Modules, Thing
 from codenav.navigation.names import dotted_path, module_of, search_all
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
 
 _STATEMENTS = (BlockKind.ASSIGNMENT, BlockKind.CONDITIONAL)
+_INSTANCE = re.compile(r"[\w.]+\s*(?::[^=\n]+)?=\s*([^\W\d][\w.]*)\(")
 _ELIDED = re.compile(r"\.\.\.\s*$")
 _MEMBER = (
     r"(?:^|[{{}},;])[ \t\n]*(?P<all>(?:(?:[\w@<>\[\]*&.?$' ]|::)+[ *&])?[#$]?{name}\b"
@@ -36,6 +37,26 @@ def of_class(index: Index, modules: Modules, owner: CodeBlock, name: str) -> Seq
         if part := _part(index, around, name):
             return [part]
     return ()
+
+
+def instance_of(index: Index, block: CodeBlock) -> tuple[CodeBlock | None, list[CodeBlock]]:
+    """The class that a module-level name is an instance of, and its public methods, inherited ones included."""
+    called = _INSTANCE.match(block.text) if block.kind is BlockKind.ASSIGNMENT and block.language == "python" else None
+    if called is None:
+        return None, []
+    modules = Modules(index)
+    thing: Thing | None = modules.of(block)
+    for name in called[1].split("."):
+        thing = modules.look_up(thing, name) if isinstance(thing, Module) else None
+    if not isinstance(thing, Sequence) or thing[0].kind is not BlockKind.CLASS:
+        return None, []
+    methods: dict[str, CodeBlock] = {}
+    for around in Classes(index, modules).order(thing[0]):
+        for qualname, blocks in modules.of(around).definitions.items():
+            owner, _, name = qualname.rpartition(".")
+            if owner == around.qualname and blocks[0].kind is BlockKind.METHOD and not name.startswith("_"):
+                methods.setdefault(name, blocks[0])
+    return thing[0], list(methods.values())
 
 
 def bound(index: Index, dotted: str) -> Iterator[CodeBlock]:

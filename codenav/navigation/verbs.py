@@ -13,7 +13,7 @@ from codenav.errors import UsageError
 from codenav.indexers.build import Progress
 from codenav.indexing.source_index import Notice, On, SourceIndex, as_index, listed, open_indexes
 from codenav.indexing.stores import open_store
-from codenav.navigation import calls, lookup
+from codenav.navigation import calls, lookup, members
 from codenav.navigation import outline as maps
 from codenav.navigation.calls import Callees, Callers
 from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
@@ -29,6 +29,10 @@ class Shown(list[CodeBlock]):
         super().__init__(blocks)
         self.others = tuple(others)
         """Other definitions whose names end in the name: methods `Query.join` where a function `join` is shown."""
+        self.instance_of: CodeBlock | None = None
+        """The class that it is an instance of, if it is a name at module level: `countries = Countries()`."""
+        self.methods: Sequence[CodeBlock] = ()
+        """The public methods of that class."""
 
 
 @spelled(StoreKeywords)
@@ -54,7 +58,9 @@ def show(
     with opened(on, python, refresh, progress, notice, store) as indexes:
         index = as_index(indexes)
         found = lookup.definition(index, block)
-        return Shown(found, (blocks[0] for blocks in lookup.namesakes(index, block, found)))
+        shown = Shown(found, (blocks[0] for blocks in lookup.namesakes(index, block, found)))
+        shown.instance_of, shown.methods = members.instance_of(index, found[0])
+        return shown
 
 
 @spelled(StoreKeywords)

@@ -221,3 +221,23 @@ def test_a_function_is_shown_with_the_methods_of_its_name(parts: SourceIndex) ->
     assert [block.path for block in found] == ["app/other.py"]
     assert [block.qualname for block in found.others] == ["Config.run"]
     assert not codenav.show("Config.run", on=parts).others
+
+
+def test_an_instance_at_module_level_is_shown_with_the_methods_of_its_class(tmp_path: Path) -> None:
+    (tmp_path / "geo").mkdir()
+    (tmp_path / "geo/__init__.py").write_text(
+        "from . import db\nfrom .db import levels\n\ncountries: db.Table = db.Table('x')\n"
+    )
+    (tmp_path / "geo/db.py").write_text(
+        "class Base:\n    def lookup(self, x): ...\n\n\nclass Table(Base):\n    def __init__(self, x): ...\n\n"
+        "    def get(self, *, alpha=None): ...\n\n\nlevels = Base()\nsize = len([])\n"
+    )
+    with codenav.index(tmp_path) as index:
+        for name, owner, methods in (
+            ("geo.countries", "Table", ["Table.get", "Base.lookup"]),
+            ("geo.levels", "Base", ["Base.lookup"]),
+        ):
+            found = codenav.show(name, on=index)
+            assert found.instance_of and found.instance_of.qualname == owner
+            assert [block.qualname for block in found.methods] == methods
+        assert codenav.show("geo.db.size", on=index).instance_of is None
