@@ -16,8 +16,8 @@ _INODE_BYTES = 1024
 """Bytes of the kernel's memory for each file of a tmpfs, however small (Linux 5.10: 720 the inode, 192 its name)."""
 BUSY_ROUNDS, GONE_SECONDS = 100, 5.0
 """Rounds of killing without a pause, so that no process forks faster than it is found; time for the killed to go."""
-RESERVE_BYTES, RESERVE_PART = 16 << 20, 8
-"""Bytes of its memory that user code leaves to the process of the steps, but at most this part of what it may have."""
+RESERVE_BYTES, RESERVE_PART = 16 << 20, 9
+"""Bytes of memory for the process of the steps besides those of user code, but at most this part of both."""
 LOWEST_PRIORITY = 19
 SUM_SECONDS = 0.2
 """Time for the exact sum of memory: where hundreds of processes fork, each waits for a processor to be read."""
@@ -77,7 +77,7 @@ def bound(limits: Mapping[str, int]) -> None:
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
     limit(resource.RLIMIT_NPROC, limits["processes"])
-    limit(resource.RLIMIT_DATA, limits["data_bytes"])
+    limit(resource.RLIMIT_DATA, limits["data_bytes"] + min(RESERVE_BYTES, limits["data_bytes"] // (RESERVE_PART - 1)))
     limit(resource.RLIMIT_SIGPENDING, limits["signals"])
     _bound_descriptors(limits["descriptors"])
 
