@@ -35,18 +35,20 @@ def command() -> None:
     show_default=True,
     help="Number of episodes, newest first; 0 lists all.",
 )
+@click.option("--all", "whole", is_flag=True, help="List the attempts of evals, too.")
 @json_option
-def list_episodes(limit: int, as_json: bool) -> None:
+def list_episodes(limit: int, whole: bool, as_json: bool) -> None:
     """List the newest episodes first.
 
     \b
     Examples:
       codenav episodes list --limit 5
+      codenav episodes list --all
     """
     from codenav.config import episodes_dir
     from codenav.episodes.store import EpisodeStore
 
-    rows = EpisodeStore(episodes_dir()).list(limit or None)
+    rows = EpisodeStore(episodes_dir()).list(limit or None, evals=whole)
     if as_json:
         print_json([row.to_dict() for row in rows])
         return
@@ -63,7 +65,9 @@ def list_episodes(limit: int, as_json: bool) -> None:
         say(room.line(f"{head}  {flattened(row.request, 70)}").text)
     if rows.damaged:
         say(f"{len(rows.damaged)} without a readable record: {', '.join(rows.damaged[:5])}", err=True)
-    if not rows:
+    if rows.hidden:
+        say(f"{counted(rows.hidden, 'attempt')} of evals not shown: codenav episodes list --all", err=True)
+    elif not rows:
         say('No episode yet. Try: codenav run "…" --on .', err=True)
 
 

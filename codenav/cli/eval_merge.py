@@ -13,11 +13,12 @@ from codenav.cli.options import counted, say
 @click.command("merge")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=FOLDER)
 @click.option("--out", metavar="RUN", required=True, type=FOLDER, help="Folder of the joined run.")
-def command(runs: tuple[Path, ...], out: Path) -> int:
+@click.option("--anyway", is_flag=True, help="Mix runs of different settings: the report names both.")
+def command(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
     """Join the shards of one run, made with --shard, in a new folder.
 
-    Runs of different settings are refused, and so are two different results of one attempt. A result replaces an
-    error.
+    Runs of different settings, versions, models or servers are refused without --anyway, and so are two different
+    results of one attempt. A result replaces an error.
 
     \b
     Examples:
@@ -29,7 +30,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     from codenav.evals.results import ERROR
     from codenav.evals.runs import merge
 
-    merged = merge(runs, out)
+    merged = merge(runs, out, anyway=anyway)
     results = merged.results()
     missing = len(merged.head.samples) * merged.head.epochs - sum(one.status != ERROR for one in results)
     say(f"{out}: {counted(len(results), 'attempt')} of {counted(len(runs), 'run')}")

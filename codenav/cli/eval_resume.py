@@ -18,6 +18,8 @@ from codenav.errors import NotFound, UsageError
 @click.option("--base-url", metavar="URL", help="New address of the model's server, if it has moved.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Attempts at a time.  [default: as before]")
 @click.option("--epochs", type=click.IntRange(min=1), help="As before: another number is refused.")
+@click.option("--model", metavar="NAME", help="Another model, with --anyway.")
+@click.option("--anyway", is_flag=True, help="Go on with another version, model or server: the report names both.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @json_option
 def command(
@@ -26,6 +28,8 @@ def command(
     base_url: str | None,
     jobs: int | None,
     epochs: int | None,
+    model: str | None,
+    anyway: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -55,8 +59,13 @@ def command(
     place: dict[str, Any] = dict(head.place)
     given = {"base_url": base_url, "jobs": jobs}
     keywords = {**resumed(head.settings, place), **{name: value for name, value in given.items() if value}}
-    keywords |= {"mode": head.mode, "model": head.model, "epochs": head.epochs, "shard": head.shard}
-    keywords |= {"ids": list(head.samples), "shows": head.settings.get("shows"), "price": head.settings.get("price")}
+    keywords |= {"mode": head.mode, "model": model or head.model, "epochs": head.epochs, "shard": head.shard}
+    keywords |= {
+        "anyway": anyway,
+        "ids": list(head.samples),
+        "shows": head.settings.get("shows"),
+        "price": head.settings.get("price"),
+    }
     folder = data or Path(place.get("data", ""))
     if not folder.is_dir():
         raise NotFound(f"the checkout of {run} is gone: {folder}", hint="--data names it where it has moved")

@@ -55,7 +55,8 @@ def command(
     """Train a retriever, without a GPU or further packages. Searches use it with --embeddings DIR.
 
     Some of the requests are held out. The retriever is written only if these are answered better with it than without
-    it. Only this command trains: repeat it when there are new episodes.
+    it; with docstrings these are first lines of docstrings themselves, which says little about requests of people. Only
+    this command trains: repeat it when there are new episodes.
 
     \b
     Examples:
@@ -89,9 +90,11 @@ def command(
     left = [(trained.unverified, "not verified"), (trained.empty, "without a request or a known call")]
     learnt += "".join(f"; {number} {why}" for number, why in left if number)
     say(learnt)
+    own = trained.weights is None
+    judged_on = "first lines of the docstrings themselves, not requests" if own else "requests"
     for name, before in trained.before.items():
         after = trained.after[name]
-        say(f"{name:<10} {before:5.1f} before, {after:5.1f} after, on {trained.held_out} held-out requests")
+        say(f"{name:<10} {before:5.1f} before, {after:5.1f} after, on {trained.held_out} held-out {judged_on}")
     if trained.weights:
         say("weights    " + ", ".join(f"{name} {value:.2f}" for name, value in trained.weights.items()))
     say(f"use it with --embeddings {out}")

@@ -22,6 +22,8 @@ from codenav.system.stored import Document
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 GOING = ".removed-"
 """Prefix of the name of a folder that is being removed, which hides it at once."""
+EVAL_WORK = ".work"
+"""Name of the folder with the work folders of an eval, by which its episodes are known."""
 _TAIL = 64 * 1024
 """Bytes read from the end of a record first: a last line is rarely longer."""
 
@@ -40,6 +42,8 @@ class EpisodeRow(Document):
     """Complete steps."""
     verified: bool
     """True if its code summary replayed with the same result."""
+    of_eval: bool = False
+    """True if it is an attempt of an eval, not a request of a person's own."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class EpisodeList(Sequence[EpisodeRow]):
     rows: Sequence[EpisodeRow] = ()
     damaged: Sequence[str] = ()
     """The names of folders and files without a readable record."""
+    hidden: int = 0
+    """The number of episodes of evals that were passed over."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -123,9 +129,13 @@ class EpisodeStore:
             hint = error.hint if isinstance(error, CodeNavError) else ""
             raise CodeNavError(f"the record of {id} cannot be read: {error}", hint=hint or f"ls -l {folder}") from error
 
-    def list(self, limit: int | None = None) -> EpisodeList:
-        """The newest `limit` episodes (None: all), newest first. Reads only the two ends of each record."""
+    def list(self, limit: int | None = None, *, evals: bool = True) -> EpisodeList:
+        """The newest `limit` episodes (None: all), newest first; with `evals` those of evals, too.
+
+        Reads only the two ends of each record.
+        """
         rows: list[EpisodeRow] = []
+        hidden = 0
         names = self._names()
         damaged = [name for name in names if not _ID.fullmatch(name)]
         for name in names:
@@ -135,9 +145,11 @@ class EpisodeStore:
                 row = self._row(name)
                 if row is None:
                     damaged.append(name)
+                elif row.of_eval and not evals:
+                    hidden += 1
                 else:
                     rows.append(row)
-        return EpisodeList(tuple(rows), tuple(damaged))
+        return EpisodeList(tuple(rows), tuple(damaged), hidden)
 
     def _names(self) -> Sequence[str]:
         try:
@@ -163,7 +175,7 @@ class EpisodeStore:
             NotFound, UsageError: as `load`.
         """
         if name == "last":
-            newest = self.list(limit=1)
+            newest = self.list(limit=1, evals=False) or self.list(limit=1)
             if not newest:
                 raise NotFound("there is no episode yet", hint='codenav run "…" --on SOURCE')
             return str(newest[0].id)
@@ -193,6 +205,7 @@ class EpisodeStore:
                     model=str(head["model"]),
                     steps=int(end["steps"]) if ended else _count_steps(file),
                     verified=bool(end["summary"]["verified"]) if ended else False,
+                    of_eval=Path(str(head.get("work_dir", ""))).parent.name == EVAL_WORK,
                 )
         except (OSError, KeyError, TypeError, ValueError, AttributeError):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironme
 from codenav.episodes.record import EpisodeResult
 from codenav.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.evals.results import ERROR, Result
-from codenav.evals.runs import plain
+from codenav.evals.runs import plain, shown
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
 from codenav.events import Acted, Event, Observed, Status, Tried
 from codenav.protocols import Environment, Sandbox
@@ -32,6 +33,8 @@ CALL_CHARACTERS = 20_000
 """Characters kept of the arguments of a call, in JSON."""
 STEP_CHARACTERS = 4_000
 """Characters kept of each text of a step in a result; the record has all of it."""
+SCORE_SECONDS = 300.0
+"""Seconds for the scores of one attempt; graders that call tools again take up to 30."""
 NO_DESCRIPTION = "No description is given."
 
 
@@ -111,21 +114,72 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
                 return None
             values = held.values(world.setting.read) if result.status != Status.ERROR else {}
     except CodeNavError as error:
-        return _failed(sample, epoch, str(error))
+        return _failed(world.task, sample, epoch, str(error))
     except OSError as error:
-        return _failed(sample, epoch, f"{type(error).__name__}: {error}")
+        return _failed(world.task, sample, epoch, f"{type(error).__name__}: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     done = Attempt(sample, result, trace.calls, values)
     if result.status == Status.ERROR:
-        return _result(world, done, epoch, {})
+        return _result(world, done, epoch, unsolved(world.task, sample))
     try:
-        scores = world.task.score(done)
-    except Exception as error:
-        # A scorer is the task's own code: a fault in it must neither end a run of hours nor count as a wrong answer.
-        told = f"the scorer of {world.task.name} failed: {type(error).__name__}: {error}"
-        return replace(_result(world, done, epoch, {}), status=ERROR, reason=told)
+        scores = scored(world.task, done)
+    except _NoScores as error:
+        ended = _result(world, done, epoch, unsolved(world.task, sample))
+        return replace(ended, status=ERROR, reason=f"the scorer of {world.task.name} failed: {error}")
     return _result(world, done, epoch, scores)
+
+
+class _NoScores(Exception):
+    """A scorer has failed. The message says how."""
+
+
+def scored(task: Task, attempt: Attempt) -> dict[str, Any]:
+    """Return the scores of an attempt in JSON types.
+
+    A scorer is the task's own code: whatever it does must neither end a run of hours nor count as an answer. It runs in
+    a thread of its own, which is left behind after `SCORE_SECONDS`.
+
+    Raises:
+        _NoScores: it raised something, did not end, or gave what are no scores.
+    """
+    ended: queue.SimpleQueue[dict[str, Any] | BaseException] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            ended.put(_checked(plain(task.score(attempt))))
+        except BaseException as error:
+            ended.put(error)
+
+    threading.Thread(target=work, name="eval-scorer", daemon=True).start()
+    try:
+        found = ended.get(timeout=SCORE_SECONDS)
+    except queue.Empty:
+        raise _NoScores(f"it did not end within {SCORE_SECONDS:g} s") from None
+    if isinstance(found, BaseException):
+        raise _NoScores(f"{type(found).__name__}: {shown(found)}")
+    return found
+
+
+def _checked(scores: Any) -> dict[str, Any]:
+    if not isinstance(scores, dict):
+        raise TypeError(f"scores are a mapping, not {shown(scores)}")
+    correct = scores.get("correct", False)
+    if correct not in (True, False):
+        raise ValueError(f"`correct` is true or false, not {shown(correct)}")
+    for name, value in scores.items():
+        if value in ("nan", "inf", "-inf"):
+            raise ValueError(f"`{name}` is {value}, which is no number")
+    return {**scores, "correct": bool(correct)} if "correct" in scores else scores
+
+
+def unsolved(task: Task, sample: Sample) -> dict[str, Any]:
+    """Return the scores of an attempt that did nothing, as which an error counts. Empty where the scorer fails."""
+    nothing = Attempt(sample, EpisodeResult(id="", request=sample.request, status=Status.ERROR))
+    try:
+        return {**scored(task, nothing), "correct": False}
+    except _NoScores:
+        return {}
 
 
 def _ended(session: Session, request: str) -> EpisodeResult:
@@ -234,9 +288,16 @@ def _write(files: Mapping[str, bytes], folder: Path) -> None:
         path.write_bytes(content)
 
 
-def _failed(sample: Sample, epoch: int, reason: str) -> Result:
+def _failed(task: Task, sample: Sample, epoch: int, reason: str) -> Result:
     return Result(
-        sample.id, epoch, ERROR, reason=reason, request=sample.request, group=sample.group, gold=plain(sample.gold)
+        sample.id,
+        epoch,
+        ERROR,
+        unsolved(task, sample),
+        request=sample.request,
+        group=sample.group,
+        gold=plain(sample.gold),
+        reason=reason,
     )
 
 

@@ -65,10 +65,12 @@ def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
     """
     found: dict[str, list[float]] = {}
     for epoch in run.epochs:
-        results = [result for result in run.results if result.epoch == epoch and result.status != ERROR]
+        every = [result for result in run.results if result.epoch == epoch]
+        results = [result for result in every if result.status != ERROR]
         if not results:
             continue
-        scores = [result.scores for result in results]
+        # An error counts as an attempt that did nothing.
+        scores = [result.scores for result in every if result.scores or result.status != ERROR]
         for name, value in _aggregated(run, scorer, scores).items():
             found.setdefault(name, []).append(float(value))
         for name, cost in _COST.items():

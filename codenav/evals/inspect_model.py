@@ -13,6 +13,7 @@ from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
+    GenerateConfig,
     Model,
     ModelOutput,
     ModelUsage,
@@ -20,6 +21,7 @@ from inspect_ai.model import (
 from inspect_ai.util import LimitExceededError
 
 from codenav.errors import ContextOverflow, LimitReached, ModelUnreachable
+from codenav.evals.settings import SAMPLING
 from codenav.messages import Completion, Message
 from codenav.models.answers import read_answer
 from codenav.models.scripted import estimated_usage
@@ -73,7 +75,12 @@ class InspectModel:
 
     async def _generate(self, chat: list[ChatMessage], timeout: float | None) -> ModelOutput:
         with anyio.fail_after(timeout):
-            output: ModelOutput = await self._model.generate(list(chat))
+            own = self._model.config
+            config = GenerateConfig(
+                temperature=SAMPLING["temperature"] if own.temperature is None else own.temperature,
+                max_tokens=own.max_tokens or SAMPLING["max_tokens"],
+            )
+            output: ModelOutput = await self._model.generate(list(chat), config=config)
         self._asked([*chat, *([output.message] if output.choices else [])])
         return output
 

@@ -28,12 +28,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from codenav.api import index
 from codenav.environments.formatting import SHOWS
 from codenav.episodes.record import EpisodeResult
+from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import World, attempt, checked_samples
 from codenav.evals.inspect_model import InspectModel
 from codenav.evals.registry import has_option, make, scorers
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
-from codenav.evals.settings import completed
+from codenav.evals.settings import SAMPLING, completed
 from codenav.evals.task import Attempt, Mode, Sample
 from codenav.evals.task import Task as Benchmark
 from codenav.events import Status
@@ -82,7 +83,7 @@ def benchmark(
         scorer=_scorer(name, made, samples),
         # One sample without a model is no reason to lose the others: it is an error in the log, and not scored.
         fail_on_error=False,
-        metadata={"codenav": {"benchmark": name, "mode": mode, "shows": shows}},
+        metadata={"codenav": {"benchmark": name, "mode": mode, "shows": shows, "sampling": dict(SAMPLING)}},
     )
 
 
@@ -129,7 +130,7 @@ class _Worlds:
             setting=setting,
             on=indexes,
             keywords=self._keywords,
-            work=folder / "work",
+            work=folder / EVAL_WORK,
             shows=self._shows,
         )
 
@@ -199,7 +200,7 @@ def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> S
             else:
                 result = Result.from_dict(line)
             return Score(
-                value=CORRECT if result.scores.get("correct") else INCORRECT,
+                value=CORRECT if result.scores.get("correct") is True else INCORRECT,
                 answer=result.answer,
                 explanation=result.program or result.reason,
                 metadata={"epoch": result.epoch, "status": result.status, "scores": dict(result.scores)},

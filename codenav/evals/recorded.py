@@ -11,10 +11,11 @@ from typing import Any
 from codenav.errors import UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import Head, RunFolder
+from codenav.evals.scores import wilson
 from codenav.evals.verdicts import Kept
 
 OUTCOMES = ("correct", "wrong", "failed", "limit", ERROR)
-"""The outcomes of an attempt. An `error` is no result and enters no score."""
+"""The outcomes of an attempt. An `error` counts as not solved, and is run again by `resume`."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,13 @@ class Recorded:
         """The number of attempts of each outcome, in the order of `OUTCOMES`."""
         found = Counter(outcome_of(result) for result in self.results)
         return {outcome: found[outcome] for outcome in OUTCOMES}
+
+    def solved(self) -> dict[str, float]:
+        """Attempts, errors included, the correct ones of them, and their rate in percent with its 95 % interval."""
+        correct, attempts = self.counts()["correct"], len(self.results)
+        low, high = wilson(correct, attempts)
+        rate = 100 * correct / attempts if attempts else 0.0
+        return {"attempts": attempts, "correct": correct, "percent": rate, "low": low, "high": high}
 
     def missing(self) -> int:
         """The number of attempts of this run or shard that have no result yet."""

@@ -46,6 +46,7 @@ class RunRow:
             "codenav": head.codenav,
             "figures": {name: figure.to_dict() for name, figure in self.figures.items()},
             "outcomes": self.run.counts(),
+            "solved": self.run.solved(),
             "totals": totals(self.run),
             "groups": groups(self.run),
             "paper": _paper_dict(self.paper),
@@ -135,10 +136,10 @@ def totals(run: Recorded) -> dict[str, float | None]:
 
 
 def groups(run: Recorded) -> dict[str, dict[str, int]]:
-    """Attempts and correct ones by group of samples, errors left out. Empty where samples have no groups."""
+    """Attempts and correct ones by group of samples, errors included. Empty where samples have no groups."""
     found: dict[str, dict[str, int]] = {}
     for result in run.results:
-        if result.group and result.status != "error":
+        if result.group:
             entry = found.setdefault(result.group, {"attempts": 0, "correct": 0})
             entry["attempts"] += 1
             entry["correct"] += outcome_of(result) == "correct"

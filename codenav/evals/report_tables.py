@@ -32,6 +32,11 @@ def _table(table: TaskTable) -> str:
         lines.append(_line([column.name, *ours, *theirs, column.text], text=True))
     counts = [row.run.counts() for row in rows]
     blank = [""] * (len(papers) + 1)
+    solved = [row.run.solved() for row in rows]
+    rates = [f"{one['percent']:.1f} ({one['low']:.1f} to {one['high']:.1f})" for one in solved]
+    lines.append(
+        _line(["solved", *rates, *[""] * len(papers), "percent of all attempts, with its 95 % interval (Wilson)"])
+    )
     lines += [_line([outcome, *(str(count[outcome]) for count in counts), *blank]) for outcome in OUTCOMES]
     body = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
     return f"<h2>{_text(table.task)}</h2>{body}{''.join(_below(row) for row in rows)}"

@@ -91,7 +91,12 @@ def _figure_lines(table: TaskTable) -> list[Line]:
 
 def _outcome_lines(table: TaskTable) -> list[Line]:
     counts = [row.run.counts() for row in table.rows]
-    lines: list[Line] = [["attempts", *(str(len(row.run.results)) for row in table.rows)]]
+    solved = [row.run.solved() for row in table.rows]
+    rates = [f"{one['percent']:.1f} ({one['low']:.1f} to {one['high']:.1f})" for one in solved]
+    lines: list[Line] = [
+        ["solved, % (95 % interval)", *rates],
+        ["attempts", *(str(len(row.run.results)) for row in table.rows)],
+    ]
     return lines + [[f"  {outcome}", *(str(count[outcome]) for count in counts)] for outcome in OUTCOMES]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from codenav import api
+from codenav.episodes.store import EVAL_WORK
 from codenav.errors import Unavailable, UsageError
 from codenav.evals.attempts import Held, Trace, World, attempt, checked_samples, session_for
 from codenav.evals.results import ERROR, Result
@@ -26,7 +27,7 @@ from codenav.session import Session
 
 ERRORS_IN_A_ROW = 30
 """Errors in a row after which a run stops: the model or the sandbox is down, and `resume` runs the rest later."""
-CODE, WORK = "code", ".work"
+CODE, WORK = "code", EVAL_WORK
 """Folders of a run: the adapted code base, and the work folders of samples under way."""
 LOOK = 0.5
 """Seconds between looks at the results, in which a Ctrl-C is seen."""
@@ -81,6 +82,7 @@ def run(
     place: Mapping[str, Any] | None = None,
     own: bool = True,
     resume: bool = False,
+    anyway: bool = False,
     finished: Callable[[Progress], None] | None = None,
     **keywords: Unpack[EvalKeywords],
 ) -> Run:
@@ -102,6 +104,7 @@ def run(
         place: what else belongs in the head, and changes no score.
         own: False if `codenav eval resume` can make the task from the head.
         resume: run what is missing in an existing folder.
+        anyway: resume although the model, its server, the version of codenav or a setting is another; the head says so.
         finished: gets the progress after each attempt.
         keywords: those of `codenav.run` that `EvalKeywords` names.
 
@@ -126,13 +129,15 @@ def run(
         own=own,
         keywords=completed(keywords),
     )
-    return Runner(task, chosen, Path(out).absolute(), resume=resume).run(jobs, finished or (lambda progress: None))
+    return Runner(task, chosen, Path(out).absolute(), resume=resume, anyway=anyway).run(
+        jobs, finished or (lambda progress: None)
+    )
 
 
 class Runner:
     """One start of a run, new or resumed."""
 
-    def __init__(self, task: Task, settings: Settings, out: Path, *, resume: bool) -> None:
+    def __init__(self, task: Task, settings: Settings, out: Path, *, resume: bool, anyway: bool = False) -> None:
         """Write the adapted code base, and find out what is missing.
 
         Raises:
@@ -146,11 +151,14 @@ class Runner:
         self._setting = self._written(out)
         self._head = settings.head(task.name, samples, self._setting)
         different = before.head.differences(self._head) if before else []
-        if different:
-            raise UsageError(
-                f"{out} was made with other settings: {', '.join(different)}",
-                hint="leave them as they were, or start another run with --out",
-            )
+        if before and different:
+            fixed = (before.head.task, before.head.epochs, list(before.head.samples))
+            if not anyway or fixed != (self._head.task, self._head.epochs, list(self._head.samples)):
+                raise UsageError(
+                    f"{out} was made with other settings: {', '.join(different)}",
+                    hint="leave them as they were, start another run with --out, or mix both with --anyway",
+                )
+            before.mix(different)
         shard = before.head.shard if before else settings.shard
         ours = [sample for sample in samples if in_shard(sample.id, shard)]
         every = [(sample, epoch) for epoch in range(1, settings.epochs + 1) for sample in ours]
@@ -298,10 +306,13 @@ def _attempted(world: World, sample: Sample, epoch: int, active: set[Session]) -
 
 def summarised(folder: RunFolder, task: Task) -> Run:
     """Return a run as it is on the disk, with the aggregates of its epochs."""
-    results = [one for one in folder.results() if one.status != ERROR]
+    every = folder.results()
+    results = [one for one in every if one.status != ERROR]
     wanted = sum(in_shard(id, folder.head.shard) for id in folder.head.samples) * folder.head.epochs
-    by_epoch = [[one.scores for one in results if one.epoch == epoch] for epoch in range(1, folder.head.epochs + 1)]
-    table = [task.aggregate(scores) for scores in by_epoch if scores]
+    epochs = sorted({one.epoch for one in results})
+    # An error counts as an attempt that did nothing.
+    counted = [one for one in every if one.scores or one.status != ERROR]
+    table = [task.aggregate([one.scores for one in counted if one.epoch == epoch]) for epoch in epochs]
     return Run(folder, task, wanted - len(results), table)
 
 

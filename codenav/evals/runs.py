@@ -18,6 +18,8 @@ from codenav.system.locks import locked
 
 FORMAT = 1
 """Version of the head. It changes only with a named migration."""
+MOST_BITS = 10_000
+"""Bits of a whole number that is written as one: Python turns none of over 4,300 digits into text."""
 HEAD, RESULTS, LOCK = "head.json", "results.jsonl", ".lock"
 RESUME = "codenav eval resume"
 
@@ -41,6 +43,8 @@ class Head:
     """`2/8`, or "" for the whole."""
     place: Mapping[str, Any] = field(default_factory=dict)
     """What belongs to the machine and changes no score: paths, the server's address, the store."""
+    mixed: Sequence[str] = field(default_factory=list)
+    """Differences of the runs, or starts, of which it was put together all the same (`--anyway`)."""
     own: bool = False
     """The task is a class of somebody's own, which only Python can resume."""
     made: str = ""
@@ -60,12 +64,18 @@ class Head:
         return cls(**{key: value for key, value in data.items() if key in known})
 
     def differences(self, other: Head) -> list[str]:
-        """Names of the settings that two heads do not share: none for shards of one run."""
-        plain = ("task", "mode", "model", "epochs", "samples", "format")
-        found = [name for name in plain if getattr(self, name) != getattr(other, name)]
+        """The settings that two heads do not share, with both values where they are short: none for shards of a run."""
+        found = [name for name in ("epochs", "samples", "format") if getattr(self, name) != getattr(other, name)]
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("task", "mode", "model", "codenav")}
+        pairs["server"] = (self.place.get("base_url"), other.place.get("base_url"))
+        found += [
+            f"{name} ({mine or 'none'} and {its or 'none'})" for name, (mine, its) in pairs.items() if mine != its
+        ]
         for name in ("settings", "facts"):
             mine, its = getattr(self, name), getattr(other, name)
-            found += [key for key in sorted({*mine, *its}) if mine.get(key) != its.get(key)]
+            # Runs of before the sampling was recorded say nothing about it.
+            keys = {*mine, *its} - ({"sampling"} if "sampling" not in {*mine} & {*its} else set())
+            found += [key for key in sorted(keys) if mine.get(key) != its.get(key)]
         return found
 
 
@@ -123,6 +133,11 @@ class RunFolder:
         if head.format != FORMAT:
             raise UsageError(f"{path} has format {head.format!r}; this codenav reads {FORMAT}", hint="update codenav")
         return cls(path, head)
+
+    def mix(self, different: Sequence[str]) -> None:
+        """Note in the head that what is added was made with other settings."""
+        self.head = replace(self.head, mixed=list(dict.fromkeys([*self.head.mixed, *different])))
+        write_whole(self.path / HEAD, json.dumps(self.head.to_dict(), indent=1, allow_nan=False) + "\n", durable=True)
 
     def results(self) -> list[Result]:
         """Results, one for each sample and epoch, in the order of the samples; a result counts before an `error`.
@@ -195,20 +210,32 @@ def line_of(result: Result) -> bytes:
 def plain(value: Any, depth: int = 0) -> Any:
     """Return a value in JSON types; what is none, or lies deeper than 50 levels, is its `repr`."""
     if depth > 50:
-        return repr(value)[:1000]
+        return shown(value)
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
     if value is None or isinstance(value, bool | str | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else repr(key): plain(one, depth + 1) for key, one in value.items()}
+        return {key if isinstance(key, str) else shown(key): plain(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain(one, depth + 1) for one in value]
-    return repr(value)
+    return shown(value)
 
 
-def merge(paths: Sequence[Path], out: Path) -> RunFolder:
-    """Join shards, or copies of one run, in a new folder.
+def shown(value: Any) -> str:
+    """Return the beginning of an error's message or of a value's `repr`, or the type where there is none."""
+    try:
+        return (str(value) if isinstance(value, BaseException) else repr(value))[:1000]
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def merge(paths: Sequence[Path], out: Path, *, anyway: bool = False) -> RunFolder:
+    """Join shards, or copies of one run, in a new folder. `anyway` joins runs of different settings, and tells it.
 
     Raises:
         NotFound: a folder holds no run.
@@ -219,12 +246,14 @@ def merge(paths: Sequence[Path], out: Path) -> RunFolder:
         raise UsageError("there is no run to merge", hint="codenav eval merge runs/a.* --out runs/a")
     head = runs[0].head
     found: dict[tuple[str, int], tuple[Result, Path]] = {}
+    mixed: dict[str, None] = dict.fromkeys(one for run in runs for one in run.head.mixed)
     for run in runs:
         different = head.differences(run.head)
-        if different:
-            raise UsageError(
-                f"{runs[0].path} and {run.path} differ in {', '.join(different)}", hint="merge shards of one run only"
-            )
+        same_samples = (head.task, head.epochs, head.samples) == (run.head.task, run.head.epochs, run.head.samples)
+        if different and not (anyway and same_samples):
+            hint = "--anyway joins them, and the report says so" if same_samples else "merge shards of one run only"
+            raise UsageError(f"{runs[0].path} and {run.path} differ in {', '.join(different)}", hint=hint)
+        mixed |= dict.fromkeys(different)
         for result in run.results():
             known = found.get((result.id, result.epoch))
             if known and ERROR not in (known[0].status, result.status) and _outcome(known[0]) != _outcome(result):
@@ -234,7 +263,7 @@ def merge(paths: Sequence[Path], out: Path) -> RunFolder:
                 )
             if known is None or known[0].status == ERROR:
                 found[result.id, result.epoch] = (result, run.path)
-    merged = RunFolder.make(out, replace(head, shard=""))
+    merged = RunFolder.make(out, replace(head, shard="", mixed=list(mixed)))
     order = {id: place for place, id in enumerate(head.samples)}
     with merged.adding() as add:
         for result, _ in sorted(found.values(), key=lambda one: (one[0].epoch, order.get(one[0].id, len(order)))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,19 @@ def mean_percent(values: Iterable[float]) -> float:
     """Mean of shares in percent; 0 where there are none."""
     found = list(values)
     return 100 * fmean(found) if found else 0.0
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """The 95 % interval of a rate in percent, by the score of Wilson (1927, J. Am. Stat. Assoc. 22, 209-212).
+
+    It holds for few trials and for rates near 0 and 100, where that of the normal distribution does not.
+    """
+    if not trials:
+        return 0.0, 100.0
+    z, rate = 1.959964, hits / trials
+    middle, width = rate + z * z / (2 * trials), z * math.sqrt((rate * (1 - rate) + z * z / (4 * trials)) / trials)
+    whole = 1 + z * z / trials
+    return 100 * max(0.0, (middle - width) / whole), 100 * min(1.0, (middle + width) / whole)
 
 
 def over_epochs(values: Sequence[float]) -> tuple[float, float | None]:

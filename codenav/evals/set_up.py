@@ -25,12 +25,14 @@ def _notes(run: Recorded) -> Iterator[str]:
         yield "the tools were placeholders (--stub-tools): calls were made, and nothing was computed"
     errors = run.counts()[ERROR]
     if errors:
-        yield f"{errors} of {len(run.results)} attempts ended as errors and are not counted: codenav eval resume"
+        yield f"{errors} of {len(run.results)} attempts ended as errors and count as not solved: codenav eval resume"
     missing = run.missing()
     if missing:
         yield f"{missing} of {run.expected()} attempts have no result yet: codenav eval resume"
     if run.head.shard:
         yield f"this is the shard {run.head.shard}: codenav eval merge joins it with the others"
+    if run.head.mixed:
+        yield f"put together from runs that differ in {', '.join(run.head.mixed)}"
     yield from run.notices
 
 

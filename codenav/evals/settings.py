@@ -18,11 +18,14 @@ from codenav.evals.task import Mode, Sample, Setting
 from codenav.execution import Mount, Resources, SettingKeywords
 from codenav.indexing.source_index import Notice
 from codenav.limits import Limits
+from codenav.models.chat import MAX_TOKENS
 from codenav.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
 from codenav.protocols import Model
 
 PLACE = ("base_url", "python", "prompts", *(name for name in StoreKeywords.__annotations__ if name != "vectors"))
 """Keywords that change no score, or that name paths of this machine."""
+SAMPLING: Mapping[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, "seed": None}
+"""How answers are drawn: what `models.ChatModel` asks for, and the adapter of Inspect too. No seed is sent."""
 SECRET = ("elasticsearch_api_key", "elasticsearch_password")
 """Keywords that are never written down; a resumed run takes them from the environment."""
 
@@ -101,11 +104,13 @@ class Settings:
                 "prompts": _digest(self.keywords.get("prompts")),
                 "shows": self.shows,
                 "price": list(self.price) if self.price else None,
+                "sampling": dict(SAMPLING),
                 **plain(self.more),
             },
             facts=plain(setting.facts),
             shard=self.shard,
             place={
+                **({"base_url": server} if (server := self.keywords.get("base_url") or load_config().base_url) else {}),
                 **{name: _text(self.keywords[name]) for name in PLACE if name in self.keywords and name not in SECRET},
                 **plain(self.place),
             },

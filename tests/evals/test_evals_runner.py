@@ -14,14 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 from evals_task import Shop, plays, script
 
 import codenav.evals
 from codenav.actions import Action, Code, Done, Search
+from codenav.config import episodes_dir
+from codenav.episodes.store import EpisodeStore
 from codenav.errors import ModelFailed, ModelUnreachable, Unavailable, UsageError
-from codenav.evals import Mode, Result, Sample, Setting
+from codenav.evals import Mode, Result, Sample, Setting, attempts
+from codenav.evals.recorded import Recorded, outcome_of
+from codenav.evals.report import report
 from codenav.evals.runs import RESULTS, RunFolder
+from codenav.evals.set_up import notes
 from codenav.limits import Limits
 from codenav.messages import Completion, Message
 from codenav.models import FunctionModel
@@ -170,13 +176,81 @@ def test_a_model_that_is_down_makes_errors_that_are_counted_apart_and_run_again(
 
     ended = run(Shop(3), tmp_path / "a", model=model)
     assert [one.status for one in ended.results] == ["done", "error", "done"]
-    assert ended.results[1].scores == {} and "nothing answers" in ended.results[1].reason
-    assert ended.missing == 1 and ended.table == [{"accuracy": 100.0}]
+    assert ended.results[1].scores["correct"] is False and "nothing answers" in ended.results[1].reason
+    assert ended.missing == 1 and ended.table == [{"accuracy": pytest.approx(200 / 3)}]
     before = (tmp_path / "a" / RESULTS).read_bytes()
     task = Shop(3)
     ended = run(task, tmp_path / "a", resume=True)
     assert ended.missing == 0 and [attempt.sample.id for attempt in task.attempts] == ["s1"]
     assert (tmp_path / "a" / RESULTS).read_bytes().startswith(before)
+
+
+def test_no_scorer_ends_a_run_or_passes_for_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "SCORE_SECONDS", 1.0)
+
+    class Nameless:
+        def __repr__(self) -> str:
+            raise ValueError("no repr")
+
+    def quits(attempt: Any) -> Any:
+        raise SystemExit(3)
+
+    def hangs(attempt: Any) -> Any:
+        time.sleep(4)
+
+    spoilt: dict[str, tuple[Any, str]] = {
+        "s0": (lambda one: {"correct": True, "size": 10**5000}, "correct"),
+        "s1": (lambda one: {"correct": numpy.False_}, "wrong"),
+        "s2": (lambda one: {"correct": numpy.True_, "share": numpy.float32(0.5)}, "correct"),
+        "s3": (lambda one: {"correct": True, "odd": Nameless()}, "correct"),
+        "s4": (quits, "SystemExit: 3"),
+        "s5": (hangs, "did not end within 1 s"),
+        "s6": (lambda one: None, "not None"),
+        "s7": (lambda one: {"correct": float("nan")}, "true or false, not 'nan'"),
+        "s8": (lambda one: {"correct": "yes"}, "true or false, not 'yes'"),
+        "s9": (lambda one: {"correct": True, "f1": float("inf")}, "`f1` is inf"),
+        "s10": (lambda one: 10**5000, "scores are a mapping"),
+        "s11": (lambda one: one.no_such, "AttributeError"),
+    }
+    ended = run(Shop(12, score=lambda one: spoilt[one.sample.id][0](one)), tmp_path / "a", jobs=2)
+    for result in ended.results:
+        wanted = spoilt[result.id][1]
+        if wanted in ("correct", "wrong"):
+            assert outcome_of(result) == wanted, result
+        else:
+            assert result.status == "error" and wanted in result.reason, result
+    solved = Recorded.read(tmp_path / "a").solved()
+    assert (solved["correct"], solved["attempts"], solved["percent"]) == (3, 12, 25.0)
+
+
+def test_runs_of_other_models_or_versions_are_not_mixed_without_a_word(tmp_path: Path) -> None:
+    for part in (1, 2):
+        run(Shop(4), tmp_path / f"part.{part}", shard=f"{part}/2")
+    head = tmp_path / "part.2" / "head.json"
+    head.write_text(
+        json.dumps({**json.loads(head.read_text()), "codenav": "0.0.9", "place": {"base_url": "http://b:1/v1"}})
+    )
+    parts = [tmp_path / "part.1", tmp_path / "part.2"]
+    with pytest.raises(UsageError, match=r"codenav \(.* and 0\.0\.9\), server \(none and http://b:1/v1\)"):
+        codenav.evals.merge(parts, tmp_path / "merged")
+    with pytest.raises(UsageError, match=r"0\.0\.9"):
+        report(parts)
+    merged = codenav.evals.merge(parts, tmp_path / "merged", anyway=True)
+    assert any("0.0.9" in line for line in merged.head.mixed)
+    assert "0.0.9" in " ".join(notes(Recorded.read(tmp_path / "merged")))
+    assert merged.head.settings["sampling"] == {"temperature": 0, "max_tokens": 8192, "seed": None}
+    with pytest.raises(UsageError, match=r"codenav \(0\.0\.9 and "):
+        run(Shop(4), tmp_path / "part.2", shard="2/2", resume=True)
+    run(Shop(4), tmp_path / "part.2", shard="2/2", resume=True, anyway=True)
+    assert any("0.0.9" in line for line in RunFolder.open(tmp_path / "part.2").head.mixed)
+
+
+def test_episodes_of_evals_are_listed_on_demand(tmp_path: Path) -> None:
+    (result,) = run(Shop(1), tmp_path / "a").results
+    store = EpisodeStore(episodes_dir())
+    assert result.episode in [row.id for row in store.list()]
+    own = store.list(evals=False)
+    assert result.episode not in [row.id for row in own] and own.hidden >= 1
 
 
 def test_errors_without_end_stop_the_run(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from codenav.evals.scores import (
     over_epochs,
     pooled,
     summed,
+    wilson,
 )
 from codenav.evals.task import ToolCall
 
@@ -113,3 +114,11 @@ def test_calls_up_to_the_last_failed_step_are_left_out() -> None:
     assert [call.name for call in after_last_error(calls)] == ["a", "b"]
     assert after_last_error(calls[:1]) == calls[:1]
     assert after_last_error(calls[:4]) == []
+
+
+def test_the_interval_of_a_rate_is_wilsons() -> None:
+    # From Newcombe, Statistics in Medicine 17 (1998), table I, method 3: 81/263, 15/148, 0/20, 1/29.
+    known = {(81, 263): (25.53, 36.62), (15, 148): (6.24, 16.05), (0, 20): (0.0, 16.11), (1, 29): (0.61, 17.18)}
+    for (hits, trials), (low, high) in known.items():
+        assert wilson(hits, trials) == pytest.approx((low, high), abs=0.006)
+    assert wilson(0, 0) == (0.0, 100.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,9 @@ class Dialogue:
     def sample(self) -> Sample:
         """The sample. Its file for the work folder has nothing of what is expected."""
         earlier = [{"name": call.name, "arguments": call.arguments, "result": call.result} for call in self.earlier]
-        state = json.dumps({"seed": self.id, "earlier": earlier}, ensure_ascii=False, indent=1)
+        # Not the id: it is a place among files whose names begin with the expected API.
+        seed = hashlib.sha256(self.request.encode()).hexdigest()
+        state = json.dumps({"seed": seed, "earlier": earlier}, ensure_ascii=False, indent=1)
         return Sample(
             id=self.id,
             request=self.request,
