@@ -62,7 +62,11 @@ class PublicNames:
         self._stars: dict[str, set[str]] = {}
 
     def by_path(self) -> dict[str, dict[str, str]]:
-        """For each file the names at its top level that are public, each with the shortest name to import it by."""
+        """For each file the names at its top level that are public, each with the shortest name to import it by.
+
+        Of names of as many parts, the one in the module that defines it comes first: a script beside a module may
+        import all of it.
+        """
         best: dict[Home, tuple[tuple[object, ...], str]] = {}
         for module in self._modules:
             if not _is_public(module):
@@ -70,7 +74,8 @@ class PublicNames:
             for name in self._names(module):
                 dotted = f"{module}.{name}"
                 for home in self._homes(module, name):
-                    rank = dotted.count("."), name != home[1], len(dotted), dotted
+                    elsewhere = all(file.path != home[0] for file in self._modules[module])
+                    rank = dotted.count("."), name != home[1], elsewhere, len(dotted), dotted
                     if home not in best or rank < best[home][0]:
                         best[home] = rank, dotted
         found: dict[str, dict[str, str]] = {}

@@ -106,6 +106,12 @@ def test_what_is_private(index: Any, interpreter: Interpreter, tree: Tree) -> No
     assert names["shown"][0] == ""
 
 
+def test_a_script_that_imports_all_of_the_module_beside_it(index: Any, interpreter: Interpreter, tree: Tree) -> None:
+    files = {"setup.py": "", "geometry.py": "def area(): ...", "geo.py": "from geometry import *\n"}
+    build(resolve(str(tree(files)), interpreter), index)
+    assert [block.public_name for block in index.blocks if block.name == "area"] == ["geometry.area"]
+
+
 def test_a_package_that_begins_to_offer_a_name(index: Any, interpreter: Interpreter, tree: Tree) -> None:
     root = tree({"p/__init__.py": "", "p/_a.py": "def area(): ...", "p/_b.py": "def side(): ..."})
     source = resolve(str(root), interpreter)
