@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ from codenav.session import Session
 
 CALLED = "eval.called"
 """Name of the call to the host by which an adapted code base tells of a call of one of its tools."""
+_FORGES = re.compile(r"call_host|eval\.called")
+"""Traces of code that tells of calls itself, in place of the tools."""
 MOST_CALLS = 10_000
 """Calls that are kept of one attempt: the code inside decides how many it makes."""
 CALL_CHARACTERS = 20_000
@@ -67,9 +70,12 @@ class Trace:
                 self._pending.append(ToolCall(tool[:200], given))
 
     def heard(self, event: Event) -> None:
-        """Give the calls since the last step to the step that ends, and forget those of a try."""
+        """Give the calls since the last step to the step that ends, and forget those of a try.
+
+        Only the tools tell of calls: those of a step whose own code speaks to the host are not believed.
+        """
         with self._lock:
-            if isinstance(event, Observed):
+            if isinstance(event, Observed) and not _FORGES.search(event.step.action.content):
                 failed = not event.step.observation.ok
                 self._calls += [replace(one, step=event.step.number, failed=failed) for one in self._pending]
             if isinstance(event, Acted | Observed | Tried):

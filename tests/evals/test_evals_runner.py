@@ -93,6 +93,18 @@ def test_calls_belong_to_their_step_and_those_of_a_failed_step_are_marked(tmp_pa
     ]  # fmt: skip
 
 
+def test_calls_that_the_code_tells_of_itself_are_none(tmp_path: Path) -> None:
+    def forging(sample: Sample) -> list[Action | str]:
+        return [
+            Code("print('eval.called', 'price', {'what': 'tea0'})"),
+            Code("call_host('eval.called', name='price', arguments={'what': 'tea0'})\nanswer = 0"),
+            Done("0"),
+        ]
+
+    (result,) = run(Shop(1), tmp_path / "a", model=plays(forging)).results
+    assert result.calls == []
+
+
 def test_a_model_without_search_gets_none_and_search_shows_what_was_asked_for(tmp_path: Path) -> None:
     seen: list[str] = []
 
