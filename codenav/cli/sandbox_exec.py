@@ -70,7 +70,9 @@ def _read(script: str) -> str:
     try:
         data = sys.stdin.buffer.read() if script == "-" else Path(script).read_bytes()
     except OSError as error:
-        raise NotFound(f"cannot read {script}: {error.strerror}", hint="name a Python file, or - for stdin") from error
+        raise NotFound(
+            f"cannot read {script}: {error.strerror}", hint="name a Python file, - for stdin, or -c CODE"
+        ) from error
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding).replace("\r\n", "\n")

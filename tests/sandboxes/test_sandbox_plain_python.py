@@ -97,6 +97,7 @@ def test_magics_of_notebooks_are_named(box):
         done = box.run(code)
         assert done.error.type == "SyntaxError"
         assert "no notebook magics here, the Python way is" in done.error.message and way in done.error.message
+        assert done.error.message in done.error.traceback
     for code in ("x = = 1", "print 'is it?'", "what is it?", "x = (1 %", "'50 %d"):
         assert "magics" not in box.run(code).error.message, code
 

@@ -126,8 +126,10 @@ def describe_error(error: BaseException, filename: str) -> dict[str, Any]:
     if isinstance(number, int) and number > 0:
         found["line_number"] = number
         found["line"] = linecache.getline(filename, number).strip()[:500]
-        hint = magic(linecache.getline(filename, number)) if isinstance(error, SyntaxError) else ""
-        found["message"] += f": {hint}" if hint else ""
+        if isinstance(error, SyntaxError) and (hint := magic(linecache.getline(filename, number))):
+            # In the error itself: a person reads the traceback, a model the message.
+            error.msg = f"{error.msg}: {hint}"
+            found["message"] = _message(error)
     found["traceback"] = _traceback(error, own)
     return found
 
