@@ -104,7 +104,7 @@ def test_a_server_that_is_down_makes_errors_and_resume_finishes(
     assert "2 attempts (2 error), 0 correct" in ran.out
     assert "Error: 2 attempts: " in ran.err and f"Try: codenav eval resume {tmp_path / 'a'}" in ran.err
     with ChatServer([Code("answer = 1"), Done("1"), Code("answer = 1"), Done("1")]) as server:
-        ran = codenav("eval", "resume", tmp_path / "a", "--base-url", server.url, "--json")
+        ran = codenav("eval", "resume", tmp_path / "a", "--base-url", server.url, "--anyway", "--json")
     assert ran.code == 0 and documented(ran, "eval-run")["statuses"] == {"done": 2}
     report = codenav("eval", "report", tmp_path / "a").out
     assert any(line.split() == ["error", "0"] for line in report.splitlines())
