@@ -35,7 +35,8 @@ def told(done: Execution, sentences: Collection[str]) -> str:
     """The error in the death of a step or in its notice; empty if there is none."""
     if done.outcome in (Outcome.OK, Outcome.ERROR):
         return f"the step did not die: {done.outcome.value} {done.error}"
-    if done.notice == "; ".join([KEPT, *sentences]) + ".":
+    notice = done.notice.partition(" left behind by the step: ")[0]
+    if notice == "; ".join([KEPT, *sentences]) + ".":
         return ""
     return f"the notice: {done.notice}"
 

@@ -18,6 +18,7 @@ def clean(box):
     """The shared sandbox with an empty work folder."""
     for entry in box.files.list():
         box.files.remove(entry.name)
+    box.run(f"import os; os.chdir({box.info.work_dir!r})")
     return box
 
 

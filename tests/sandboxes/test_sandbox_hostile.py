@@ -100,18 +100,25 @@ def test_what_cannot_answer_has_no_empty_list_of_variables(python):
             sandbox.variables()
 
 
-HELD = {"op": "digests", "items": [["x", "int", "0" * 32, "firm", True, "1"]], "numbers": [1], "many": [], "texts": []}
+HELD = {
+    "op": "digests",
+    "items": [["x", "int", "0" * 32, "firm", True, "1", []]],
+    "numbers": [1],
+    "many": [],
+    "texts": [],
+}
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"items": 3},
-        {"items": [["x", "int", "0" * 32, "firm", True]]},
-        {"items": [["x", "int", "0" * 31, "firm", True, "1"]]},
-        {"items": [["x", "int", "0" * 32, "sure", True, "1"]]},
-        {"items": [["x", "int", "0" * 32, "firm", 1, "1"]]},
-        {"items": [["x" * 2000, "int", "0" * 32, "firm", True, "1"]]},
+        {"items": [["x", "int", "0" * 32, "firm", True, "1"]]},
+        {"items": [["x", "int", "0" * 31, "firm", True, "1", []]]},
+        {"items": [["x", "int", "0" * 32, "sure", True, "1", []]]},
+        {"items": [["x", "int", "0" * 32, "firm", 1, "1", []]]},
+        {"items": [["x" * 2000, "int", "0" * 32, "firm", True, "1", []]]},
+        {"items": [["x", "int", "0" * 32, "firm", True, "1", ["0"]]]},
         {"numbers": [True]},
         {"numbers": ["1"]},
         {"numbers": [10**400]},

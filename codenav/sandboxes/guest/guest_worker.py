@@ -84,12 +84,15 @@ class Worker:
         self._loop = guest_loop.Loop()
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
+        self._control, self._opened = control.fileno(), os.fstat(control.fileno())
 
     def rest(self) -> None:
         """Wait for a request. Meanwhile threads of user code do not get the reserve."""
         with contextlib.suppress(MemoryError):
             guest_linux.hold_reserve(True)
-            self._poll.poll()
+            # Code may have put a descriptor in its place from which nothing ever comes.
+            if os.path.samestat(os.fstat(self._control), self._opened):
+                self._poll.poll()
         guest_linux.hold_reserve(False)
 
     def answer(self, request: Message, descriptors: Sequence[int]) -> None:
@@ -418,7 +421,7 @@ def _drop_flag() -> None:
     """Have `sys.flags` say that there is a `site`, as there is now: libraries hand these flags on to their children."""
     names = re.findall(r"(\w+)=", repr(sys.flags))
     made = collections.namedtuple("flags", names)  # type: ignore[misc]
-    sys.flags = made(**{name: getattr(sys.flags, name) for name in names} | {"no_site": 0})  # type: ignore[assignment]
+    sys.flags = made(**{**{name: getattr(sys.flags, name) for name in names}, "no_site": 0})  # type: ignore[assignment]
 
 
 def _set_up_imports(config: Message) -> None:
