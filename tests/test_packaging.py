@@ -60,7 +60,7 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     )  # fmt: skip
     where, *answer = ran.stdout.splitlines()
     assert where.startswith(str(tmp_path)), ran.stderr
-    assert answer == ["2", "summary: reproduced (compared: the last output)"], ran.stderr
+    assert answer == ["2", "summary: reproduced (compared: ONE, the last output)"], ran.stderr
 
 
 def test_extras_are_for_languages_inspect_tools_encoders_pictures_and_tests_only() -> None:
