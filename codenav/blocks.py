@@ -135,6 +135,10 @@ def block_id(source: str, path: str, qualname: str, kind: BlockKind, text: str, 
     return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+Instance = tuple[CodeBlock | None, Sequence[CodeBlock]]
+"""The class that a name at module level is an instance of, None for another block, and its public methods."""
+
+
 @dataclass(frozen=True, slots=True)
 class Vote:
     """A share in the place of a hit."""

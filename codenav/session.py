@@ -27,6 +27,7 @@ from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.navigation.description_cache import described
+from codenav.navigation.members import instance_of
 from codenav.navigation.unmatched import advice
 from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
 from codenav.protocols import Agent, Environment, Listener, Model, Sandbox
@@ -317,6 +318,7 @@ class Session(Closing):
             imports=importing.told([index.source for index in self.indexes]),
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
             advice=advice,
+            instance_of=instance_of,
             ranking=self._searches.ranking(request, following, self._episodes),
         )
         facts = EpisodeFacts(

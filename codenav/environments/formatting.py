@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from codenav.blocks import BlockKind, CodeBlock, SearchResult
+from codenav.blocks import BlockKind, CodeBlock, Instance, SearchResult
 from codenav.execution import CheckReport, Execution, Outcome, ToolCall, Verdict
 from codenav.system.terminal_text import shortened
 from codenav.usage import estimate_tokens
@@ -20,6 +20,8 @@ OUTPUT_TOKENS = 2000
 """Tokens kept of a step's output, head and tail. The sandbox has already cut it, to a length for people."""
 LISTED = 20
 """Changed variables, files and pictures that are named; the others are counted."""
+METHODS = 8
+"""Methods that are shown of the class of an instance; the others are counted."""
 VALUE = 200
 """Characters kept of a variable's value, of a query and of its interpretation."""
 ANSWERS_CHARACTERS, ANSWER_LEAST = 8192, 200
@@ -63,6 +65,18 @@ def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[
     return "\n".join(lines)
 
 
+def class_in_short(instance: Instance) -> str:
+    """The class of an instance at module level and its first methods, one line each; empty for another block."""
+    owner, methods = instance
+    if owner is None:
+        return ""
+    lines = [f"An instance of {_cut(owner.signature or owner.qualname)}  ({owner.path}:{owner.lines.start})"]
+    lines += [f"- {_cut(method.signature)}" for method in methods[:METHODS]]
+    if len(methods) > METHODS:
+        lines.append(f"- and {len(methods) - METHODS} more")
+    return "\n".join(lines)
+
+
 def _tag(block: CodeBlock, tagged: bool) -> str:
     return f", {block.source}" if tagged else ""
 
@@ -85,8 +99,12 @@ def searched(
     seen: int,
     tagged: bool = False,
     shows: str = SHOWS[0],
+    instance_of: Callable[[CodeBlock], Instance] | None = None,
 ) -> str:
-    """The result of one query. `seen` counts the matches shown in full before; the rest is as in `block_in_full`."""
+    """The result of one query. `seen` counts the matches shown in full before; the rest is as in `block_in_full`.
+
+    `instance_of` tells the class of what is shown in full.
+    """
     parts = [f"Query: {_cut(result.query)}"]
     if result.repairs:
         parts.append(f"Read as: {_cut(result.read_as)} ({_cut('; '.join(result.repairs))})")
@@ -104,7 +122,9 @@ def searched(
     shown = f"{len(full)} in full" + (f", {len(short)} as signatures" if short else "")
     more = f", {rest} not shown; the same query again shows the next ones" if rest > 0 else ""
     parts.append(f"{counts}{before}: {shown}{more}.")
-    parts += [block_in_full(block, tagged=tagged, shows=shows) for block in full]
+    for block in full:
+        told = class_in_short(instance_of(block)) if instance_of else ""
+        parts.append("\n".join(filter(None, (block_in_full(block, tagged=tagged, shows=shows), told))))
     if short:
         parts.append("\n".join(["Also:", *(block_in_short(block, tagged=tagged) for block in short)]))
     return "\n\n".join(parts)

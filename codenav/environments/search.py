@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from codenav.actions import Action, Search, SearchObservation
-from codenav.blocks import BlockKind, SearchResult
+from codenav.blocks import BlockKind, CodeBlock, Instance, SearchResult
 from codenav.environments.formatting import SHOWS, cut_middle, searched
 from codenav.environments.ranking import MATCHES, Ranking
 from codenav.errors import QueryTooLarge
@@ -36,18 +37,20 @@ class SearchEnvironment:
         shows: str = SHOWS[0],
         ranking: Ranking | None = None,
         advice: Callable[[Index, SearchResult], Sequence[str]] | None = None,
+        instance_of: Callable[[Index, CodeBlock], Instance] | None = None,
     ) -> None:
         """`tagged`: each hit names its source, for an index of several.
 
         `shows` is the content of a block shown in full: `shorter` (its code, or signature and docstring where those are
         shorter), `code`, or `prototypes` (signature and docstring; CodeNav paper, table 3). `ranking` orders the next
         `MATCHES` matches, and adds to them; without it they come as the index has them. `advice` says what to ask
-        instead of a query that found nothing.
+        instead of a query that found nothing; `instance_of` tells the class of a name at module level.
         """
         self.index = index
         self.shows = shows
         self._ranking = ranking
         self._advice = advice
+        self._instance_of = partial(instance_of, index) if instance_of else None
         self._tagged = tagged
         self._seen: set[str] = set()
 
@@ -87,7 +90,9 @@ class SearchEnvironment:
         full, short = found.hits[:FULL], found.hits[FULL : FULL + MORE]
         while True:
             blocks = {"full": [hit.block for hit in full], "short": [hit.block for hit in short]}
-            text = searched(found, **blocks, seen=seen, tagged=self._tagged, shows=self.shows)
+            text = searched(
+                found, **blocks, seen=seen, tagged=self._tagged, shows=self.shows, instance_of=self._instance_of
+            )
             if estimate_tokens(text) <= tokens or len(full) <= 1:
                 break
             full, short = full[:-1], [full[-1], *short][:MORE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from codenav.blocks import SearchResult
+from codenav.blocks import CodeBlock, Instance, SearchResult
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.environments.ranking import Ranking
@@ -45,6 +45,8 @@ class EpisodeParts:
     """Orders what a search finds; None: hits come as the index has them."""
     advice: Callable[[Index, SearchResult], Sequence[str]] | None = None
     """What to ask instead, for a search that found nothing; None: nothing is told."""
+    instance_of: Callable[[Index, CodeBlock], Instance] | None = None
+    """The class and the methods of a name at module level that a search shows; None: they are not told."""
 
 
 MakeEnvironments = Callable[[EpisodeParts], Sequence[Environment]]
@@ -63,7 +65,13 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
         Session(on=…, environments=mine)
     """
     return [
-        SearchEnvironment(parts.index, tagged=parts.several_sources, ranking=parts.ranking, advice=parts.advice),
+        SearchEnvironment(
+            parts.index,
+            tagged=parts.several_sources,
+            ranking=parts.ranking,
+            advice=parts.advice,
+            instance_of=parts.instance_of,
+        ),
         CodeEnvironment(
             parts.sandbox,
             checker=parts.checker,

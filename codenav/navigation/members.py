@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from inspect import cleandoc
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.blocks import BlockKind, CodeBlock, Instance, LineSpan
 from codenav.indexers.place import Place
 from codenav.indexers.python_draft import names_to_import
 from codenav.navigation.classes import Classes
@@ -39,7 +39,7 @@ def of_class(index: Index, modules: Modules, owner: CodeBlock, name: str) -> Seq
     return ()
 
 
-def instance_of(index: Index, block: CodeBlock) -> tuple[CodeBlock | None, list[CodeBlock]]:
+def instance_of(index: Index, block: CodeBlock) -> Instance:
     """The class that a module-level name is an instance of, and its public methods, inherited ones included."""
     called = _INSTANCE.match(block.text) if block.kind is BlockKind.ASSIGNMENT and block.language == "python" else None
     if called is None:
@@ -54,7 +54,8 @@ def instance_of(index: Index, block: CodeBlock) -> tuple[CodeBlock | None, list[
     for around in Classes(index, modules).order(thing[0]):
         for qualname, blocks in modules.of(around).definitions.items():
             owner, _, name = qualname.rpartition(".")
-            if owner == around.qualname and blocks[0].kind is BlockKind.METHOD and not name.startswith("_"):
+            offered = not name.startswith("_") or name == "__call__"
+            if owner == around.qualname and blocks[0].kind is BlockKind.METHOD and offered:
                 methods.setdefault(name, blocks[0])
     return thing[0], list(methods.values())
 

@@ -12,6 +12,7 @@ from codenav.actions import Search, SearchObservation
 from codenav.environments import SearchEnvironment
 from codenav.environments.search import FULL, MORE, QUERIES, TOKENS
 from codenav.indexing.source_index import SourceIndex
+from codenav.navigation.members import instance_of
 from codenav.usage import estimate_tokens
 
 
@@ -83,3 +84,19 @@ def test_a_query_that_is_too_large_is_told_and_not_raised(index: SourceIndex) ->
     observation = SearchEnvironment(index).respond(Search("x" * 70_000 + "\nname: area_1"))
     assert "split the query" in observation.text
     assert observation.results[1].hits
+
+
+def test_an_instance_at_module_level_is_shown_with_its_class_and_a_few_methods(tmp_path: Path) -> None:
+    methods = "".join(f"    def get_{n}(self, alpha=None): ...\n\n" for n in range(9))
+    (tmp_path / "geo.py").write_text(
+        f"class Base:\n    def lookup(self, x): ...\n\n\nclass Table(Base):\n{methods}\n\ncountries = Table()\nsize = 3\n"
+    )
+    with codenav.index(tmp_path) as index:
+        environment = SearchEnvironment(index, instance_of=instance_of)
+        text = environment.respond(Search("name:countries")).text
+        assert (
+            "countries = Table()\n```\nAn instance of class Table(Base)  (geo.py:5)\n- def get_0(self, alpha=None)"
+            in text
+        )
+        assert text.endswith("- def get_7(self, alpha=None)\n- and 2 more")
+        assert "instance" not in environment.respond(Search("name:size")).text
