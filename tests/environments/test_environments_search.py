@@ -89,7 +89,8 @@ def test_a_query_that_is_too_large_is_told_and_not_raised(index: SourceIndex) ->
 def test_an_instance_at_module_level_is_shown_with_its_class_and_a_few_methods(tmp_path: Path) -> None:
     methods = "".join(f"    def get_{n}(self, alpha=None): ...\n\n" for n in range(9))
     (tmp_path / "geo.py").write_text(
-        f"class Base:\n    def lookup(self, x): ...\n\n\nclass Table(Base):\n{methods}\n\ncountries = Table()\nsize = 3\n"
+        "class Base:\n    def lookup(self, x): ...\n\n\n"
+        f"class Table(Base):\n{methods}\n\ncountries = Table()\nsize = 3\n"
     )
     with codenav.index(tmp_path) as index:
         environment = SearchEnvironment(index, instance_of=instance_of)

@@ -229,7 +229,8 @@ def test_an_instance_at_module_level_is_shown_with_the_methods_of_its_class(tmp_
         "from . import db\nfrom .db import levels\n\ncountries: db.Table = db.Table('x')\n"
     )
     (tmp_path / "geo/db.py").write_text(
-        "class Base:\n    def lookup(self, x): ...\n\n    def __call__(self): ...\n\n\nclass Table(Base):\n    def __init__(self, x): ...\n\n"
+        "class Base:\n    def lookup(self, x): ...\n\n    def __call__(self): ...\n\n\n"
+        "class Table(Base):\n    def __init__(self, x): ...\n\n"
         "    def get(self, *, alpha=None): ...\n\n\nlevels = Base()\nsize = len([])\n"
     )
     with codenav.index(tmp_path) as index:
