@@ -101,7 +101,7 @@ def _importing(found: Distribution) -> tuple[list[Path], list[Part]]:
     for file in found.files or ():
         if len(file.parts) > 1 or file.suffix not in (".pth", ".py"):
             continue
-        text = _text(Path(str(found.locate_file(file))))
+        text = file_text(Path(str(found.locate_file(file))))
         if file.suffix == ".pth":
             lines = (Path(line.strip()) for line in text.splitlines())
             folders += [line for line in lines if line.is_absolute() and line.is_dir()]
@@ -231,11 +231,11 @@ def _importable(path: Path) -> bool:
 
 def _declared(project: Path) -> list[str]:
     """The paths that a project's build backend is told to install."""
+    settings = pyproject(project)
     try:
-        settings: dict[str, Any] = tomllib.loads(_text(project / "pyproject.toml"))
         backend = settings["build-system"]["build-backend"]
         tables = [table for name, table in settings["tool"].items() if backend.startswith(name)]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         return []
     return [_PATTERN.sub("", said) for said in _strings(tables)]
 
@@ -253,7 +253,16 @@ def _strings(value: object, *, counts: bool = False) -> Iterator[str]:
                 yield from _strings(item, counts=key in _DECLARING)
 
 
-def _text(path: Path) -> str:
+def pyproject(project: Path) -> dict[str, Any]:
+    """The settings in a project's `pyproject.toml`; none if it has no valid one."""
+    try:
+        return tomllib.loads(file_text(project / "pyproject.toml"))
+    except ValueError:
+        return {}
+
+
+def file_text(path: Path) -> str:
+    """The text of a file; empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -6,11 +6,11 @@ import keyword
 import os
 import re
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from codenav.indexers.decode import decode
+from codenav.indexers.editable import pyproject
 from codenav.indexers.packages import Package
 
 _MARKUP = re.compile(
@@ -109,14 +109,10 @@ def _public(names: Mapping[str, None]) -> tuple[str, ...]:
 
 def summary(path: Path) -> str:
     """The description of a folder: that in `pyproject.toml`, else the first paragraph of the README."""
-    try:
-        with open(path / "pyproject.toml", "rb") as file:
-            project = tomllib.load(file).get("project", {})
-        described = project.get("description") if isinstance(project, dict) else None
-        if isinstance(described, str) and described.strip():
-            return described.strip()
-    except (OSError, ValueError):
-        pass
+    project = pyproject(path).get("project")
+    described = project.get("description") if isinstance(project, dict) else None
+    if isinstance(described, str) and described.strip():
+        return described.strip()
     return readme_paragraph(path)
 
 

@@ -6,13 +6,12 @@ import configparser
 import os
 import re
 import sys
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from codenav.indexers.editable import file_text, pyproject
 from codenav.indexers.modules import import_root, is_name
 
 _PROJECT = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -183,23 +182,22 @@ def _stated(project: Path, tree: _Tree) -> Iterator[Path]:
 
 def _in_pyproject(project: Path) -> Iterator[str]:
     try:
-        settings: Any = tomllib.loads(_text(project / "pyproject.toml"))
-        tools = settings.get("tool", {})
+        tools = pyproject(project).get("tool", {})
         setuptools = tools.get("setuptools", {})
         yield from map(str, setuptools.get("package-dir", {}).values())
         packages = setuptools.get("packages", {})
         yield from map(str, packages.get("find", {}).get("where", ()) if isinstance(packages, dict) else ())
         for package in tools.get("poetry", {}).get("packages", ()):
             yield from filter(None, [package.get("from")])
-    except (ValueError, AttributeError, TypeError):
+    except (AttributeError, TypeError):
         return
 
 
 def _in_setup(project: Path) -> Iterator[str]:
-    yield from _WHERE.findall(_text(project / "setup.py"))
+    yield from _WHERE.findall(file_text(project / "setup.py"))
     settings = configparser.RawConfigParser()
     try:
-        settings.read_string(_text(project / "setup.cfg"))
+        settings.read_string(file_text(project / "setup.cfg"))
     except configparser.Error:
         return
     for line in settings.get("options", "package_dir", fallback="").splitlines():
@@ -207,10 +205,3 @@ def _in_setup(project: Path) -> Iterator[str]:
         if equals and not name.strip():
             yield folder.strip()
     yield from settings.get("options.packages.find", "where", fallback="").split()
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -70,7 +70,8 @@ def definitions(index: Index, asked: str) -> list[Definition]:
     modules = Modules(index)
     pinned = _PINNED.fullmatch(asked)
     if pinned and ("/" in pinned["path"] or language_of(pinned["path"])):
-        return _grouped(_in_file(index, pinned["path"], _dotted(pinned["name"])))
+        path, dotted = pinned["path"], _dotted(pinned["name"])
+        return _grouped(_in_file(index, path, dotted)) or _parts(index, modules, dotted, path)
     return _only_exported(modules, asked, _grouped(_named(index, asked))) or _parts(index, modules, _dotted(asked))
 
 
@@ -94,25 +95,23 @@ def _in_file(index: Index, path: str, dotted: str) -> list[CodeBlock]:
         kept = [block for block in found if fits(block, dotted)]
         if kept:
             return _best_paths(kept, path)
-    owner, _, last = dotted.rpartition(".")
-    if owner:
-        modules = Modules(index)
-        return [
-            part for block in _in_file(index, path, owner) for part in members.of_class(index, modules, block, last)
-        ]
-    return [block for block in members.bound(index, last) if _fits_path(block, path)]
+    return []
 
 
-def _parts(index: Index, modules: Modules, dotted: str) -> list[Definition]:
-    """The definitions of a name that no block has: inherited, fields, and what a statement binds among others."""
+def _parts(index: Index, modules: Modules, dotted: str, path: str = "") -> list[Definition]:
+    """The definitions of a name that no block has: inherited, fields, and what a statement binds among others.
+
+    With a `path`, those whose class, or whose statement, is in that file or folder.
+    """
     owner, _, name = dotted.rpartition(".")
-    if not name.isidentifier():
+    if not name.lstrip("$").isidentifier():
         return []
     found: list[CodeBlock] = []
-    for blocks in definitions(index, owner)[:LISTED] if owner else ():
+    around = f"{path}::{owner}" if path else owner
+    for blocks in definitions(index, around)[:LISTED] if owner else ():
         if blocks[0].kind in (BlockKind.CLASS, BlockKind.ASSIGNMENT):
             found += members.of_class(index, modules, blocks[0], name)
-    return _grouped(found or members.bound(index, dotted))
+    return _grouped(found or (block for block in members.bound(index, dotted) if not path or _fits_path(block, path)))
 
 
 def _dotted(asked: str) -> str:
