@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import codenav
 from codenav.blocks import BlockKind, CodeBlock, FileChange
 from codenav.retrieval import analysis
 from codenav.retrieval.documents import worth
@@ -171,3 +173,15 @@ def test_glob_and_edits() -> None:
         3,
     ]
     assert not glob("*a" * 60, "a" * 50)
+
+
+@pytest.mark.parametrize("query", ["entries of a ledger", "ledger entry"])
+def test_methods_do_not_crowd_out_their_class(tmp_path: Path, query: str) -> None:
+    text = 'class Book:\n    """Pages in order; holds what each entry of the ledger is."""\n\n'
+    for verb in ("add", "drop", "find", "list", "move", "copy", "load", "save", "sort", "sum"):
+        text += f'    def {verb}_ledger_entry(self, entry):\n        """{verb.title()} an entry of the ledger."""\n\n'
+    (tmp_path / "book.py").write_text(text)
+    with codenav.index(tmp_path) as index:
+        found = [hit.block.qualname for hit in index.search(query)]
+    assert found.index("Book") == 2
+    assert len(found) == 11
