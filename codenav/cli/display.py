@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from codenav.actions import Search, Step, SummaryObservation, Try
 from codenav.cli import steps
-from codenav.cli.options import say, store_of
+from codenav.cli.options import counted, say, store_of
 from codenav.events import Acted, Called, Event, Observed, RunEnded, RunStarted, Tried
 from codenav.system.terminal_text import flattened
 
@@ -36,6 +36,12 @@ class ReportProgress:
         """Show how much of anything else is done, 0 to 1."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=what, completed=round(100 * done), total=100)
+
+
+AT_ONCE = 4
+"""Lines of a step that are shown while it runs. The others are shown once it went well."""
+FAILURES = 3
+"""Most failed steps in a row that are shown: with `AT_ONCE`, ten lines whatever the model writes."""
 
 
 _bars: list[Bar] = []
@@ -94,7 +100,10 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
 
 
 class RunDisplay:
-    """A display of a run's events: a block for each step, a line for each search, and one for all tries of a step."""
+    """A display of a run's events: a block for each step, a line for each search, and one for all tries of a step.
+
+    Steps that fail are shown in few lines: the record has the rest.
+    """
 
     def __init__(self, *, verbose: bool = False, told: Callable[[], bool] = lambda: False) -> None:
         """`verbose` leaves nothing out. `told` returns True if the model's text was already shown as it came."""
@@ -105,6 +114,10 @@ class RunDisplay:
         self._told = told
         self._tries: list[Tried] = []
         self._to_replay = False
+        self._held: list[steps.Line] = []
+        """Lines of the step under way that are shown once it went well."""
+        self._failures = 0
+        """Failed steps since code last went well."""
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -121,7 +134,7 @@ class RunDisplay:
                 if not isinstance(event.action, Try | Search):
                     self._told_tries()
                 if not self._told():
-                    self._show(steps.begun(event.number, event.action, self._room))
+                    self._begun(list(steps.begun(event.number, event.action, self._room)))
             case Tried():
                 self._tries.append(event)
                 if self._room.is_all:
@@ -129,14 +142,42 @@ class RunDisplay:
             case Called() if event.by != "try" or self._room.is_all:
                 self._show(steps.called([event.call], self._room, by="" if event.by == "step" else event.by))
             case Observed():
-                self._show(steps.ended(event.step, self._room))
+                self._ended(event.step)
                 self._replaying(event.step)
             case RunEnded():
                 self._told_tries()
+                self._told_failures()
 
     def _told_tries(self) -> None:
         self._show(steps.tried(self._tries, self._room))
         self._tries.clear()
+
+    def _begun(self, lines: list[steps.Line]) -> None:
+        at_once = len(lines)
+        if not self._room.is_all:
+            at_once = AT_ONCE if not self._failures else 1 if self._failures < FAILURES else 0
+        shown, self._held = lines[:at_once], lines[at_once:]
+        self._show(shown)
+
+    def _ended(self, step: Step) -> None:
+        attempt = step.action.type in ("code", "code_summary", "invalid")
+        if self._room.is_all or step.observation.ok or not attempt:
+            if attempt:
+                self._told_failures()
+            self._show([*self._held, *steps.ended(step, self._room)])
+        else:
+            self._failures += 1
+            cut = [steps.Line("   …", "dim")] if self._failures == 1 and self._held else []
+            if self._failures <= FAILURES:
+                self._show([*cut, *steps.failed(step, self._room)])
+        self._held = []
+
+    def _told_failures(self) -> None:
+        """Report how many failed steps were not shown."""
+        if self._failures > FAILURES:
+            more = counted(self._failures - FAILURES, "more failed step")
+            self._show([steps.Line(f"… {more}: codenav episodes show last", "dim")])
+        self._failures = 0
 
     def _replaying(self, step: Step) -> None:
         """Announce the replay of all steps at the end, if no summary was replayed since the last code."""

@@ -24,6 +24,7 @@ from codenav.cli.options import (
 from codenav.cli.sections import SectionedCommand, section
 from codenav.cli.selection_options import selection_options
 from codenav.errors import CodeNavError, UsageError
+from codenav.system.terminal_text import flattened
 
 if TYPE_CHECKING:
     from codenav.cli.live import LiveLine
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from codenav.session import Session
 
 T = TypeVar("T")
-REASON_LINES = 4
-"""Most lines of the reason why a run ended; a server may send a page of them."""
+REASON = 400
+"""Most characters of the reason why a run ended: five lines of a terminal. A server may send a page of them."""
 
 _within_options = section(
     "Tool graph",
@@ -198,18 +199,10 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if result.verdict_told:
         say(result.verdict_told)
     if result.reason and result.status != "interrupted":
-        say(f"{'Error' if result.exit_code else 'Note'}: {_short(result, whole=options['verbose'])}", err=True)
+        reason = result.reason if options["verbose"] else flattened(result.reason, REASON)
+        say(f"{'Error' if result.exit_code else 'Note'}: {reason}", err=True)
         if result.hint:
             say(f"Try: {result.hint}", err=True)
-
-
-def _short(result: EpisodeResult, *, whole: bool) -> str:
-    """Return why a run ended, in a few lines that say where the rest is."""
-    lines = result.reason.splitlines()
-    if whole or len(lines) <= REASON_LINES:
-        return result.reason
-    rest = f"… {len(lines) - REASON_LINES} more lines: codenav episodes show {result.id}"
-    return "\n".join([*lines[:REASON_LINES], rest])
 
 
 def _stored(result: EpisodeResult) -> EpisodeResult:

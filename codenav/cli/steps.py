@@ -22,6 +22,8 @@ LINES = 12
 """Most lines of a piece of code or an output: most steps have fewer, and a screen still holds three of them."""
 INVALID_LINES = 6
 """Most lines of an answer without a valid action: enough to see what the model wrote instead."""
+UNFINISHED_LINES = 2
+"""Most lines of what the model was writing when it was cut off."""
 ERROR_LINES = 4
 """Most lines of an error, whose message often says what to do about it."""
 NAMES = 5
@@ -113,6 +115,17 @@ def ended(step: Step, room: Room) -> Iterator[Line]:
         yield from room.block(step.observation.text)
 
 
+def failed(step: Step, room: Room) -> Iterator[Line]:
+    """Yield a line for a step that failed, and one for what happened to its state."""
+    data = step.observation.to_data()
+    told = _result(data) if "error" in data else f"→ {step.observation.text}"
+    if "rule" in data:
+        told = f"{step.number}. no valid action ({data['rule']}); the model wrote: {step.action.content}"
+    yield room.line(f"{'' if 'rule' in data else '   '}{flattened(told, 1000)}", "red")
+    if data.get("notice"):
+        yield room.line(f"   {data['notice']}", "yellow")
+
+
 def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
     """Yield the lines for the tries before a step: their number or, in an unbounded room, each of them."""
     if room.is_all:
@@ -152,9 +165,9 @@ def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
     if room.is_all:
         yield from room.block(written)
         return
-    if len(rows) > INVALID_LINES:
-        yield room.line(f"   … {len(rows) - INVALID_LINES} lines before", "dim")
-    *kept, last = rows[-INVALID_LINES:] or [""]
+    if len(rows) > UNFINISHED_LINES:
+        yield room.line(f"   … {len(rows) - UNFINISHED_LINES} lines before", "dim")
+    *kept, last = rows[-UNFINISHED_LINES:] or [""]
     yield from room.block("\n".join(kept))
     # The end of the last line, where it was cut off.
     most = (room.width or len(last)) - 4
@@ -197,14 +210,9 @@ def _whole_names(found: str, characters: int) -> str:
 
 
 def _ran(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
-    error, output = data["error"], data["stdout"] + data["stderr"] + data["late_output"]
-    said = f"{error['type']}: {error['message']}" if error else ""
-    if not said and not output.strip():
-        said = ", ".join(f"{item['name']} = {item['repr']}" for item in data["changed"][-3:])
-    ok = data["outcome"] == "ok"
-    yield from room.block(output)
-    told = f"→ {data['outcome']}, {data['seconds']:.2f} s" + (f": {flattened(said, 1000)}" if said else "")
-    if ok:
+    yield from room.block(data["stdout"] + data["stderr"] + data["late_output"])
+    told = _result(data)
+    if data["outcome"] == "ok":
         yield room.line(f"   {told}", "green")
     else:
         yield from room.block(
@@ -212,3 +220,12 @@ def _ran(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
         )
     if data["notice"]:
         yield room.line(f"   {data['notice']}", "yellow")
+
+
+def _result(data: Mapping[str, Any]) -> str:
+    """Return `→ error, 0.01 s: ValueError: no such city`, or what an `ok` step without output bound."""
+    error, output = data["error"], data["stdout"] + data["stderr"] + data["late_output"]
+    said = f"{error['type']}: {error['message']}" if error else ""
+    if not said and not output.strip():
+        said = ", ".join(f"{item['name']} = {item['repr']}" for item in data["changed"][-3:])
+    return f"→ {data['outcome']}, {data['seconds']:.2f} s" + (f": {flattened(said, 1000)}" if said else "")

@@ -15,9 +15,6 @@ from command_line import ROOT, Ran, codenav, without_evidence
 
 from codenav import schemas
 from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
-from codenav.cli.run import _short
-from codenav.episodes.record import EpisodeResult
-from codenav.events import Status
 from codenav.models.scripted import read_script
 from codenav.sandboxes.conformance.witness import crowding
 
@@ -396,8 +393,10 @@ def test_an_answer_that_the_replay_does_not_hold_is_told(run: Run, chat_server: 
     assert (summary["verified"], summary["answer_supported"], summary["unsupported"]) == (True, False, ["42"])
 
 
-def test_a_long_reason_is_shown_in_a_few_lines() -> None:
-    reason = "\n".join(f"line {number}" for number in range(150))
-    long, short = (EpisodeResult("e1", "?", Status.FAILED, reason=text) for text in (reason, "no"))
-    assert _short(long, whole=False).splitlines()[-1] == "… 146 more lines: codenav episodes show e1"
-    assert (_short(long, whole=True), _short(short, whole=False)) == (reason, "no")
+def test_a_long_reason_is_shown_in_a_few_lines(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Done("FAILED: " + "no way\n" * 150)] * 2
+    ran = run("Do it.", "--on", library)
+    error = next(line for line in ran.err.splitlines() if line.startswith("Error: "))
+    assert ran.code == 1 and len(error) < 420 and ran.err.count("no way") < 60
+    assert "Record: codenav episodes show " in ran.err
+    assert run("Do it.", "--on", library, "--verbose").err.count("no way") >= 150

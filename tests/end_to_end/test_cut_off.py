@@ -157,9 +157,9 @@ class TestWhatIsSeen:
         chat_server.script = [Begun("\n\n".join([*lines, "word " * 30 + "the end"]))]
         err = run("Area?", "--on", library, "--max-seconds", "4", env={"COLUMNS": "60"}).err.splitlines()
         start = err.index("The model was cut off while it wrote:")
-        shown = err[start + 1 : start + 8]
-        assert shown[0] == "   … 15 lines before"
-        assert shown[1].startswith("   15. word") and shown[-1].endswith("word the end")
+        shown = err[start + 1 : start + 4]
+        assert shown[0] == "   … 19 lines before"
+        assert shown[1].startswith("   19. word") and shown[-1].endswith("word the end")
         assert all(len(line) <= 60 for line in shown)
 
     def test_verbose_shows_the_text_as_it_streams_and_it_steers_nothing(

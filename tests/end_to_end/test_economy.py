@@ -16,7 +16,7 @@ from chat_server import ChatServer
 from command_line import ROOT, Ran, codenav, start, without_evidence
 
 import codenav as api
-from codenav.actions import Code, Done, Search
+from codenav.actions import Action, Code, CodeSummary, Done, Search
 
 Run = Callable[..., Ran]
 
@@ -118,9 +118,11 @@ def test_no_line_is_wider_than_the_terminal(run: Run, chat_server: ChatServer, l
 
     wide = [line for line in ran.err.splitlines() if cell_len(line) > columns]
     assert wide == []
-    assert "… 39 more lines" in ran.err and "ValueError: what went wrong" in ran.err
+    assert "   …\n   → error" in ran.err and "ValueError: what went wrong" in ran.err
     shown = codenav("episodes", "show", "last", env={"COLUMNS": str(columns)}).out
-    assert [line for line in shown.splitlines() if cell_len(line) > columns and "work folder" not in line] == []
+    whole = ("work folder", "Summary  ")
+    wide = [line for line in shown.splitlines() if cell_len(line) > columns]
+    assert [line for line in wide if not any(words in line for words in whole)] == []
 
 
 def test_verbose_leaves_nothing_out(run: Run, chat_server: ChatServer, library: Path) -> None:
@@ -135,10 +137,44 @@ def test_an_invalid_answer_shows_what_the_model_wrote(run: Run, chat_server: Cha
     chat_server.script = ["\n".join(wrote)] * 5
     ran = run("Do it.", "--on", library)
     assert ran.code == 1
-    assert ran.err.count("I would rather talk about the weather.") == 5
+    assert ran.err.count("I would rather") == 3, ran.err
+    assert "… 2 more failed steps: codenav episodes show last" in ran.err
     assert "Write exactly one action" not in ran.err and "Cloud 29." not in ran.err
     shown = codenav("episodes", "show", "last")
     assert "I would rather talk about the weather." in shown.out and "Write exactly one action" not in shown.out
+
+
+LINES = [*(f"x{n} = {n}" for n in range(20)), "for n in range(60): print('a line', n)"]
+RAISES = "\n".join([*LINES, "raise ValueError(x9)"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Code(f"import time\n{RAISES}"),
+        Code("\n".join([*LINES, "def f(n):", "    return f(n + 1)", "f(0)"])),
+        Code("raise ValueError('\\n'.join(['what went wrong'] * 150))"),
+        CodeSummary(f"print(1)\n{RAISES}"),
+        "I do not know.\n" * 40,
+    ],
+    ids=["output", "traceback", "message", "summary", "nonsense"],
+)
+def test_steps_that_fail_take_ten_lines(run: Run, chat_server: ChatServer, library: Path, answer: Action | str) -> None:
+    chat_server.script = [answer] * 5
+    ran = run("Do it.", "--on", library, "--max-steps", "5")
+    head, _, steps = ran.err.partition(" on ")
+    steps, more, closing = steps.partition("… 2 more failed steps: codenav episodes show last\n")
+    assert more and len(head.splitlines()) == 2, ran.err
+    assert (len(steps.splitlines()[1:]) <= 10, len(closing.splitlines()) <= 4) == (True, True), ran.err
+
+
+def test_code_that_goes_well_after_failures_is_shown_whole(run: Run, chat_server: ChatServer, library: Path) -> None:
+    good = "\n".join(f"y{n} = {n}" for n in range(10))
+    chat_server.script = [*[Code(RAISES)] * 4, Search("area"), Code(good), Code(RAISES), Done("done")]
+    ran = run("Do it.", "--on", library)
+    assert good.replace("\n", "\n   ") in ran.err
+    assert ran.err.index("… 1 more failed step: codenav") < ran.err.index("y0 = 0")
+    assert "   x2 = 2\n   …\n   → error" in ran.err
 
 
 def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, library: Path) -> None:
