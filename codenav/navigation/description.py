@@ -19,6 +19,7 @@ from codenav.navigation.centrality import rank
 from codenav.navigation.references import Entry, File, read_files
 from codenav.navigation.tool_description import describe_tools
 from codenav.protocols import Index
+from codenav.retrieval.aside import is_example
 from codenav.system.terminal_text import neutral
 
 CHARACTERS = 2_000
@@ -70,17 +71,18 @@ def _seen(blocks: Iterable[CodeBlock], examples: Examples) -> Iterator[CodeBlock
 
 
 class Examples:
-    """Counts of the names called in examples of docstrings and documents."""
+    """Counts of the names called in examples of docstrings, documents and files."""
 
-    _CALL = re.compile(r"(?:\b\w+\.|[>@=(\s])([A-Za-z]\w*)\(")
+    _CALL = re.compile(r"(?:\b\w+\.|[>@=(\s&])([A-Za-z]\w*)(?:[({]|::)")
 
     def __init__(self) -> None:
         self.uses: Counter[str] = Counter()
 
     def take(self, block: CodeBlock) -> None:
         """Add a block; each name counts once for it."""
-        text = block.text if block.kind is BlockKind.DOCUMENT else block.docstring
-        if "(" in text:
+        shows = block.kind is BlockKind.DOCUMENT or is_example(block.path)
+        text = block.text if shows else block.docstring
+        if "(" in text or "{" in text:
             self.uses.update(set(self._CALL.findall(text)))
 
 
@@ -133,7 +135,7 @@ def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequen
     found: dict[str, tuple[float, list[Entry]]] = {}
     for file in files:
         for entry in file.entries if not file.aside else ():
-            private = entry.name.startswith("_") or _is_private(file.module)
+            private = entry.name.startswith("_") or _is_private(file.module) or is_example(file.path)
             if "." in entry.qualname or (private and not entry.public_name):
                 continue
             is_exported = entry.public_name.count(".") == 1
@@ -145,18 +147,32 @@ def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequen
             before = found.get(name, (0.0, []))
             found[name] = max(before[0], worth), [*before[1], entry]
     order = sorted(found, key=lambda name: (-found[name][0], name))
-    return [(name, found[name][1]) for name in order]
+    # Of namesakes, the best one: an example that calls `array` means one of them.
+    first = {found[name][1][0].name: name for name in reversed(order)}
+    return [(name, found[name][1]) for name in order if first[found[name][1][0].name] == name]
 
 
 def _entry_lines(index: Index, found: Iterable[tuple[str, Sequence[Entry]]]) -> Iterator[str]:
     for name, entries in found:
         blocks = [block for entry in entries if (block := index.get(entry.id))]
-        if blocks and (blocks[0].import_line or blocks[0].language != "python"):
+        if blocks and _is_offered(blocks[0]):
             # Of overloads, take the definition itself: the one with a docstring, or the last.
             block = next((block for block in blocks if block.docstring), blocks[-1])
             called = cut(name + _parameters(block), SIGNATURE_CHARACTERS)
             said = _sentence(block.docstring)
             yield f"  {called}: {said}" if said else f"  {called}"
+
+
+def _is_offered(block: CodeBlock) -> bool:
+    """True unless the language says that the block is for its own package."""
+    match block.language:
+        case "python":
+            return bool(block.import_line)
+        case "go":
+            return block.name[:1].isupper()
+        case "rust":
+            return re.match(r"pub\s|(?:#\[.*\]\s*)*macro_rules", block.signature) is not None
+    return True
 
 
 def _parameters(block: CodeBlock) -> str:

@@ -119,3 +119,14 @@ def test_hostile_names_steer_no_terminal(tmp_path: Path) -> None:
     (tmp_path / "a\x1b[2J.py").write_text('"""\x1b]0;title\x07 Words of a module."""\ndef f(x="\x1b[2J"): pass\n')
     ran = codenav("describe", tmp_path)
     assert ran.code == 0 and "\x1b" not in ran.out and "\x07" not in ran.out
+
+
+def test_what_examples_call_comes_first_and_helpers_are_none(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# web\n\n```go\nroot := &web.Server{Port: 1}\n```\n")
+    code = "package web\n\nfunc Aid() {}\n\nfunc trim() { Aid(); Aid() }\n\ntype Server struct {}\n"
+    (tmp_path / "web.go").write_text(code)
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples/main.go").write_text("package main\n\nfunc Handle() { web.Aid() }\n")
+    (tmp_path / "examples/two.go").write_text("package main\n\nfunc Two() { x := web.Server{} }\n")
+    points = api.describe(tmp_path).split("first:\n")[1]
+    assert points == "  web.go: Server\n  web.go: Aid()"
