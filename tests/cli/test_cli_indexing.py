@@ -56,9 +56,9 @@ def test_several_sources_in_one_index(shapes: Path, colours: Path) -> None:
     jsonschema.validate(built.document, schemas.load("index"))
     assert (built.document["source"], built.document["files"]) == ("name:pair", 4)
     ran = codenav("search", "area", "--on", "name:pair")
-    assert re.findall(r"^FUNCTION +area  (\S+)  (\S+)$", ran.out, re.MULTILINE) == [
-        ("colours/colours.py:1", str(colours)),
-        ("shapes/shapes.py:1", str(shapes)),
+    assert re.findall(r"^FUNCTION +area  (from \S+ import area)  (\S+)  (\S+)$", ran.out, re.MULTILINE) == [
+        ("from colours import area", "colours/colours.py:1", str(colours)),
+        ("from shapes import area", "shapes/shapes.py:1", str(shapes)),
     ]
     found = codenav("search", f"source: {colours} AND area", "--on", "name:pair", "--json").document
     assert [hit["source"] for hit in found["hits"]] == [str(colours)]
