@@ -184,8 +184,8 @@ def test_a_run_within_an_action_finds_what_is_recommended(repository: Path, acti
 
 def test_a_part_that_cannot_be_searched_is_told_before_the_run(repository: Path, actions: Path) -> None:
     for arguments, said in (
-        (("--within", "measure"), "--within goes with --graph"),
-        (("--graph", str(actions)), "go with --within"),
+        (("--within", "measure"), "within and graph go together"),
+        (("--graph", str(actions)), "within and graph go together"),
         (("--within", "mesure", "--graph", str(actions)), "did you mean 'measure'?"),
         (("--within", "measure", "--graph", f"{actions}.no"), "there is no graph"),
         (("--within", "dream", "--graph", str(actions)), "the sources have none of the tools"),
