@@ -135,8 +135,8 @@ def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequen
     found: dict[str, tuple[float, list[Entry]]] = {}
     for file in files:
         for entry in file.entries if not file.aside else ():
-            private = entry.name.startswith("_") or _is_private(file.module) or is_example(file.path)
-            if "." in entry.qualname or (private and not entry.public_name):
+            private = entry.name.startswith("_") or _is_private(file.module)
+            if "." in entry.qualname or is_example(file.path) or (private and not entry.public_name):
                 continue
             is_exported = entry.public_name.count(".") == 1
             worth = entry.rank / most + EXAMPLE_WEIGHT * examples.uses[entry.name] / often
@@ -171,7 +171,7 @@ def _is_offered(block: CodeBlock) -> bool:
         case "go":
             return block.name[:1].isupper()
         case "rust":
-            return re.match(r"pub\s|(?:#\[.*\]\s*)*macro_rules", block.signature) is not None
+            return block.signature.startswith("pub ") or "#[macro_export]" in block.text
     return True
 
 

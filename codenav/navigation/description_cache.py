@@ -18,7 +18,7 @@ from codenav.navigation.verbs import opened
 from codenav.options import StoreKeywords, spelled
 from codenav.system.atomic_files import write_whole
 
-RULES = 2
+RULES = 3
 """Version of the rules in `navigation.description`; descriptions made by another version are made again."""
 
 

@@ -130,3 +130,14 @@ def test_what_examples_call_comes_first_and_helpers_are_none(tmp_path: Path) -> 
     (tmp_path / "examples/two.go").write_text("package main\n\nfunc Two() { x := web.Server{} }\n")
     points = api.describe(tmp_path).split("first:\n")[1]
     assert points == "  web.go: Server\n  web.go: Aid()"
+
+
+def test_entry_points_are_what_a_package_offers(tmp_path: Path) -> None:
+    hidden = "macro_rules! each { () => {} }\n\nfn trim() {}\n\n"
+    (tmp_path / "lib.rs").write_text(
+        f"{hidden}#[macro_export]\nmacro_rules! json {{ () => {{}} }}\n\npub fn serve() {{}}\n"
+    )
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/__init__.py").write_text("class Bench: ...\n")
+    points = api.describe(tmp_path).split("first:\n")[1]
+    assert sorted(line.split(": ")[1] for line in points.splitlines()) == ["json()", "serve()"]
