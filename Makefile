@@ -16,8 +16,7 @@ demo: .venv/bin/codenav bubblewrap
 	    echo "bubblewrap does not work here: the demo runs its own code without isolation (--sandbox process)" >&2; \
 	    sandbox=process; \
 	fi; \
-	$(BIN)/codenav run "$(REQUEST)" --on pkg:networkx --python .venv --sandbox $$sandbox \
-	    --model planner
+	$(BIN)/codenav run "$(REQUEST)" --on pkg:networkx --python .venv --sandbox $$sandbox
 
 test: .venv/installed bubblewrap servers
 # Compiled once, not by each process where PYTHONDONTWRITEBYTECODE is set.

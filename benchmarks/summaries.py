@@ -81,7 +81,7 @@ def run(case: dict[str, Any], folder: Path, *, nobody: bool = False) -> Result:
     ran: list[Ran] = []
     sandbox = factory.start(work)
     try:
-        replay = Replay(sandbox, factory, beginning, ran, case["request"], tries=False)
+        replay = Replay(sandbox, factory, beginning, ran, case["request"])
 
         def code(text: str) -> str:
             return text.replace("MOUNT", repr(str(mount)))

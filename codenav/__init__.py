@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from codenav.environments.standard import EpisodeParts, standard_environments
     from codenav.episodes.record import EpisodeResult
     from codenav.errors import Cancelled, CodeNavError
-    from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
+    from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
     from codenav.execution import Execution, Outcome, Resources, ToolCall
     from codenav.graphs.within import Within
     from codenav.limits import Limits
@@ -85,7 +85,6 @@ __all__ = [
     "ToolGraph",
     "ToolOptions",
     "ToolSelection",
-    "Tried",
     "Unfinished",
     "Usage",
     "Within",
@@ -121,7 +120,6 @@ _HOME = {
         "RunEnded",
         "RunStarted",
         "Status",
-        "Tried",
         "Unfinished",
     ),
     "codenav.execution": ("Execution", "Outcome", "Resources", "ToolCall"),

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from codenav.blocks import SearchResult
 from codenav.execution import CheckReport, Execution, Judged, ToolCall, Verdict
-from codenav.system.stored import Makers, Stored
-from codenav.system.terminal_text import shortened
+from codenav.system.stored import Stored
 from codenav.usage import Usage
 
 
@@ -47,36 +46,6 @@ class Code(Action):
     type: str = "code"
 
 
-TRY_CHARACTERS = 500
-"""Characters kept in a record of the code of a try and of its result: a call with its imports has under 200."""
-
-
-@dataclass(frozen=True)
-class Try(Code):
-    """Code that an agent runs to find something out, and whose result it may discard.
-
-    It is answered as `Code` is, but is not a step: no limit counts it, no script or notebook contains it, and the
-    record keeps a short form.
-    """
-
-    type: str = "try"
-
-    def to_dict(self) -> dict[str, str]:
-        """The stored form, bounded."""
-        return {"type": self.type, "content": shortened(self.content, TRY_CHARACTERS)}
-
-
-@dataclass(frozen=True)
-class Question(Try):
-    """A try that only asks the interpreter for facts; `thought` is the question in words."""
-
-    type: str = "question"
-
-    def to_dict(self) -> dict[str, str]:
-        """The stored form: the words, not the code."""
-        return {"type": self.type, "content": shortened(self.thought or self.content, TRY_CHARACTERS)}
-
-
 @dataclass(frozen=True)
 class CodeSummary(Action):
     """The steps that mattered, as one script that runs by itself."""
@@ -92,47 +61,10 @@ class Ask(Action):
 
 
 @dataclass(frozen=True)
-class Guess(Stored):
-    """The certainty of an answer that was chosen among others, and the parts of the request not used for it."""
-
-    chance: float
-    """The probability that it is right, 0 to 1, from a fitted model."""
-    others: Sequence[tuple[str, float]] = ()
-    """The next best different answers, each in one line with its chance on the same scale; best first."""
-    unused: Sequence[str] = ()
-    """The pieces of the request that were not used, as written there."""
-
-    made: ClassVar[Makers] = {
-        "others": lambda items: tuple((one["answer"], one["chance"]) for one in items),
-        "unused": tuple,
-    }
-    digits: ClassVar[Mapping[str, int]] = {"chance": 3}
-
-    @property
-    def told(self) -> str:
-        """The guess in one line: `a guess: 62 % likely; next best: 33 (14 %); unused: "from 0 to 33"`."""
-        told = [f"a guess: {100 * self.chance:.0f} % likely"]
-        if self.others:
-            told.append("next best: " + ", ".join(f"{answer} ({100 * chance:.0f} %)" for answer, chance in self.others))
-        if self.unused:
-            told.append("unused: " + ", ".join(f'"{piece}"' for piece in self.unused))
-        return "; ".join(told)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        others = [{"answer": answer, "chance": round(chance, 3)} for answer, chance in self.others]
-        return {**super().to_dict(), "others": others}
-
-
-@dataclass(frozen=True)
 class Done(Action):
     """The answer to the request; ends the episode."""
 
     type: str = "done"
-    guess: Guess | None = None
-    """Set if the answer was chosen by its chance."""
-    hint: str = ""
-    """The next thing for a person to do, if the agent gives up."""
 
 
 @dataclass(frozen=True)
@@ -234,10 +166,6 @@ class DoneObservation(Observation):
 
     gave_up: bool = False
     """True if the agent could not do the task; `text` is then the reason."""
-    guess: Guess | None = None
-    """As in `Done`. The record keeps it beside the answer, not in the step."""
-    hint: str = ""
-    """As in `Done`."""
 
     @property
     def ok(self) -> bool:
@@ -346,9 +274,7 @@ class Step(Stored):
         )
 
 
-_BY_TYPE: dict[str, type[Action]] = {
-    item.type: item for item in (Search, Code, Try, Question, CodeSummary, Ask, Done, Unreadable)
-}
+_BY_TYPE: dict[str, type[Action]] = {item.type: item for item in (Search, Code, CodeSummary, Ask, Done, Unreadable)}
 
 
 def action_from(data: Mapping[str, Any], *, thought: str = "") -> Action:

@@ -62,10 +62,7 @@ class Config:
     """
 
     model: str = ""
-    """Name of the model. `scripted:FILE` plays a file of actions.
-
-    Without a model and a server the planner does what it can. Environment: CODENAV_MODEL.
-    """
+    """Name of the model. `scripted:FILE` plays a file of actions. Environment: CODENAV_MODEL."""
     base_url: str = ""
     """URL of an OpenAI-compatible server. Empty: OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
     prompts: str = ""

@@ -92,10 +92,7 @@ class Unavailable(CodeNavError):
 class ModelNotConfigured(Unavailable):
     """No model was named; a key alone configures nothing."""
 
-    hint = (
-        'pass --model NAME, set CODENAV_MODEL, or write model = "NAME" into the configuration file; '
-        "--model planner needs no server, but handles plain requests only"
-    )
+    hint = "codenav models get brings one to this machine; or name one on a server: --model NAME --base-url URL"
 
 
 class ModelUnreachable(Unavailable):

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from codenav.actions import TRY_CHARACTERS, Action, CodeObservation, Guess, Step, Summary, action_from
+from codenav.actions import Action, Step, Summary, action_from
 from codenav.execution import ToolCall
 from codenav.limits import Limits
-from codenav.system.stored import Makers, Stored, any_of
-from codenav.system.terminal_text import flattened
+from codenav.system.stored import Makers, Stored
 from codenav.usage import Usage
 
 
@@ -96,43 +95,14 @@ class Acted(Event):
 
 
 @dataclass(frozen=True)
-class Tried(Event):
-    """A try is over. It is not a step; `number` is that of the step that it leads to."""
-
-    number: int
-    action: Action
-    outcome: str
-    """The outcome, as for a code step: `ok`, `error`, …"""
-    shown: str
-    """The error, the value or the output, in one line of at most `actions.TRY_CHARACTERS`."""
-    seconds: float = 0.0
-
-    made: ClassVar[Makers] = {"action": action_from}
-    digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
-
-    @classmethod
-    def of(cls, step: Step) -> Tried:
-        """Make the event from the try in full."""
-        observation = step.observation
-        if not isinstance(observation, CodeObservation):
-            return cls(step.number, step.action, "error", flattened(observation.text, TRY_CHARACTERS), step.seconds)
-        execution = observation.execution
-        made = ", ".join(f"{item.name} = {item.repr}" for item in execution.changed)
-        shown = execution.notice or execution.stdout.partition("\n")[0] or made
-        if execution.error:
-            shown = f"{execution.error.type}: {execution.error.message}"
-        return cls(step.number, step.action, execution.outcome.value, flattened(shown, TRY_CHARACTERS), step.seconds)
-
-
-@dataclass(frozen=True)
 class Called(Event):
     """A call to a tool has ended. It comes while its step runs, from another thread than the other events."""
 
     number: int
-    """The number of the step that made it, or that the try or the replay belongs to."""
+    """The number of the step that made it, or that the replay belongs to."""
     call: ToolCall
     by: str = "step"
-    """`step`; `try`, of the planner; `replay`, a call that only reads, sent again to verify a summary."""
+    """`step`; `replay`, a call that only reads, sent again to verify a summary."""
 
     def to_dict(self) -> dict[str, Any]:
         """The event as a line of a record."""
@@ -198,22 +168,14 @@ class RunEnded(Event):
     """One sentence: the reason why the status is not `done`."""
     hint: str = ""
     exit_code: int = 0
-    guess: Guess | None = None
-    """The certainty of the answer, from agents that state it."""
 
-    stored: ClassVar[Sequence[str]] = (
-        "status", "answer", "guess", "summary", "usage", "seconds", "reason", "hint", "exit_code",
-    )  # fmt: skip
-    made: ClassVar[Makers] = {
-        "status": Status, "summary": Summary.from_dict, "usage": Usage.from_dict, "guess": any_of(Guess),
-    }  # fmt: skip
+    made: ClassVar[Makers] = {"status": Status, "summary": Summary.from_dict, "usage": Usage.from_dict}
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
 
 _NAMES: dict[type[Event], str] = {
     RunStarted: "run_started",
     Acted: "acted",
-    Tried: "tried",
     Called: "called",
     Observed: "observed",
     Noticed: "noticed",

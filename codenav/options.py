@@ -112,8 +112,7 @@ class ModelOptions:
     model: str | Model = ""
     """A name, or any `protocols.Model`.
 
-    Empty: the configured one. If there is neither that nor a server, `planner`, which needs no model and does plain
-    requests only.
+    Empty: the configured one. If there is none, nothing runs (`ModelNotConfigured`).
     """
     _: KW_ONLY
     base_url: str = ""
@@ -132,13 +131,13 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The tools that read each step of code. None means on for a model, and off for the planner."""
+    """The tools that read each step of code."""
 
     format: bool = False
     """Formatting with black."""
-    lint: bool | None = None
+    lint: bool = True
     """Checking with flake8."""
-    types: bool | None = None
+    types: bool = True
     """Checking with mypy."""
 
 

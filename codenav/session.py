@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from codenav import planner
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
 from codenav.config import episodes_dir, load_config
@@ -48,15 +47,9 @@ from codenav.tools.reading import asking_with
 PACKAGES_TOLD = 40
 """Most installed distributions named in the prompt. Those of the sources come first."""
 
-UNUSED_SERVER = (
-    "OPENAI_BASE_URL is set but no model is named, so nothing is asked of it: --model NAME, or CODENAV_MODEL"
-)
-
 UNCONTAINED = "the code runs without isolation: it can do all that you can do (--sandbox process)"
 
 NO_TOOLS = "no source here has tools: the secrets for them are not used"
-
-READS_ONLY = "the planner tries calls to see what they give, so of tools it calls only those that read"
 
 TOOLS = {"formatting": "black", "lint": "flake8", "types": "mypy"}
 """The switches of `StepChecks` and the tools behind them."""
@@ -99,12 +92,12 @@ class Session(Closing):
                 or open indexes.
             agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
                 that asks `model`.
-            model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one, else the planner.
+            model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one.
             environments: makes the environments of a request from its parts; see `standard_environments`.
             listeners: get every event of every request, after it was recorded.
             sandbox: a backend, or `SandboxOptions`. Default: the configured one.
             store: `embedded`, `elasticsearch`, or `StoreOptions`. Default: the configured one.
-            checks: the tools that read each step of code. Default: flake8 and mypy, or none for the planner.
+            checks: the tools that read each step of code. Default: flake8 and mypy.
             tools: the calls that the code may make to tools of `openapi:`, `mcp:` and `tools:` sources. Default: the
                 configured ones, without secrets.
             limits: what each episode may spend. Default: the configured ones.
@@ -121,7 +114,7 @@ class Session(Closing):
             notice: gets what a person should know, one line at a time.
 
         Raises:
-            ModelNotConfigured: a server is named, but no model.
+            ModelNotConfigured: no model is named, neither here nor in the configuration.
             NotFound, UsageError: something named does not exist, there is nothing to index, or both an agent and a
                 model are given.
             Unavailable: the store cannot be reached, or a repository cannot be fetched.
@@ -149,20 +142,19 @@ class Session(Closing):
         with ExitStack() as opening, asking_with(wanted.values()):
             opened = open_store(kept, notice=self._tell)
             opening.callback(opened.close)
-            self._agent, notes = self._agent_of(agent, model, opening)
-            if self._plans and wanted.allow != "read":
-                wanted, notes = replace(wanted, allow="read"), [*notes, READS_ONLY]
+            self._agent = self._agent_of(agent, model, opening)
             self._allow = wanted.allow
-            self._tools = self._tools_of(checks or CheckOptions())
+            checks = checks or CheckOptions()
+            self._tools = {"formatting": checks.format, "lint": checks.lint, "types": checks.types}
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(
                 contained,
                 sources=lambda: sources_of(listed(on), python, allow_private=wanted.allow_private),
                 confirm=confirm,
             )
-            # Consent is asked for on a line of its own, before anything else is told.
-            for note in [*notes, *([UNCONTAINED] if factory.backend == "process" else [])]:
-                self._tell(note)
+            # Consent was asked for on a line of its own, before anything else is told.
+            if factory.backend == "process":
+                self._tell(UNCONTAINED)
             self.indexes = open_indexes(
                 listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell,
                 allow_private=wanted.allow_private,
@@ -236,26 +228,21 @@ class Session(Closing):
         self._stop()
         self._closing.close()
 
-    def _agent_of(
-        self, agent: Agent | None, model: str | Model | ModelOptions | None, opening: ExitStack
-    ) -> tuple[Agent | None, list[str]]:
-        """Return the agent of all requests, or None if each gets a planner of its own, with notes for a person."""
+    def _agent_of(self, agent: Agent | None, model: str | Model | ModelOptions | None, opening: ExitStack) -> Agent:
+        """Return the agent of all requests."""
         if agent is not None:
             if model is not None:
                 raise UsageError(
                     "both an agent and a model were given", hint="leave one out: an agent has its own model"
                 )
-            return agent, []
+            return agent
         wanted = model if isinstance(model, ModelOptions) else ModelOptions("" if model is None else model)
         wanted = load_config().model_options(wanted)
         prompts, named = prompt_folder(wanted.prompts or None), wanted.model
         if isinstance(named, str):
-            if planner.stands_in(named, wanted.base_url):
-                unused = os.environ.get("OPENAI_BASE_URL") and named != planner.NAME
-                return None, [planner.WHAT_IT_IS, *([UNUSED_SERVER] if unused else [])]
             named = open_model(named, base_url=wanted.base_url, notice=self._noticed, heard=wanted.heard)
             opening.callback(named.close)
-        return CodeNavAgent(named, prompts=prompts, notice=self._noticed), []
+        return CodeNavAgent(named, prompts=prompts, notice=self._noticed)
 
     def _calling(
         self,
@@ -278,18 +265,6 @@ class Session(Closing):
         """Return the URL of the server for models beside the agent's."""
         return load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions()).base_url
 
-    def _tools_of(self, checks: CheckOptions) -> dict[str, bool]:
-        return {
-            "formatting": checks.format,
-            "lint": not self._plans if checks.lint is None else checks.lint,
-            "types": not self._plans if checks.types is None else checks.types,
-        }
-
-    @property
-    def _plans(self) -> bool:
-        """True if the planner acts, and no model."""
-        return self._agent is None or isinstance(self._agent, planner.PlannerAgent)
-
     def _noticed(self, text: str) -> None:
         """Pass a notice of the model's client to the person, and into the record of the running episode."""
         self._tell(text)
@@ -300,7 +275,7 @@ class Session(Closing):
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
         calls = EpisodeCalls(self._calls, request, allow=self._allow) if self._calls else None
-        replay = space.replay(requests, tries=self._plans, calls=calls)
+        replay = space.replay(requests, calls=calls)
         secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
         earlier = [step for episode in self._episodes for step in episode.steps]
         following = self._searches.following(earlier, masker(secrets))
@@ -332,7 +307,7 @@ class Session(Closing):
         try:
             episode = Episode(
                 request,
-                agent=self._agent or self._planner(),
+                agent=self._agent,
                 environments=self._environments_of(parts),
                 description=str(masker(self._factory.secrets)(self._told(space.sandbox))),
                 limits=self._limits,
@@ -357,13 +332,6 @@ class Session(Closing):
             return made
         mask = masker(self._factory.secrets)
         return [MaskedEnvironment(environment, mask) for environment in made]
-
-    def _planner(self) -> Agent:
-        # It looks into packages themselves, too, unless searches are limited.
-        whole = () if self._searches.limited else self.indexes
-        packages = [name for index in whole for name in packages_of(index.source)]
-        files = planner.files_in(self._given) if self._given else ()
-        return planner.PlannerAgent(files=files, packages=packages, votes=self._searches.votes())
 
     def _started(self, folder: Path) -> Workspace:
         space = Workspace(self._factory, folder, given=self._given, objects=self._records.objects, tools=self._tools)

@@ -13,8 +13,8 @@ BASE = {
     "protocols", "secrets", "system", "tool_selection", "traces", "usage",
 }  # fmt: skip
 PARTS = {
-    "broker", "checkers", "encoders", "episodes", "indexers", "judges", "models", "planner", "retrieval", "retriever",
-    "sandboxes", "schemas", "selection", "signatures", "toolgraph", "tools",
+    "broker", "checkers", "encoders", "episodes", "indexers", "judges", "models", "retrieval", "retriever",
+    "sandboxes", "schemas", "selection", "toolgraph", "tools",
 }  # fmt: skip
 JOINTS = ["indexing", "navigation", "graphs", "running", "session", "api"]
 """Layer 4, where the parts meet: each may import those before it."""
@@ -22,12 +22,10 @@ BELOW_JOINTS = {"base", *PARTS, "environments", "agents"}
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
     **{part: {"base"} for part in PARTS},
-    # `signatures`: what callables take and give; it imports the base alone.
-    "planner": {"base", "signatures"},
     # `schemas`: that of the tool set file; it imports the base alone.
     "tools": {"base", "schemas"},
     # The normalised form of tool specifications and its readers.
-    "broker": {"base", "tools", "signatures"},
+    "broker": {"base", "tools"},
     "indexers": {"base", "tools"},
     # Words, their stems and their shipped vectors.
     "retriever": {"base", "retrieval"},

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from codenav.signatures.names import parts, stem, words_in
+from codenav.broker.words import parts, stem, words_in
 from codenav.tools.model import Schema
 
 Step = str | int

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codenav.actions import Search, Step, SummaryObservation, Try
+from codenav.actions import Step, SummaryObservation
 from codenav.cli import steps
 from codenav.cli.options import counted, say, store_of
-from codenav.events import Acted, Called, Event, Observed, RunEnded, RunStarted, Tried
+from codenav.events import Acted, Called, Event, Observed, RunEnded, RunStarted
 from codenav.system.terminal_text import flattened
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
 
 
 class RunDisplay:
-    """A display of a run's events: a block for each step, a line for each search, and one for all tries of a step.
+    """A display of a run's events: a block for each step, and a line for each search.
 
     Steps that fail are shown in few lines: the record has the rest.
     """
@@ -112,7 +112,6 @@ class RunDisplay:
         self._room = steps.Room() if verbose else steps.Room.of_terminal()
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._told = told
-        self._tries: list[Tried] = []
         self._to_replay = False
         self._held: list[steps.Line] = []
         """Lines of the step under way that are shown once it went well."""
@@ -131,26 +130,15 @@ class RunDisplay:
                     ]
                 )
             case Acted():
-                if not isinstance(event.action, Try | Search):
-                    self._told_tries()
                 if not self._told():
                     self._begun(list(steps.begun(event.number, event.action, self._room)))
-            case Tried():
-                self._tries.append(event)
-                if self._room.is_all:
-                    self._told_tries()
-            case Called() if event.by != "try" or self._room.is_all:
+            case Called():
                 self._show(steps.called([event.call], self._room, by="" if event.by == "step" else event.by))
             case Observed():
                 self._ended(event.step)
                 self._replaying(event.step)
             case RunEnded():
-                self._told_tries()
                 self._told_failures()
-
-    def _told_tries(self) -> None:
-        self._show(steps.tried(self._tries, self._room))
-        self._tries.clear()
 
     def _begun(self, lines: list[steps.Line]) -> None:
         at_once = len(lines)

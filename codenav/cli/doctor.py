@@ -183,15 +183,10 @@ def _tools() -> Row:
 
 
 def _model(named: str | None, base_url: str | None) -> Row:
-    from codenav import planner
-    from codenav.models import probe
+    from codenav.models import model_name, probe
 
     config = _settings()
-    if planner.stands_in(named or config.model, base_url or config.base_url):
-        unused = "; OPENAI_BASE_URL is set, and nothing is asked of it" if os.environ.get("OPENAI_BASE_URL") else ""
-        detail = f"none: the planner does plain requests; for a model: --model NAME or CODENAV_MODEL{unused}"
-        return Row("model", True, detail)
-    ok, detail, hint = probe(named or config.model, base_url or config.base_url)
+    ok, detail, hint = probe(model_name(named or config.model), base_url or config.base_url)
     return Row("model", ok, detail, hint)
 
 

@@ -46,8 +46,6 @@ def command(
         raise click.UsageError(f"{len(runs)} runs: one run is judged, or two are compared.")
     if len({run.resolve() for run in runs}) < len(runs):
         raise click.UsageError("the two runs are one: name another one, or judge it alone.")
-    if model.strip() in ("", "planner"):
-        raise click.UsageError("--judge names a language model; the planner cannot judge.")
     from codenav.config import load_config
     from codenav.evals.judges import FAIL, PASS, judge_pair, judge_run
     from codenav.evals.recorded import Recorded

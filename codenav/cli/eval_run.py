@@ -30,8 +30,8 @@ def command(name: str, data: Path, out: Path, models: tuple[str, ...], **options
     Examples:
       codenav eval run m3tooleval --data ~/code-act --mode code-use --model gpt-5 \\
           --epochs 3 --jobs 8 --out runs/a
-      codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model planner \\
-          --jobs 6 --out runs/floor
+      codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model gpt-5 \\
+          --jobs 6 --out runs/c
       codenav eval run mnms --data ~/mnms --tasks test_human_verified_filtered.json --sample 200 \\
           --stub-tools --model gpt-5 --out runs/b
 

@@ -87,8 +87,6 @@ def command(
     from codenav.toolgraph.back_instruction import DRAWS, BackInstruction
     from codenav.toolgraph.sampling import Sampler, Shape
 
-    if model is not None and model.strip() in ("", "planner"):
-        raise click.UsageError("--model names a language model; the planner writes no requests.")
     shape = Shape(kind)
     sizes = sizes or (range(1, 2) if shape is Shape.NODE else range(2, 6))
     graph, name = graph_of(source, path, python)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from codenav.actions import Try
-from codenav.events import Acted, Event, Observed, RunEnded, RunStarted, Tried
+from codenav.events import Acted, Event, Observed, RunEnded, RunStarted
 from codenav.messages import Heard
 from codenav.system.terminal_text import neutral
 
@@ -24,9 +23,6 @@ WORTH_SAYING = 0.5
 
 WORKING = {"code": "running the code", "code_summary": "replaying the summary"}
 """Descriptions of actions that may take long."""
-
-TRYING = "trying what may be meant"
-"""Description of what the planner does most of the time."""
 
 ERASE = "\r\x1b[K"
 """Escape sequence that moves to the start of the line and erases it (ECMA-48, EL)."""
@@ -46,7 +42,7 @@ class LiveLine:
         self._what = ""
         """What the run waits for. Empty for nothing."""
         self._since = 0.0
-        self._bytes = self._calls = 0
+        self._bytes = 0
         self._drawn = ""
         """The line as it is on the terminal."""
         self._open = False
@@ -61,13 +57,6 @@ class LiveLine:
             case RunStarted():
                 self._model = event.model
                 self._wait(f"waiting for {event.model}")
-            case Acted() if isinstance(event.action, Try):
-                # All tries are one wait: each is quick, or hangs.
-                if self._what != TRYING:
-                    self._wait(TRYING)
-                self._calls += event.action.type == Try.type
-            case Tried():
-                pass
             case Acted():
                 self._wait(WORKING.get(event.action.type, ""))
             case Observed() if event.step.observation.ends:
@@ -115,7 +104,7 @@ class LiveLine:
     def _wait(self, what: str) -> None:
         with self._lock:
             self._erase()
-            self._what, self._since, self._bytes, self._calls = what, time.monotonic(), 0, 0
+            self._what, self._since, self._bytes = what, time.monotonic(), 0
 
     def _tick(self) -> None:
         while not self._stop.wait(TICK):
@@ -126,7 +115,7 @@ class LiveLine:
 
     def _draw(self, seconds: float) -> None:
         # Estimated as a quarter of the bytes, as everywhere before a server has counted.
-        done = f", {-(-self._bytes // 4):,} tokens" if self._bytes else f", {self._calls} calls" if self._calls else ""
+        done = f", {-(-self._bytes // 4):,} tokens" if self._bytes else ""
         numbers = f"  {seconds:.0f} s{done}"
         what = neutral(f"… {self._what}").replace("\n", " ")
         room = max(8, shutil.get_terminal_size().columns - 1 - len(numbers))

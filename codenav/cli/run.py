@@ -69,7 +69,7 @@ _within_options = section(
 @click.option(
     "--model",
     metavar="NAME",
-    help="Model name, or scripted:FILE to replay actions. [default: the planner, which needs no model]",
+    help="Model name, or scripted:FILE to replay actions. [default: the configured one]",
 )
 @click.option(
     "--work-dir",
@@ -188,8 +188,6 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
             say(line.text, err=True)
     if result.verdict_told and result.summary.unsupported:
         say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
-    if result.guess:
-        say(result.guess.told, err=True)
     if not quiet:
         say(steps.spent(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +14,7 @@ from codenav.system.terminal_text import flattened, neutral, shortened
 if TYPE_CHECKING:
     from codenav.actions import Action, Step
     from codenav.episodes.record import EpisodeResult
-    from codenav.events import Tried, Unfinished
+    from codenav.events import Unfinished
     from codenav.execution import ToolCall
 
 LINES = 12
@@ -28,7 +27,7 @@ ERROR_LINES = 4
 """Most lines of an error, whose message often says what to do about it."""
 NAMES = 5
 """Most blocks named from the results of a search."""
-QUIET = ("search", "done", "try", "question", "invalid")
+QUIET = ("search", "done", "invalid")
 """Actions shown only by their result, or not at all."""
 
 
@@ -124,21 +123,6 @@ def failed(step: Step, room: Room) -> Iterator[Line]:
     yield room.line(f"{'' if 'rule' in data else '   '}{flattened(told, 1000)}", "red")
     if data.get("notice"):
         yield room.line(f"   {data['notice']}", "yellow")
-
-
-def tried(tries: Sequence[Tried], room: Room) -> Iterator[Line]:
-    """Yield the lines for the tries before a step: their number or, in an unbounded room, each of them."""
-    if room.is_all:
-        for one in tries:
-            yield from room.block(f"{one.action.type}  {one.action.content}\n→ {one.outcome}  {one.shown}", "dim")
-        return
-    outcomes = Counter(one.outcome for one in tries if one.action.type == "try")
-    calls = outcomes.total()
-    if calls:
-        told = [f"tried {calls} call" + "s" * (calls != 1)]
-        words = {"error": "raised", "timeout": "too slow"}
-        told += [f"{count} {words.get(name, name)}" for name, count in outcomes.items() if name != "ok"]
-        yield room.line(f"   {', '.join(told)}", "dim")
 
 
 def called(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[Line]:

@@ -112,8 +112,6 @@ def _opened(name: str, base_url: str | None) -> Model:
     from codenav.config import load_config
     from codenav.models import open_model
 
-    if name == "planner":
-        raise click.UsageError("--model names a language model; the planner cannot rate.")
     return open_model(name, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codenav.actions import CodeObservation
-from codenav.cli.steps import Line, Room, begun, called, ended, spent, tried, under_way, unfinished
+from codenav.cli.steps import Line, Room, begun, called, ended, spent, under_way, unfinished
 from codenav.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
@@ -22,14 +22,12 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     yield from _head(result, room)
     yield Line("")
     for step in result.steps:
-        yield from tried([one for one in result.tries if one.number == step.number], room)
         yield from begun(step.number, step.action, room)
         if isinstance(step.observation, CodeObservation):
             yield from called(step.observation.calls, room)
         yield from ended(step, room)
         replayed = [one.call for one in result.calls if one.number == step.number and one.by == "replay"]
         yield from called(replayed, room, by="replay")
-    yield from tried([one for one in result.tries if one.number > len(result.steps)], room)
     if result.under_way:
         number, action = result.under_way.number, result.under_way.action
         yield from under_way(number, action, room)
@@ -39,8 +37,6 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     if result.answer:
         yield Line("")
         yield Line(f"Answer   {neutral(result.answer)}")
-    if result.guess:
-        yield Line(neutral(f"Guess    {result.guess.told.removeprefix('a guess: ')}"))
     if result.summary.code:
         yield Line(neutral(f"Summary  {result.verdict_told.removeprefix('summary: ')}".rstrip()))
         if result.summary.unsupported:

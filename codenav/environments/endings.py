@@ -66,7 +66,7 @@ class DoneEnvironment:
 
     def respond(self, action: Action, *, timeout: float | None = None) -> DoneObservation:
         """End the episode."""
-        answer, done = action.content.strip(), action if isinstance(action, Done) else Done("")
+        answer = action.content.strip()
         if answer.upper().startswith(GAVE_UP):
-            return DoneObservation(answer[len(GAVE_UP) :].strip(), gave_up=True, hint=done.hint)
-        return DoneObservation(answer, guess=done.guess)
+            return DoneObservation(answer[len(GAVE_UP) :].strip(), gave_up=True)
+        return DoneObservation(answer)

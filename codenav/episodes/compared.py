@@ -30,8 +30,6 @@ class Left:
     """The files that the session wrote and that are still there."""
     ran: Sequence[Ran] = ()
     request: str = ""
-    tries: bool = False
-    """True where most variables come from calls that were tried and dropped: a missing one then means nothing."""
 
     @property
     def done(self) -> list[Ran]:
@@ -131,8 +129,6 @@ class Comparison:
         for here in self._held.digests.values():
             if here.name not in taken and here.digest:
                 by_digest.setdefault(here.digest, []).append(here)
-        if self._left.tries:
-            return found
         for there in self._left.held.digests.values():
             if there.name in self._held.digests or not there.digest:
                 continue
@@ -198,16 +194,14 @@ class Comparison:
     @cached_property
     def _missing_files(self) -> tuple[str, ...]:
         lost = (name for name in self._left.files if name not in self._files and name not in self._excused_files)
-        return () if self._left.tries else tuple(lost)
+        return tuple(lost)
 
     # What is missing
 
     def _missing(self) -> tuple[str, ...]:
-        lost = [*self._missing_files]
-        if not self._left.tries:
-            lost = [*self._missing_variables(), *lost]
-            if self._outputs.lost and not lost:
-                lost.append(LAST_OUTPUT)
+        lost = [*self._missing_variables(), *self._missing_files]
+        if self._outputs.lost and not lost:
+            lost.append(LAST_OUTPUT)
         return tuple(lost)
 
     def _missing_variables(self) -> list[str]:

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codenav.actions import CodeObservation, Guess, Step, Summary
+from codenav.actions import CodeObservation, Step, Summary
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import CodeNavError, UsageError
-from codenav.events import Acted, Called, Event, RunEnded, RunStarted, Status, Tried, Unfinished
+from codenav.events import Acted, Called, Event, RunEnded, RunStarted, Status, Unfinished
 from codenav.limits import Limits
 from codenav.system.stored import Document
 from codenav.system.terminal_text import flattened
 from codenav.usage import Usage
 
-FORMAT = 1
+FORMAT = 2
 """The version of records and of the document. It changes only with a named migration (docs/record-format.md)."""
+_TRIES = ("try", "question")
+"""Actions of format 1 that were no steps."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,24 +59,20 @@ class EpisodeResult(Document):
     """ISO 8601, UTC."""
     codenav: str = ""
     """The version of codenav that made the record."""
-    tries: Sequence[Tried] = ()
-    """Calls and questions that the planner tried on the way, in short; none of them is a step."""
     calls: Sequence[Called] = ()
-    """Calls to tools that belong to no complete step of code: of tries, of replays, and of the action under way."""
+    """Calls to tools that belong to no complete step of code: of replays, and of the action under way."""
     under_way: Acted | None = None
     """The action that was under way when the run ended or its process died; in a running episode, the current one."""
     notices: Sequence[str] = ()
     """Events that a person should know of and the agent need not: a retry, a damaged line of the record."""
-    guess: Guess | None = None
-    """The certainty of the answer, from agents that state it: the planner does."""
     folder: Path | None = None
     """The folder of the record; None where nothing was recorded. Not part of the document."""
     format: int = FORMAT
 
     stored: ClassVar[Sequence[str]] = (
-        "format", "id", "request", "status", "answer", "guess", "summary", "steps", "usage", "sources", "limits",
+        "format", "id", "request", "status", "answer", "summary", "steps", "usage", "sources", "limits",
         "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code", "unfinished",
-        "description", "prompt", "codenav", "tries", "calls", "under_way", "notices",
+        "description", "prompt", "codenav", "calls", "under_way", "notices",
     )  # fmt: skip
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
@@ -100,7 +98,6 @@ class EpisodeResult(Document):
         return {
             **super().to_dict(),
             "unfinished": self.unfinished.to_data() if self.unfinished else None,
-            "tries": [_without_event(event) for event in self.tries],
             "calls": [_without_event(event) for event in self.calls],
             "under_way": _without_event(self.under_way) if self.under_way else None,
         }
@@ -130,9 +127,11 @@ class EpisodeResult(Document):
         events, notices = _read(lines)
         if not events or events[0]["event"] != "run_started":
             raise CodeNavError("the record has no readable first line", hint="codenav episodes list")
-        if events[0].get("format") != FORMAT:
+        if events[0].get("format") == 1:
+            events = without_tries(events)
+        elif events[0].get("format") != FORMAT:
             raise CodeNavError(
-                f"the record has format {events[0].get('format')!r}; this codenav reads format {FORMAT}",
+                f"the record has format {events[0].get('format')!r}; this codenav reads formats 1 and {FORMAT}",
                 hint="read it with the codenav that wrote it, or a newer one",
             )
         try:
@@ -140,7 +139,6 @@ class EpisodeResult(Document):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
         steps: list[Step] = []
-        tries: list[Tried] = []
         called: list[Called] = []
         acted: Acted | None = None
         unfinished: Unfinished | None = None
@@ -150,9 +148,6 @@ class EpisodeResult(Document):
                 match event["event"]:
                     case "acted":
                         acted = Acted.from_dict(event)
-                    case "tried":
-                        acted = None
-                        tries.append(Tried.from_dict(event))
                     case "called":
                         called.append(Called.from_dict(event))
                     case "observed":
@@ -170,7 +165,6 @@ class EpisodeResult(Document):
         result = replace(
             end or result,
             steps=tuple(with_calls),
-            tries=tuple(tries),
             calls=tuple(rest),
             under_way=acted,
             unfinished=unfinished,
@@ -222,6 +216,19 @@ class EpisodeResult(Document):
         Columns: number, thought, action, content, outcome, shown, seconds, input_tokens, output_tokens.
         """
         return export.frame(self.steps)
+
+
+def without_tries(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events of format 2 in a record of format 1: no tries of an agent of rules, and no calls that they made."""
+    return [
+        event
+        for event in events
+        if event["event"] != "tried" and event.get("by") != "try" and _kind(event.get("action")) not in _TRIES
+    ]
+
+
+def _kind(action: Any) -> Any:
+    return action.get("type") if isinstance(action, dict) else None
 
 
 def joined(steps: Sequence[Step], called: Sequence[Called]) -> tuple[list[Step], list[Called]]:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codenav.actions import Try
 from codenav.episodes.record import FORMAT
 from codenav.errors import StorageFull
 from codenav.events import Event, Observed, RunEnded, RunStarted
@@ -91,8 +90,7 @@ class Recorder(Closing):
         line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
         self._state = state._replace(pending=state.pending + line + b"\n", pending_steps=steps)
         if not isinstance(event, RunEnded):
-            # A kill loses nothing that was written. For a power cut, tries are synced with the step that they lead to.
-            self._write(sync=not isinstance(getattr(event, "action", None), Try))
+            self._write()
             return
         try:
             self._write_last()
@@ -138,15 +136,14 @@ class Recorder(Closing):
             self._write()
         self._reserve.unlink(missing_ok=True)
 
-    def _write(self, *, sync: bool = True) -> None:
+    def _write(self) -> None:
         size, steps, pending, pending_steps = self._state
         try:
             written = 0
             while written < len(pending):
                 # At a place, not at the end: after an interrupt the same bytes go to the same place again.
                 written += os.pwrite(self._file, pending[written:], size + written)
-            if sync:
-                os.fsync(self._file)
+            os.fsync(self._file)
         except OSError as error:
             self._state = _State(size, steps)
             with contextlib.suppress(OSError):

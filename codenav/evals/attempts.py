@@ -22,7 +22,7 @@ from codenav.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import plain, shown
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
-from codenav.events import Acted, Event, Observed, Status, Tried
+from codenav.events import Acted, Event, Observed, Status
 from codenav.protocols import Environment, Sandbox
 from codenav.session import Session
 
@@ -51,7 +51,7 @@ class Trace:
 
     @property
     def calls(self) -> list[ToolCall]:
-        """Calls of all steps that were observed, in order. Those of tries are not among them."""
+        """Calls of all steps that were observed, in order."""
         with self._lock:
             return list(self._calls)
 
@@ -70,7 +70,7 @@ class Trace:
                 self._pending.append(ToolCall(tool[:200], given))
 
     def heard(self, event: Event) -> None:
-        """Give the calls since the last step to the step that ends, and forget those of a try.
+        """Give the calls since the last step to the step that ends.
 
         Only the tools tell of calls: those of a step whose own code speaks to the host are not believed.
         """
@@ -78,7 +78,7 @@ class Trace:
             if isinstance(event, Observed) and not _FORGES.search(event.step.action.content):
                 failed = not event.step.observation.ok
                 self._calls += [replace(one, step=event.step.number, failed=failed) for one in self._pending]
-            if isinstance(event, Acted | Observed | Tried):
+            if isinstance(event, Acted | Observed):
                 self._pending.clear()
 
 

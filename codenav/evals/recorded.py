@@ -62,11 +62,6 @@ class Recorded:
         """The numbers of the epochs that have a result."""
         return sorted({result.epoch for result in self.results})
 
-    @property
-    def planner(self) -> bool:
-        """True if no language model was used."""
-        return self.head.model == "planner"
-
     def counts(self) -> dict[str, int]:
         """The number of attempts of each outcome, in the order of `OUTCOMES`."""
         found = Counter(outcome_of(result) for result in self.results)

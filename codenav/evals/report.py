@@ -37,7 +37,6 @@ class RunRow:
             "run": self.run.name,
             "mode": head.mode,
             "model": head.model,
-            "language_model": not self.run.planner,
             "epochs": head.epochs,
             "samples": len(head.samples),
             "shard": head.shard,

@@ -24,7 +24,7 @@ def _table(table: TaskTable) -> str:
     head = _line([table.task, *(row.run.name for row in rows), *(row.name for row in papers), ""], tag="th")
     lines = [
         _line(["mode", *(row.run.head.mode for row in rows), *(row.mode.value for row in papers), ""]),
-        _line(["model", *(_model(row) for row in rows), *(row.model for row in papers), ""], rule=True),
+        _line(["model", *(row.run.head.model for row in rows), *(row.model for row in papers), ""], rule=True),
     ]
     for column in table.columns:
         ours = [cell(column.name, row.figures.get(column.name)) for row in rows]
@@ -40,10 +40,6 @@ def _table(table: TaskTable) -> str:
     lines += [_line([outcome, *(str(count[outcome]) for count in counts), *blank]) for outcome in OUTCOMES]
     body = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
     return f"<h2>{_text(table.task)}</h2>{body}{''.join(_below(row) for row in rows)}"
-
-
-def _model(row: RunRow) -> str:
-    return "none (planner)" if row.run.planner else row.run.head.model
 
 
 def _below(row: RunRow) -> str:

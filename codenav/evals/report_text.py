@@ -59,17 +59,13 @@ def _set_up_lines(table: TaskTable) -> list[Line]:
     rows, papers = table.rows, table.paper_rows
     lines: list[Line] = [
         ["mode", *(row.run.head.mode for row in rows), *(row.mode.value for row in papers)],
-        ["model", *(_model(row) for row in rows), *(row.model for row in papers)],
+        ["model", *(row.run.head.model for row in rows), *(row.model for row in papers)],
         ["samples", *(str(len(row.run.head.samples)) for row in rows), *(str(row.samples) for row in papers)],
         ["epochs", *(str(row.run.head.epochs) for row in rows), *(str(EPOCHS) for row in papers)],
     ]
     for name in _differing(rows):
         lines.append([name, *(flattened(str(row.run.settings.get(name, "–")), 24) for row in rows)])
     return lines
-
-
-def _model(row: RunRow) -> str:
-    return "none (planner)" if row.run.planner else row.run.head.model
 
 
 def _differing(rows: Sequence[RunRow]) -> list[str]:

@@ -8,8 +8,6 @@ from codenav.evals.paper import EPOCHS, PaperRow
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR
 
-PLANNER = "no language model was used: the planner is a program that works offline"
-
 
 def notes(run: Recorded) -> list[str]:
     """Lines that belong above the figures: they say when these are no measurement of a model on the whole task."""
@@ -17,8 +15,6 @@ def notes(run: Recorded) -> list[str]:
 
 
 def _notes(run: Recorded) -> Iterator[str]:
-    if run.planner:
-        yield PLANNER
     if run.head.model.startswith("scripted:"):
         yield "the answers were scripted; no language model was used"
     if run.settings.get("stub_tools"):
@@ -55,9 +51,7 @@ def differences(run: Recorded, row: PaperRow) -> Sequence[str]:
 
 def _differences(run: Recorded, row: PaperRow) -> Iterator[str]:
     head, settings = run.head, run.settings
-    if run.planner:
-        yield f"no language model; the paper's was {row.model}"
-    elif head.model.rpartition("/")[2].lower() != row.model.lower():
+    if head.model.rpartition("/")[2].lower() != row.model.lower():
         yield f"model {head.model}; the paper's was {row.model}"
     if head.epochs != EPOCHS:
         yield f"{head.epochs} epoch{'s' * (head.epochs != 1)}; the paper's figures are means of {EPOCHS} runs"

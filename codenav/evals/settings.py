@@ -18,6 +18,7 @@ from codenav.evals.task import Mode, Sample, Setting
 from codenav.execution import Mount, Resources, SettingKeywords
 from codenav.indexing.source_index import Notice
 from codenav.limits import Limits
+from codenav.models import model_name
 from codenav.models.chat import MAX_TOKENS
 from codenav.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
 from codenav.protocols import Model
@@ -121,11 +122,9 @@ class Settings:
 
     @property
     def model_name(self) -> str:
-        """The name for the head of a run."""
-        if not self.model:
-            return load_config().model or "planner"
-        if isinstance(self.model, str):
-            return self.model
+        """The name for the head of a run. Raises ModelNotConfigured."""
+        if self.model is None or isinstance(self.model, str):
+            return model_name(self.model or "")
         return str(getattr(self.model, "name", None) or getattr(self.model, "__name__", "a function"))
 
 

@@ -10,10 +10,8 @@ from codenav.graphs.folders import GraphFolder, Known, Learnt, every_folder
 from codenav.graphs.links import links_of
 from codenav.graphs.rankers import measure_votes, usual_ranker
 from codenav.indexing.source_index import SourceIndex
-from codenav.protocols import CallVotes, Ranker
-from codenav.toolgraph.call_votes import GraphVotes, Suggesting
+from codenav.protocols import Ranker
 from codenav.toolgraph.gate import Gate
-from codenav.toolgraph.graph import ToolGraph
 from codenav.traces import Trace
 
 EPISODES = "episodes"
@@ -43,7 +41,6 @@ class Graphs:
             self.tell(f"searches are not ranked: {error}")
         self._state: object = None
         self._ranker: Ranker | None = None
-        self._graph = ToolGraph()
 
     def ranking(self, request: str = "", called: Callable[[], Sequence[str]] = tuple) -> Ranking | None:
         """The ranking for a search on these sources; None if there is no graph that can be read."""
@@ -55,19 +52,14 @@ class Graphs:
         state = [folder.state for _, folder in self._folders]
         if state != self._state:
             self._state = state
-            self._ranker, self._graph = None, ToolGraph()
+            self._ranker = None
             try:
                 known = self._known()
                 if known is not None:
-                    self._graph, self._ranker = known.graph, self._make(known)
+                    self._ranker = self._make(known)
             except CodeNavError as error:
                 self.tell(f"searches are not ranked: {error}")
         return self._ranker
-
-    def votes(self) -> CallVotes | None:
-        """The votes for single callables by the graphs as they are now; None if there is no graph that can be read."""
-        ranker = self.ranker()
-        return GraphVotes(self._graph, ranker if isinstance(ranker, Suggesting) else None) if ranker else None
 
     def learn(self, trace: Trace) -> None:
         """Teach each graph an episode that calls something of its source."""

@@ -46,9 +46,6 @@ def trace_of_episode(
     for step in steps[reader.taken :]:
         reader.take(step)
     verified = result.status is Status.DONE and result.summary.verified
-    if not steps and verified:
-        # The planner tries its calls, and has a summary of those that it chose.
-        reader.take_script(result.summary.code, [called.call for called in result.calls if called.by == "try"])
     calls = reader.with_flows(result.request)
     if result.status not in (Status.DONE, Status.FAILED, Status.LIMIT):
         calls = [TracedCall(call.name, False, call.seconds) for call in calls if not call.ok]
@@ -99,18 +96,6 @@ class EpisodeReader:
             failed = self._read_step(self._reader, tree, step)
         made = step.observation.calls if isinstance(step.observation, CodeObservation) else ()
         self._join(self._reader.calls, before, made, self._places, failed)
-
-    def take_script(self, code: str, tried: Sequence[ToolCall] = ()) -> None:
-        """Read a script that ran to its end; of the calls to tools that were tried, the last of each that worked."""
-        tree = parsed(code)
-        if tree is None:
-            return
-        before = len(self._reader.calls)
-        self._import(tree)
-        self._reader.read(tree.body)
-        names = {call.name for call in self._reader.calls[before:]}
-        made = {call.tool: call for call in tried if call.tool in names and call.outcome in ("ok", "replayed")}
-        self._join(self._reader.calls, before, [*made.values()], self._places, False)
 
     def _import(self, tree: ast.Module) -> None:
         self._imports = list(dict.fromkeys([*self._imports, *imports_of(tree)]))

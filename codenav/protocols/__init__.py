@@ -2,14 +2,13 @@
 
 from codenav.protocols.agent import Agent, Checker, Environment, Listener, Model, Verifier
 from codenav.protocols.index import Index, ScaledIndex, Store, WritableIndex
-from codenav.protocols.ranking import Bringing, CallVotes, Encoder, Ranker
+from codenav.protocols.ranking import Bringing, Encoder, Ranker
 from codenav.protocols.sandbox import CallHandler, CallsOfStep, Sandbox, SandboxFiles, StartSandbox, StepHandler
 
 __all__ = [
     "Agent",
     "Bringing",
     "CallHandler",
-    "CallVotes",
     "CallsOfStep",
     "Checker",
     "Encoder",

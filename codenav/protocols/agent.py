@@ -101,7 +101,7 @@ class Agent(Protocol):
         """Return the next action, given all steps of this request so far.
 
         `timeout` is what the episode has left, in seconds. An answer without a valid action is a `Turn` with `invalid`,
-        never an exception. A `Try` is run as code but is not a step: `steps` then ends with it, once.
+        never an exception.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed: the episode ends as an error. `partial` of the exception is

@@ -40,23 +40,6 @@ class Bringing(Protocol):
         ...
 
 
-class CallVotes(Protocol):
-    """What speaks for calling a callable, by what was called after what, and by whose results went into whom.
-
-    Callables are named by their module with the name inside it, `networkx.classes.graph.Graph.add_edge`. A name that is
-    not known, such as that of a re-export, is taken for the one callable that it can be. Nothing raises.
-    """
-
-    def follows(self, name: str, request: str, calls: Sequence[str]) -> float:
-        """The votes for calling it next, after these calls, in order. 1 is as much as the best match for the request;
-        0 if nothing is known, below 0 if they speak against it."""
-        ...
-
-    def gives(self, name: str, target: str, parameter: str) -> float:
-        """How often, 0 to 1, a parameter of `target` takes its result; `self` is what a method is called on."""
-        ...
-
-
 class Encoder(Protocol):
     """Texts as vectors, near to each other where the texts mean the same."""
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from codenav import __version__
 from codenav.actions import (
-    Code,
     CodeObservation,
     DoneObservation,
     InvalidAction,
@@ -21,7 +20,6 @@ from codenav.actions import (
     Step,
     Summary,
     SummaryObservation,
-    Try,
     Turn,
     Unreadable,
 )
@@ -30,7 +28,7 @@ from codenav.episodes.record import EpisodeResult, joined
 from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
-from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Tried, Unfinished
+from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
 from codenav.execution import ToolCall
 from codenav.limits import Limits
 from codenav.messages import Completion
@@ -83,7 +81,6 @@ class Episode:
         self.request = checked_request(request)
         self.limits = limits or Limits()
         self.steps: list[Step] = []
-        self.tries: list[Tried] = []
         self.usage = Usage()
         self._agent = agent
         self._environments = {environment.action.type: environment for environment in environments}
@@ -94,8 +91,6 @@ class Episode:
         self._earlier, self._late = list(earlier), late
         self._scope = CancelScope()
         self._started = False
-        self._tried: Step | None = None
-        """The last try, until a step follows it."""
         self._under_way: Acted | None = None
         self._noticed: list[Event] = []
         self._called: list[Called] = []
@@ -139,7 +134,7 @@ class Episode:
                 yield self._ended
 
     def step(self) -> Step:
-        """Take one step, with the tries that lead to it, for callers that drive the loop themselves.
+        """Take one step, for callers that drive the loop themselves.
 
         Raises:
             LimitReached: a limit has been reached. The episode is then over.
@@ -152,10 +147,8 @@ class Episode:
         with self._one_ending():
             if not self._started:
                 self._start()
-            taken = len(self.steps)
-            while len(self.steps) == taken:
-                for _ in self._events_of_a_step():
-                    pass
+            for _ in self._events_of_a_step():
+                pass
         return self.steps[-1]
 
     def notice(self, text: str) -> None:
@@ -174,15 +167,14 @@ class Episode:
         """
         self._scope.cancel()
 
-    def called(self, call: ToolCall, by: str = "") -> None:
+    def called(self, call: ToolCall, by: str = "step") -> None:
         """Add a call to a tool that the code of the current step made. Callable from any thread.
 
         `by` is `replay` for a call of a replay. Raises what a listener raises.
         """
         under_way = self._under_way
         number = under_way.number if under_way else max(len(self.steps), 1)
-        trying = under_way is not None and isinstance(under_way.action, Try)
-        event = Called(number, call, by or ("try" if trying else "step"))
+        event = Called(number, call, by)
         with self._emitting:
             if self._ended is None:
                 self._called.append(event)
@@ -214,7 +206,6 @@ class Episode:
         result = replace(
             EpisodeResult.told_by(self._head, folder=self._folder),
             steps=tuple(steps),
-            tries=tuple(self.tries),
             calls=tuple(calls),
             under_way=self._under_way,
             unfinished=self._unfinished,
@@ -267,9 +258,8 @@ class Episode:
         began = time.monotonic()
         self._check()
         try:
-            seen = [*self.steps, self._tried] if self._tried else self.steps
             with self._scope.entered():
-                turn = self._agent.act(seen, timeout=self._budget.left)
+                turn = self._agent.act(self.steps, timeout=self._budget.left)
         except CodeNavError as error:
             yield from self._cut_off(error.partial)
             # A model that was cut off by the time limit, or by `cancel`, has not failed.
@@ -286,14 +276,6 @@ class Episode:
         yield self._emit(self._under_way)
         step = self._carry_out(turn, began)
         self._under_way = None
-        if isinstance(step.action, Try):
-            self._tried = step
-            self.tries.append(Tried.of(step))
-            self._emit(self.tries[-1])
-            yield from self._told_calls()
-            yield self.tries[-1]
-            return
-        self._tried = None
         self.steps.append(step)
         observed = self._emit(Observed(step))
         yield from self._told_calls()
@@ -332,8 +314,7 @@ class Episode:
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
         self._scope.check()
-        type_ = Code.type if isinstance(turn.action, Try) else turn.action.type
-        environment = self._environments.get(type_)
+        environment = self._environments.get(turn.action.type)
         observation: Observation
         if turn.invalid or environment is None:
             observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
@@ -353,9 +334,9 @@ class Episode:
     def _answered(self, step: Step) -> RunEnded:
         done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
         if done.gave_up:
-            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", hint=done.hint, exit_code=1)
+            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", exit_code=1)
         answer = step.observation.text
-        return RunEnded(Status.DONE, answer=answer, guess=done.guess, summary=self._summary(answer))
+        return RunEnded(Status.DONE, answer=answer, summary=self._summary(answer))
 
     def _summary(self, answer: str) -> Summary:
         """Return the agent's last code summary, else the successful steps, replayed and compared with the answer."""

@@ -140,8 +140,7 @@ def _like(info: os.stat_result, copy: Path) -> None:
 class Replay:
     """A replay of scripts as the session would have run them from its beginning. Satisfies `protocols.Verifier`.
 
-    `ran` grows with the session. `tries` is set if the results come from calls that were tried and dropped. `calls` are
-    those to tools; a session without tools has none.
+    `ran` grows with the session. `calls` are those to tools; a session without tools has none.
     """
 
     def __init__(
@@ -152,11 +151,10 @@ class Replay:
         ran: Sequence[Ran],
         request: str,
         *,
-        tries: bool,
         calls: EpisodeCalls | None = None,
     ) -> None:
         self._sandbox, self._factory, self._beginning = sandbox, factory, beginning
-        self._ran, self._request, self._tries, self._calls = ran, request, tries, calls
+        self._ran, self._request, self._calls = ran, request, calls
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
         """Replay a script and return the verdict. See `protocols.Verifier`."""
@@ -173,7 +171,7 @@ class Replay:
             return Verdict(False, "no time was left for it")
         except SandboxUnavailable as error:
             return Verdict(False, f"there is nothing to compare with: {error}")
-        left = Left(held, files, tuple(self._ran), self._request, self._tries)
+        left = Left(held, files, tuple(self._ran), self._request)
         refused: list[str] = []
         try:
             with begun.fresh(self._factory) as (factory, mounted), self._unrecorded(refused) as unrecorded:

@@ -11,7 +11,7 @@ from codenav.graphs.beside import Graphs
 from codenav.graphs.episodes import Following
 from codenav.graphs.within import limited
 from codenav.indexing.source_index import SourceIndex, as_index
-from codenav.protocols import CallVotes, Index
+from codenav.protocols import Index
 from codenav.running.episode import Episode
 from codenav.running.services import Services, turns_of
 from codenav.system.closing import Closing
@@ -36,12 +36,10 @@ class Searches(Closing):
         self._services = Services(selection if rerank else ToolSelection(), base_url=base_url, tell=tell)
         self.index: Index = self._services.index(indexes)
         """The index that is searched."""
-        self.limited = False
-        """True if searches find only some tools."""
 
     def limit(self, tools: Sequence[str], tell: Callable[[str], None]) -> None:
         """Let searches find only these tools. Raises, and tells, as `graphs.within.limited`."""
-        self.index, self.limited = limited(self.index, self._indexes, tools, tell=tell), True
+        self.index = limited(self.index, self._indexes, tools, tell=tell)
 
     def following(self, earlier: Sequence[Step], mask: Callable[[Any], Any]) -> Following | None:
         """Return the listener that lets an episode teach the graphs, after steps that ran before in its sandbox."""
@@ -51,10 +49,6 @@ class Searches(Closing):
         """Return what orders the hits of an episode that is followed, after others in its session."""
         ranking = self._graphs.ranking(request, following.called) if self._graphs and following else None
         return self._services.ranking(ranking, request, turns_of(before))
-
-    def votes(self) -> CallVotes | None:
-        """Return the votes of the graphs for single callables, where there are any."""
-        return self._graphs.votes() if self._graphs else None
 
     def close(self) -> None:
         """Release the connections of the services. Safe to call twice."""

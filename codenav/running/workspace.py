@@ -54,9 +54,9 @@ class Workspace:
                 opening.callback(self.checker.close)
             self._closing = opening.pop_all()
 
-    def replay(self, request: str, *, tries: bool, calls: EpisodeCalls | None = None) -> Replay:
+    def replay(self, request: str, *, calls: EpisodeCalls | None = None) -> Replay:
         """Return a replay of scripts from the session's beginning. See `Replay`."""
-        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, tries=tries, calls=calls)
+        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, calls=calls)
 
     def close(self) -> None:
         """End the sandbox and the checkers. Safe to call twice."""

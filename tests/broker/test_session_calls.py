@@ -19,7 +19,7 @@ from codenav.environments.formatting import executed
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.recorder import Recorder
 from codenav.errors import UsageError
-from codenav.events import Acted, Called, Event, Observed, RunStarted, Tried
+from codenav.events import Acted, Called, Event, Observed, RunStarted
 from codenav.execution import Execution, Outcome, ToolCall
 from codenav.options import ToolOptions
 from codenav.running.host_calls import MaskedCalls, RecordedCalls
@@ -254,17 +254,17 @@ def started() -> RunStarted:
 def test_calls_are_lines_of_their_own_and_come_back_with_their_steps(tmp_path: Path) -> None:
     code = Code("x = 1")
     events: list[Event] = [
-        started(), Acted(1, code), Called(1, CALL, "try"), Tried(1, code, "ok", "", 0.1), Acted(1, code),
+        started(), Acted(1, code), 
         Called(1, CALL), Called(1, CALL), Observed(code_step(1, (CALL, CALL))), Called(1, CALL, "replay"),
         Acted(2, Done("1")), Observed(Step(2, Done("1"), DoneObservation("1"))), Acted(3, code), Called(3, CALL),
     ]  # fmt: skip
     lines = record(tmp_path, events)
     written = next(line for line in lines if line["event"] == "called")
-    assert written == {"event": "called", "number": 1, "by": "try", **CALL.to_dict()}
+    assert written == {"event": "called", "number": 1, "by": "step", **CALL.to_dict()}
     assert "calls" not in next(line for line in lines if line["event"] == "observed")["step"]["observation"]
     result = EpisodeResult.from_events((tmp_path / "events.jsonl").read_bytes().splitlines())
     assert result.steps[0].observation.calls == (CALL, CALL)  # type: ignore[attr-defined]
-    assert [(one.number, one.by) for one in result.calls] == [(1, "try"), (1, "replay"), (3, "step")]
+    assert [(one.number, one.by) for one in result.calls] == [(1, "replay"), (3, "step")]
     document = result.to_dict()
     jsonschema.validate(document, schemas.load("episode"))
     assert document["steps"][0]["observation"]["calls"][0]["seconds"] == 0.0123

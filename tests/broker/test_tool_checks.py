@@ -146,7 +146,6 @@ def test_violations_have_their_path_and_a_document_that_is_none_is_not_indexed(t
         (["openapi:/nowhere/at/all.yaml"], "there is no file"),
         (["tools:x.yaml", "--secret", "oops"], "a secret is not NAME=VARIABLE"),
         (["tools:x.yaml", "--server", "shop"], "the server is no address"),
-        (["tools:x.yaml", "--model", "planner"], "names a language model"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], said: str) -> None:

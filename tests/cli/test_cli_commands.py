@@ -193,7 +193,7 @@ def test_doctor_says_what_works_and_what_to_do() -> None:
     rows = {row["name"]: row for row in ran.document}
     assert {"python", "bubblewrap", "process", "docker", "elasticsearch", "model", "disk"} <= set(rows)
     assert rows["bubblewrap"]["ok"]
-    assert rows["model"]["ok"] and "planner" in rows["model"]["detail"]
+    assert not rows["model"]["ok"] and "codenav models get" in rows["model"]["hint"]
     assert all(row["hint"] for row in ran.document if not row["ok"])
     ran = codenav("doctor", "--json", "--base-url", "http://127.0.0.1:9/v1")
     (row,) = (row for row in ran.document if row["name"] == "model")

@@ -31,7 +31,12 @@ def no_bubblewrap(tmp_path: Path) -> Mapping[str, str]:
 def test_consent_is_asked_for_where_no_bar_covers_it_and_is_enough(
     farm: Path, no_bubblewrap: Mapping[str, str]
 ) -> None:
-    request = ["run", "How many letters has 'banana'?", "--on", farm]
+    script = farm / "letters.actions"
+    script.write_text(
+        "<action><type>code</type><content>import farm\nprint(farm.count_letters('banana'))</content></action>\n"
+        "<action><type>done</type><content>6</content></action>"
+    )
+    request = ["run", "How many letters has 'banana'?", "--on", farm, "--no-types", "--model", f"scripted:{script}"]
     code, shown = on_terminal(*request, answers={CONSENT: "y\n"}, env=no_bubblewrap)
     assert (code, shown.count(CONSENT)) == (0, 1), shown
     lines = [line.partition(" (compared")[0] for line in screen(shown)]
@@ -45,8 +50,8 @@ def test_consent_is_asked_for_where_no_bar_covers_it_and_is_enough(
 
 
 @pytest.mark.parametrize("answer", ["n\n", END_OF_INPUT])
-def test_without_consent_nothing_runs(farm: Path, no_bubblewrap: Mapping[str, str], answer: str) -> None:
-    code, shown = on_terminal("run", "Count.", "--on", farm, answers={CONSENT: answer}, env=no_bubblewrap)
+def test_without_consent_nothing_runs(asking: list[str], no_bubblewrap: Mapping[str, str], answer: str) -> None:
+    code, shown = on_terminal(*asking, answers={CONSENT: answer}, env=no_bubblewrap)
     lines = [line for line in screen(shown) if line]
     assert (code, len(lines)) == (4, 3), shown
     assert lines[1].startswith("Error: no sandbox works here") and lines[2].startswith("Try: ")

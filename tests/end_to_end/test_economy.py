@@ -2,103 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer
-from command_line import ROOT, Ran, codenav, start, without_evidence
+from command_line import ROOT, Ran, codenav, start
 
-import codenav as api
 from codenav.actions import Action, Code, CodeSummary, Done, Search
 
 Run = Callable[..., Ran]
 
-REQUEST = "Which node of the karate club graph has the highest betweenness?"
-SURVEY = "_codenav"
-"""Stands in all code with which the planner asks the interpreter."""
 
-
-pytestmark = pytest.mark.xdist_group("economy")
-"""One process, which runs the planner once for most of them."""
-
-
-@pytest.fixture(scope="module")
-def planned_once(networkx_home: Path, code_copies: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
-    """A run of the planner on a real package, and the CODENAV_HOME with its record."""
-    home = tmp_path_factory.mktemp("planned") / "home"
-    shutil.copytree(networkx_home, home)
-    (home / "code").symlink_to(code_copies)
-    ran = codenav("run", REQUEST, "--on", "pkg:networkx", "--model", "planner", env={"CODENAV_HOME": str(home)})
-    return ran, home
-
-
-@pytest.fixture
-def planned(planned_once: tuple[Ran, Path], codenav_home: Path) -> Ran:
-    """That run, its record in this test's CODENAV_HOME."""
-    ran, home = planned_once
-    shutil.copytree(home, codenav_home, ignore=shutil.ignore_patterns("code"), dirs_exist_ok=True)
-    return ran
-
-
-def test_the_demo_fits_on_a_screen() -> None:
+def test_the_demo_without_a_model_says_how_to_get_one() -> None:
     ran = subprocess.run(
         ["make", "--silent", "demo"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
     )
-    lines = without_evidence(ran.stdout).splitlines()
-    assert (ran.returncode, lines[-2:]) == (0, ["0", "summary: reproduced"]), ran.stdout
-    assert len(lines) <= 25, ran.stdout
-    for told in (REQUEST, "→ karate_club_graph", "betweenness_centrality(", "codenav episodes show"):
-        assert told in ran.stdout
+    assert ran.returncode != 0 and "no model is configured" in ran.stdout and "codenav models get" in ran.stdout
 
 
-def test_a_run_of_the_planner_is_a_block_a_step_and_a_line_for_all_tries(planned: Ran) -> None:
-    searches = [line for line in planned.err.splitlines() if ". search  " in line]
-    tries = [line for line in planned.err.splitlines() if "tried " in line]
-    assert searches and all(" → " in line for line in searches), planned.err
-    assert len(tries) == 1 and " calls, " in tries[0] and " raised" in tries[0], planned.err
-    assert len(planned.err.splitlines()) <= 23, planned.err
-    assert SURVEY not in planned.err
-
-
-def test_tries_are_no_part_of_what_is_kept_to_be_used(planned: Ran, tmp_path: Path) -> None:
-    document = codenav("episodes", "show", "last", "--json")
-    assert {step["action"]["type"] for step in document.document["steps"]} <= {"search", "code_summary", "done"}
-    kinds = {one["action"]["type"] for one in document.document["tries"]}
-    assert kinds == {"try", "question"}
-    assert all(len(one["action"]["content"]) <= 500 >= len(one["shown"]) for one in document.document["tries"])
-    assert SURVEY not in document.out
-    notebook, script = tmp_path / "run.ipynb", tmp_path / "run.py"
-    assert codenav("episodes", "export", "last", "--notebook", notebook, "--script", script).code == 0
-    cells = [cell["source"] for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
-    tried = [one["action"]["content"] for one in document.document["tries"] if one["outcome"] != "ok"]
-    assert tried and not any(code in "".join(cell) for cell in cells for code in tried)
-    assert len(cells) <= 2
-    assert "betweenness_centrality(" in script.read_text()
-
-
-def test_episodes_show_is_as_short_and_all_leaves_nothing_out(planned: Ran) -> None:
+def test_episodes_show_is_short_and_all_leaves_nothing_out(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [Search("circular_area\nharvest"), Code(f"{LONG}raise ValueError"), Code(LONG), Done("a line")]
+    ran = run("Print.", "--on", library)
+    searches = [line for line in ran.err.splitlines() if ". search  " in line]
+    assert len(searches) == 1 and " → circular_area" in searches[0], ran.err
     shown = codenav("episodes", "show", "last").out
-    assert len(shown.splitlines()) <= 40, shown
+    assert len(shown.splitlines()) <= 80 < 200 < len(codenav("episodes", "show", "last", "--all").out.splitlines()), (
+        shown
+    )
     whole = codenav("episodes", "show", "last", "--all").out
-    document = codenav("episodes", "show", "last", "--json").document
-    for one in document["tries"]:
-        assert one["action"]["content"].splitlines()[0] in whole
-        assert one["action"]["type"] == "question" or one["outcome"] in whole
-    assert document["steps"][0]["shown"].splitlines()[0] in whole
-
-
-def test_the_planner_spends_steps_as_a_model_does(planned: Ran) -> None:
-    result = api.load_episode("last")
-    assert (result.answer, len(result.tries) > api.Limits.steps) == ("0", True)
-    ran = codenav("run", REQUEST, "--on", "pkg:networkx", "--model", "planner", "--max-steps", "1")
-    assert ran.code == 3, ran.err
+    assert whole.count("print('a line')") > 100
+    for step in codenav("episodes", "show", "last", "--json").document["steps"]:
+        assert step["shown"].splitlines()[0] in whole
 
 
 LONG = "print('a line')\n" * 50
@@ -188,29 +126,9 @@ def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, 
     assert "2. code" in shown and "time.sleep(1000)" in shown and "interrupted during this code" in shown
 
 
-def test_the_try_in_flight_of_a_killed_planner_is_shown(tmp_path: Path, codenav_home: Path) -> None:
-    shop = tmp_path / "shop"
-    shop.mkdir()
-    (shop / "shop.py").write_text(
-        'import time\n\n\ndef ripen(fruit: str) -> str:\n    """Ripen a fruit."""\n    time.sleep(1000)\n'
-    )
-    process = start("run", "Ripen the fruit 'banana'", "--on", shop, "--model", "planner")
-    deadline = time.monotonic() + 60
-    while "ripen('banana')" not in _record_of(codenav_home):
-        assert time.monotonic() < deadline, _record_of(codenav_home)
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
-    shown = codenav("episodes", "show", "last").out
-    assert "ripen('banana')" in shown and "interrupted during this try" in shown, shown
-
-
-def _record_of(folder: Path) -> str:
-    return "".join(path.read_text() for path in (folder / "episodes").glob("*/events.jsonl"))
-
-
-def test_an_export_without_a_script_says_so(library: Path, tmp_path: Path) -> None:
-    failed = codenav("run", "Send an e-mail to 'ann@example.org'", "--on", library, "--model", "planner")
+def test_an_export_without_a_script_says_so(run: Run, chat_server: ChatServer, library: Path, tmp_path: Path) -> None:
+    chat_server.script = [Done("FAILED: no function here sends e-mails")]
+    failed = run("Send an e-mail to 'ann@example.org'", "--on", library)
     assert failed.code == 1
     ran = codenav("episodes", "export", "last", "--script", tmp_path / "run.py")
     assert (ran.code, (tmp_path / "run.py").exists()) == (2, False), ran.err

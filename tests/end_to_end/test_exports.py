@@ -202,11 +202,3 @@ def test_a_record_without_import_paths_reads_and_exports(library: Path, elsewher
     record.write_text(older)
     out, text = elsewhere.script(codenav.load_episode(result.id))
     assert out == "42\n" and "sys.path" not in text
-
-
-def test_what_the_planner_did_runs_elsewhere(library: Path, elsewhere: Place) -> None:
-    result = codenav.run("What is the circular area of radius 2?", on=library, model="planner")
-    assert result.answer.startswith("12.56"), result.reason
-    out, text = elsewhere.script(result)
-    assert str(library / "src") in text
-    assert elsewhere.notebook(result)["summary-code"] == out

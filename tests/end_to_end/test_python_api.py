@@ -184,6 +184,8 @@ def test_errors_say_what_to_do(library: Path) -> None:
     with pytest.raises(ModelNotConfigured) as missing:
         codenav.run("x", on=library, base_url="http://127.0.0.1:9/v1")
     assert missing.value.exit_code == 4
+    with pytest.raises(ModelNotConfigured), codenav.Session(on=library):
+        pass
     with pytest.raises(NotFound) as unknown:
         codenav.run("x", on=library / "nowhere", model=codenav.ScriptedModel([]))
     assert unknown.value.exit_code == 2

@@ -275,11 +275,3 @@ def test_what_goes_wrong_with_learning_costs_no_answer(farm: Path) -> None:
     result = run(farm, notice=told.append)
     assert (result.status, result.answer, result.exit_code) == ("done", "480", 0)
     assert any("teaches" in text and "nothing" in text for text in told), told
-
-
-def test_what_the_planner_chose_teaches_too(farm: Path) -> None:
-    result = package.run("What is the harvest of an area of 6?", on=farm, model="planner")
-    assert result.summary.verified and "harvest(6)" in result.summary.code
-    [file] = graphs_dir().glob("*/graph.json")
-    [trace] = GraphFolder(file.parent).read().traces.values()
-    assert [call.name for call in trace.calls] == ["farm.harvest"]

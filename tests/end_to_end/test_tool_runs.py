@@ -514,17 +514,3 @@ def test_a_named_sandbox(shop: str, service: ToolService, codenav_home: Path) ->
     finally:
         codenav("sandbox", "stop", "shop")
     assert [seen.line for seen in service.log] == ["GET /products", "POST /orders"]
-
-
-def test_the_planner_solves_a_request_of_two_calls(shop: str, service: ToolService) -> None:
-    ran = codenav("run", "Get the product 2, then get the customer 7", "--on", shop, "--model", "planner")
-    assert ran.code == 0 and "summary: reproduced" in without_evidence(ran.out + ran.err)
-    assert "'name': 'Mug'" in ran.out and "Grace Hopper" in ran.out
-    assert service.writes == []
-
-
-def test_the_planner_only_reads_whatever_is_allowed(shop: str, service: ToolService) -> None:
-    secret = ("--secret", "shop_key=SHOP_KEY")
-    ran = codenav("run", "Delete the order 1001", "--on", shop, *secret, "--allow", "all", "--model", "planner")
-    assert ran.code == 1 and "of tools it calls only those that read" in ran.err
-    assert service.log and service.writes == []

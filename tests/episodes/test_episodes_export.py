@@ -76,7 +76,7 @@ def test_a_notebook_tells_the_episode(recorded: Recorded, tmp_path: Path) -> Non
     assert codes["summary-code"].source == result.summary.code.rstrip("\n")
     assert [codes[id].execution_count for id in codes] == [1, 2, None]
     assert notebook.metadata.language_info.version == "3.11.7"
-    assert notebook.metadata.codenav == {"id": result.id, "status": "done", "format": 1}
+    assert notebook.metadata.codenav == {"id": result.id, "status": "done", "format": 2}
 
 
 def test_a_notebook_has_the_real_outputs(recorded: Recorded, tmp_path: Path) -> None:

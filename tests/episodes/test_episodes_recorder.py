@@ -52,7 +52,7 @@ def test_each_event_is_on_the_disk_when_the_recorder_returns(store: EpisodeStore
         assert len(lines) == count
         assert json.loads(lines[-1])["event"] == event.name
     first = json.loads((folder / "events.jsonl").read_bytes().splitlines()[0])
-    assert first["format"] == 1
+    assert first["format"] == 2
     assert first["owner"]["pid"] == os.getpid()
 
 

@@ -11,12 +11,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import jsonschema
 import pytest
+from command_line import codenav
 
+from codenav import schemas
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import CodeNavError, NotFound, UsageError
 from codenav.events import Event, RunEnded, Status
+from codenav.execution import ToolCall
 from codenav.system.process_identity import Owner
 
 Events = Callable[..., list[Event]]
@@ -163,10 +167,37 @@ def test_a_damaged_line_in_the_middle_costs_that_line_only(store: EpisodeStore, 
 
 def test_a_record_of_a_newer_codenav(store: EpisodeStore, recorded: Recorded) -> None:
     result = recorded()
-    rewrite(result, with_head(format=2))
-    with pytest.raises(CodeNavError, match="format 2; this codenav reads format 1") as caught:
+    rewrite(result, with_head(format=3))
+    with pytest.raises(CodeNavError, match="format 3; this codenav reads formats 1 and 2") as caught:
         store.load(result.id)
     assert "a newer one" in caught.value.hint
+
+
+FORMAT_1 = Path(__file__).parents[1] / "data" / "episodes" / "format-1.jsonl"
+
+
+def test_a_record_of_format_1_is_read_without_its_tries_and_its_guess(codenav_home: Path, tmp_path: Path) -> None:
+    lines = FORMAT_1.read_text().splitlines()
+    call = ToolCall("shop.list_products", {}, effect="read", outcome="ok").to_dict()
+    lines.insert(-4, json.dumps({"event": "called", "number": 2, "by": "try", **call}))
+    events = [json.loads(line) for line in lines]
+    assert {"acted", "tried"} == {one["event"] for one in events if one.get("action", {}).get("type") == "try"}
+    assert events[-1]["guess"] and any(one.get("action", {}).get("type") == "question" for one in events)
+    folder = codenav_home / "episodes" / events[0]["id"]
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
+    assert [row["steps"] for row in codenav("episodes", "list", "--json").document] == [3]
+    document = codenav("episodes", "show", "last", "--json").document
+    jsonschema.validate(document, schemas.load("episode"))
+    assert (document["format"], document["answer"], document["calls"], document["notices"]) == (2, "12", [], [])
+    assert [step["action"]["type"] for step in document["steps"]] == ["search", "code_summary", "done"]
+    assert "Answer   12" in codenav("episodes", "show", "last", "--all").out
+    script = tmp_path / "run.py"
+    ran = codenav("episodes", "export", "last", "--script", script, "--notebook", tmp_path / "run.ipynb")
+    assert ran.code == 0 and "circular_area(2)" in script.read_text(), ran.err
+    killed = next(number for number, event in enumerate(events) if event["event"] == "tried")
+    (folder / "events.jsonl").write_text("\n".join(lines[:killed]) + "\n")
+    assert EpisodeStore(codenav_home / "episodes").load("last").under_way is None
 
 
 def test_events_of_a_later_version_are_passed_over(store: EpisodeStore, recorded: Recorded) -> None:

@@ -150,18 +150,6 @@ def test_without_code_or_sandbox_there_is_a_reason() -> None:
     assert check(" \n", never).reason == "there is no code"
 
 
-def test_what_calls_that_were_tried_left_is_not_missed() -> None:
-    """The planner's variables come without steps, and most of them from calls that it dropped."""
-    there = held(result_1=("int", "78"), result_2=("int", "34"))
-    sandbox = Played(Execution(Outcome.OK, stdout="78\n"), held(result_1=("int", "78")))
-    script = "import networkx\nresult_1 = networkx.karate_club_graph().size()\nprint(result_1)"
-    left = Left(there, request="How many edges?", tries=True)
-    verdict = verify(script, start=lambda inputs: sandbox, inputs=None, left=left, timeout=5)
-    assert verdict.verified and verdict.compared == ("result_1", "the last output")
-    wrong = Played(Execution(Outcome.OK, stdout="79\n"), held(result_1=("int", "78")))
-    assert "79" in verify(script, start=lambda inputs: wrong, inputs=None, left=left, timeout=5).reason
-
-
 def step(number: int, code: str, outcome: Outcome = Outcome.OK) -> Step:
     return Step(number, Code(code), CodeObservation("", execution=Execution(outcome)))
 

@@ -89,9 +89,10 @@ def test_shards_are_merged_and_several_models_are_several_runs(tmp_path: Path, s
     assert ids == json.loads((tmp_path / "a" / "head.json").read_text())["samples"]
     other = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a", "--out", tmp_path / "a")
     assert other.code == 2 and "holds a run already" in other.err
-    ran = m3("--limit", "1", "--model", "planner", "--max-steps", "1", "--json", "--out", tmp_path / "b", model=script)
-    assert [end["model"] for end in documented(ran, "eval-run")] == [script, "planner"]
-    assert {path.name for path in (tmp_path / "b").iterdir()} == {folder_of(script), "planner"}
+    other = f"scripted:{shutil.copy(script.removeprefix('scripted:'), tmp_path / 'two.actions')}"
+    ran = m3("--limit", "1", "--model", other, "--json", "--out", tmp_path / "b", model=script)
+    assert [end["model"] for end in documented(ran, "eval-run")] == [script, other]
+    assert {path.name for path in (tmp_path / "b").iterdir()} == {folder_of(script), folder_of(other)}
 
 
 def test_a_server_that_is_down_makes_errors_and_resume_finishes(

@@ -148,7 +148,6 @@ def test_a_wrong_label_is_named_before_anything_is_asked(run: Path, tmp_path: Pa
         (("no-such-run", "--judge", "gpt-5"), "no run in"),
         (("run", "run", "run", "--judge", "gpt-5"), "3 runs"),
         (("run", "./run", "--judge", "gpt-5"), "the two runs are one"),
-        (("run", "--judge", "planner"), "language model"),
         (("run",), "--judge"),
     ],
 )

@@ -46,9 +46,9 @@ def run(folder: Path, script: str) -> Any:
     return json.loads(ended.stdout)
 
 
-def attempt(expected: Any, answer: str, status: str = "done", tries: Any = (), **more: Any) -> Attempt:
+def attempt(expected: Any, answer: str, status: str = "done", **more: Any) -> Attempt:
     gold = {"value": repr(expected), "type": type(expected).__name__}
-    result: Any = SimpleNamespace(answer=answer, status=SimpleNamespace(value=status), tries=tries)
+    result: Any = SimpleNamespace(answer=answer, status=SimpleNamespace(value=status))
     return Attempt(Sample("s", "r", gold), result, **more)
 
 
@@ -203,15 +203,15 @@ def test_the_variable_is_graded_and_the_text_of_done_where_there_is_none() -> No
     call = ToolCall("with_duty")
     scores = [
         task.score(attempt(20.7, "20", values={"answer": 20.7}, calls=[call])),
-        task.score(attempt(20.7, "20", tries=["with_duty(18, 15)"])),
+        task.score(attempt(20.7, "20")),
         task.score(attempt(20.7, "20.70 ", values={"answer": None})),
         task.score(attempt(20.7, "20.7", status="limit", values={"answer": 20.7})),
     ]
     assert scores == [
-        {"correct": True, "upstream": True, "graded": "variable", "tools": 1, "tries": 0},
-        {"correct": False, "upstream": True, "graded": "text", "tools": 0, "tries": 1},
-        {"correct": True, "upstream": True, "graded": "text", "tools": 0, "tries": 0},
-        {"correct": False, "upstream": False, "graded": "nothing", "tools": 0, "tries": 0},
+        {"correct": True, "upstream": True, "graded": "variable", "tools": 1},
+        {"correct": False, "upstream": True, "graded": "text", "tools": 0},
+        {"correct": True, "upstream": True, "graded": "text", "tools": 0},
+        {"correct": False, "upstream": False, "graded": "nothing", "tools": 0},
     ]
     assert task.aggregate(scores) == {
         "accuracy": 50.0,
@@ -220,7 +220,6 @@ def test_the_variable_is_graded_and_the_text_of_done_where_there_is_none() -> No
         "text": 50.0,
         "untooled": 25.0,
     }
-    assert task.aggregate([{**scores[2], "tries": 1}])["untooled"] == 0.0
     assert set(task.aggregate([])) == {column.name for column in task.columns}
 
 

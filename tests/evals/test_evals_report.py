@@ -84,7 +84,6 @@ def test_what_differs_in_the_set_up_is_said(run: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"model": "planner"}, "no language model was used"),
         ({"model": "scripted:gold"}, "the answers were scripted"),
         ({"facts": {"stub_tools": True}}, "the tools were placeholders"),
         ({"samples": "abcd"}, "1 of 4 attempts have no result yet"),
@@ -100,16 +99,10 @@ def test_what_a_reader_has_to_know_is_said(tmp_path: Path, changed: Mapping[str,
     )
 
 
-def test_the_recall_of_search_stands_beside_the_floor(tmp_path: Path) -> None:
+def test_the_recall_of_search_stands_beside_the_figures(tmp_path: Path) -> None:
     facts = {"recall": {"dialogue": {"recall@1": 46.4, "recall@5": 73.6}, "broken": "x"}}
-    run = made_run(tmp_path / "run", [made_result("a")], samples="a", model="planner", facts=facts)
+    run = made_run(tmp_path / "run", [made_result("a")], samples="a", facts=facts)
     assert "search alone, by dialogue: recall@1 46.4, recall@5 73.6\n" in codenav("eval", "report", run).out
-
-
-def test_a_planner_is_never_called_a_model(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [made_result("a")], model="planner", samples="a")
-    assert lines(codenav("eval", "report", run).out)["model"] == ["none (planner)", MODEL]
-    assert codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["language_model"] is False
 
 
 def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:

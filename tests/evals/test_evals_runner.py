@@ -354,7 +354,7 @@ def test_an_existing_run_is_neither_overwritten_nor_resumed_with_other_settings(
         run(Shop(1), tmp_path / "a")
     for more, name in (
         ({"epochs": 2}, "epochs"), ({"limits": Limits(steps=3)}, "limits"), ({"mode": "tool-use"}, "mode"),
-        ({"shows": "code"}, "shows"), ({"price": (1, 2)}, "price"), ({"model": "planner"}, "model"),
+        ({"shows": "code"}, "shows"), ({"price": (1, 2)}, "price"), ({"model": "another"}, "model"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=f"other settings: {name}"):
             run(Shop(1), tmp_path / "a", resume=True, **more)

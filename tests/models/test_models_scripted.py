@@ -107,12 +107,19 @@ def test_opening_by_name(tmp_path: Path) -> None:
     assert model.name == "qwen3"
 
 
-@pytest.mark.parametrize("name", ["", "  "])
-def test_no_name_says_how_to_give_one(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "  ", "planner"])
+def test_no_model_says_how_to_get_one(name: str) -> None:
     with pytest.raises(ModelNotConfigured) as caught:
         open_model(name)
     assert caught.value.exit_code == 4
-    assert all(way in caught.value.hint for way in ("--model", "CODENAV_MODEL", "configuration file"))
+    assert all(way in caught.value.hint for way in ("codenav models get", "--model NAME --base-url URL"))
+    assert ("planner" in str(caught.value)) == (name == "planner")
+
+
+def test_the_configured_model_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODENAV_MODEL", "qwen3")
+    names = [open_model(given, base_url="http://127.0.0.1:9/v1").name for given in ("", "gpt-5")]
+    assert names == ["qwen3", "gpt-5"]
 
 
 class TestProbe:

@@ -147,7 +147,7 @@ def test_a_later_failure_is_never_well(contained, attack):
 def test_a_script_that_patches_and_fails_is_not_verified(contained):
     for attack, code in ATTACKS.items():
         script = f"{code}\nfound = 41\nassert found == 42, 'the answer'\nprint(found)\n"
-        held = Left(Held(), {}, (), "what was found?", False)
+        held = Left(Held(), {}, (), "what was found?")
         verdict = verify(script, start=lambda _: contained(), inputs=None, left=held, timeout=10)
         assert not verdict.verified and not verdict.compared, attack
 

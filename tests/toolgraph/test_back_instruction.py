@@ -139,7 +139,6 @@ def test_samples_of_a_source_are_described_by_its_index_and_teach_no_graph(tmp_p
         (("-n", "6"), "'6' is no number from 1 to 5"),
         (("-n", "4..2"), "nor a range of them such as 2..4"),
         (("--count", "0"), "--count"),
-        (("--model", "planner"), "the planner writes no requests"),
         (("--kind", "tree"), "'tree' is not one of"),
     ],
 )

@@ -191,7 +191,8 @@ def test_a_part_that_cannot_be_searched_is_told_before_the_run(repository: Path,
         (("--within", "dream", "--graph", str(actions)), "the sources have none of the tools"),
         (("--within", "measure", "--within-hops", "-1", "--graph", str(actions)), "--within-hops"),
     ):
-        ran = codenav("run", "How large?", "--on", repository, "--sandbox", "process", *arguments)
+        model = ("--model", "any", "--base-url", "http://127.0.0.1:9/v1")
+        ran = codenav("run", "How large?", "--on", repository, "--sandbox", "process", *model, *arguments)
         assert ran.code == 2 and said in ran.err and "Traceback" not in ran.err, ran.err
 
 

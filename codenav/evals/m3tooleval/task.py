@@ -125,8 +125,6 @@ class M3ToolEval:
             "upstream": done and upstream_accepts(str(answer).strip(), expected),
             "graded": graded,
             "tools": len(attempt.calls),
-            # The planner's calls are mostly tries, in which nothing is traced.
-            "tries": len(attempt.result.tries),
         }
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -136,7 +134,7 @@ class M3ToolEval:
             "upstream": _percent(score["upstream"] for score in scores),
             "variable": _percent(score["graded"] == "variable" for score in scores),
             "text": _percent(score["graded"] == "text" for score in scores),
-            "untooled": _percent(score["correct"] and not score["tools"] + score["tries"] for score in scores),
+            "untooled": _percent(score["correct"] and not score["tools"] for score in scores),
         }
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
