@@ -1,4 +1,4 @@
-# make demo: the main job on a real package, with no key and no server
+# make demo: the main job on a real package, with the configured model (CODENAV_MODEL, CODENAV_BASE_URL)
 # make test: installs what the tests need and runs all of them
 # make fuzz: the tests that draw their cases, with new and many more of them (DRAWS times); SEED=… repeats a run
 # make lint: ruff and mypy

@@ -225,7 +225,7 @@ class EpisodeCalls:
         self.told = f"{_CALLING} {_ALLOWED[allow]} {_ONCE}"
         """Sentences for a model. See `CallsOfStep`."""
         self.hear: Callable[[ToolCall, str], None] = lambda call, by: None
-        """`by` is empty for a step or a try, and `replay` for a replay."""
+        """`by` is `step` or `replay`."""
 
     @contextmanager
     def collected(self) -> Iterator[list[ToolCall]]:
@@ -234,7 +234,7 @@ class EpisodeCalls:
 
         def hear(call: ToolCall) -> None:
             made.append(call)
-            self.hear(call, "")
+            self.hear(call, "step")
 
         with self._tools.heard(hear, request=self._request):
             yield made

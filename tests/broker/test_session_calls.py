@@ -116,7 +116,7 @@ def test_a_step_hears_of_its_calls_and_waits_for_one_in_flight(folder: Path) -> 
             time.sleep(0.01)
         tools.end()
     assert [(call.tool, call.outcome) for call in made] == [("shop.first", "ok"), ("shop.slow", "failed")]
-    assert heard == [("shop.first", ""), ("shop.slow", "")]
+    assert heard == [("shop.first", "step"), ("shop.slow", "step")]
     assert (broker.requests, broker.cancelled) == ([("Order mugs", 5.0)], 1)
     late.join()
     tools.end()
