@@ -65,6 +65,8 @@ class Config:
     """Name of the model. `scripted:FILE` plays a file of actions. Environment: CODENAV_MODEL."""
     base_url: str = ""
     """URL of an OpenAI-compatible server. Empty: OPENAI_BASE_URL, else OpenAI's own. Environment: CODENAV_BASE_URL."""
+    keep_alive: float = 300.0
+    """Seconds without use after which the server of a local model ends. Environment: CODENAV_KEEP_ALIVE."""
     prompts: str = ""
     """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
     sandbox: str = "auto"
@@ -351,6 +353,7 @@ _RANGES: Mapping[str, tuple[float, float, str]] = {
     "code_timeout": (_SMALLEST, _DAY, "above 0 and at most 86400 seconds"),
     "cpus": (_SMALLEST, 1e6, "above 0"),
     "pids": (1, _LARGEST, "at least 1"),
+    "keep_alive": (_SMALLEST, _DAY, "above 0 and at most 86400 seconds"),
     "limit_steps": (0, _LARGEST, "0 (no limit) or above"),
     "limit_seconds": (0, _DAY, "0 (no limit) or above, and at most 86400 seconds"),
     "limit_tokens": (0, _LARGEST, "0 (no limit) or above"),

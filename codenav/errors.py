@@ -90,7 +90,7 @@ class Unavailable(CodeNavError):
 
 
 class ModelNotConfigured(Unavailable):
-    """No model was named; a key alone configures nothing."""
+    """No model was named, and none is installed; a key alone configures nothing."""
 
     hint = "codenav models get brings one to this machine; or name one on a server: --model NAME --base-url URL"
 

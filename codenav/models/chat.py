@@ -24,6 +24,7 @@ from codenav.models.answers import Answer, read_answer
 from codenav.models.faults import Fault, Kind, spelled
 from codenav.models.ledger import Ledger
 from codenav.models.profile import profile_of, room
+from codenav.models.traits import Traits, read_traits
 from codenav.models.transport import Transport
 from codenav.system.terminal_text import shown_url
 from codenav.usage import estimate_tokens
@@ -64,6 +65,7 @@ class ChatModel:
         notice: Callable[[str], None] | None = None,
         heard: Hear | None = None,
         max_tokens: int = MAX_TOKENS,
+        tries: int = TRIES,
     ) -> None:
         """Check the URL and the key; nothing is sent yet.
 
@@ -74,6 +76,7 @@ class ChatModel:
             notice: called with one line for each retry and each refused parameter.
             heard: called for each request, and with the text from a server that streams, as it arrives.
             max_tokens: limit of one answer.
+            tries: requests before a fault that may pass counts as permanent.
 
         Raises:
             UsageError: `base_url` is not an HTTP URL.
@@ -92,6 +95,8 @@ class ChatModel:
         self._notice = notice or (lambda text: None)
         self._heard = heard or (lambda heard: None)
         self._profile = profile_of(url, name, max_tokens)
+        self._tries = tries
+        self._traits: Traits | None = None
         # The client insists on a key; servers that need none ignore it.
         self._transport = Transport(url, key or "none", secret=bool(key))
         self._last: tuple[Sequence[Message], int] = ((), 0)
@@ -141,6 +146,17 @@ class ChatModel:
             raise Interrupted(ledger.partial()) from None
         doubt = self._doubt(messages, answer)
         return Completion(answer.text, ledger.usage(), answer.reasoning, answer.truncated, doubt)
+
+    @property
+    def traits(self) -> Traits:
+        """What the server tells about the model in its list; empty where it tells nothing. Asked once; never raises."""
+        if self._traits is None:
+            found = self._transport.listing(seconds=LISTING)
+            entries = [] if isinstance(found, Fault) else found
+            names = (self._name, f"{self._name}:latest")
+            own = [entry for entry in entries if entry["id"] in names or len(entries) == 1]
+            self._traits = read_traits(own[0] if own else {}, local=self._transport.local)
+        return self._traits
 
     def listed(self, *, timeout: float = LISTING) -> list[str]:
         """The names of the models that the server lists; empty if it lists none.
@@ -214,7 +230,7 @@ class ChatModel:
         if not passing and not (fault.kind is Kind.UNREACHABLE and self._profile.answered):
             return None
         patient = bool(fault.wait) or fault.kind is Kind.LOADING
-        if tries >= (PATIENT_TRIES if patient else TRIES):
+        if tries >= (PATIENT_TRIES if patient else self._tries):
             return None
         # Jitter only adds to the server's waiting time: an early request would be refused again.
         pause = fault.wait or min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(tries - 1, 10))

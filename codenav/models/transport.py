@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import queue
 import socket
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from codenav.cancelling import current_scope
 from codenav.errors import Cancelled
@@ -37,6 +39,8 @@ class Transport:
     def __init__(self, base_url: str, key: str, *, secret: bool) -> None:
         """`secret`: True if `key` is a real key, which no message may show."""
         self.url = shown_url(base_url)
+        self.local = is_loopback(urlsplit(base_url).hostname or "")
+        """True if the server is on this machine."""
         self._base_url, self._key, self._secret = base_url, key, secret
         self._client: OpenAI | None = None
         self._lock = threading.Lock()
@@ -58,6 +62,11 @@ class Transport:
 
     def models(self, *, seconds: float) -> list[str] | Fault:
         """The names of the models that the server lists."""
+        listed = self.listing(seconds=seconds)
+        return listed if isinstance(listed, Fault) else [item["id"] for item in listed]
+
+    def listing(self, *, seconds: float) -> list[dict[str, Any]] | Fault:
+        """The models that the server lists, as it describes them; each has an `id`."""
 
         def send(client: OpenAI, timeout: Any) -> Any:
             return client.models.with_streaming_response.list(timeout=timeout)
@@ -69,7 +78,7 @@ class Transport:
         listed = body.get("data")
         if not isinstance(listed, list):
             return self._no_api("answers, but lists no models")
-        return [item["id"] for item in listed if isinstance(item, dict) and isinstance(item.get("id"), str)]
+        return [item for item in listed if isinstance(item, dict) and isinstance(item.get("id"), str)]
 
     def close(self) -> None:
         """Release connections; safe to call twice. A later request opens a new one."""
@@ -79,11 +88,13 @@ class Transport:
             client.close()
 
     def _connected(self) -> OpenAI:
-        from openai import OpenAI
+        from openai import DefaultHttpxClient, OpenAI
 
         with self._lock:
             if self._client is None:
-                self._client = OpenAI(base_url=self._base_url, api_key=self._key, max_retries=0)
+                # Proxies of the environment are for other machines.
+                http = DefaultHttpxClient(trust_env=False) if self.local else None
+                self._client = OpenAI(base_url=self._base_url, api_key=self._key, max_retries=0, http_client=http)
             return self._client
 
     def _received(
@@ -213,6 +224,14 @@ class Transport:
         if not self._secret or not isinstance(outcome, Fault):
             return outcome
         return replace(outcome, message=outcome.message.replace(self._key, "***"))
+
+
+def is_loopback(host: str) -> bool:
+    """True for the names and addresses of this machine itself."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,0 +1,1 @@
+"""Models that codenav brings to this machine and serves by itself: catalogue, places, files, server."""
