@@ -1,4 +1,4 @@
-"""Shell completion of sources, episodes and schemas. It never fails, and never writes."""
+"""Shell completion of sources, episodes, models and schemas. It never fails, and never writes."""
 
 from __future__ import annotations
 
@@ -44,6 +44,16 @@ def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     from codenav.schemas import names
 
     return list(_items(dict.fromkeys(names()), incomplete))
+
+
+def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete with the models of the catalogue, each with its title."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(CodeNavError, OSError):
+        from codenav.models.local.catalogue import entries
+
+        found = {entry.name: entry.title for entry in entries().values()}
+    return list(_items(found, incomplete))
 
 
 def tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

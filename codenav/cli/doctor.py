@@ -40,10 +40,13 @@ class Row:
 @click.command("doctor")
 @click.option("--model", metavar="NAME", help="Model to check.  [default: the configured one]")
 @click.option("--base-url", metavar="URL", help="Server to check.  [default: the configured one]")
+@click.option("--probe", is_flag=True, help="Try what the model can do, by a dozen small checks.")
 @python_option
 @json_option
-def command(model: str | None, base_url: str | None, python: str | None, as_json: bool) -> int:
+def command(model: str | None, base_url: str | None, probe: bool, python: str | None, as_json: bool) -> int:
     """Check Python, sandboxes, Docker, checkers, Elasticsearch, the model's server, configured services and the disk.
+
+    Model servers at the usual ports of this machine are named.
 
     \b
     Exit codes: 0 code can run here, 4 Python, bubblewrap and Docker, or the disk is not fit for it.
@@ -52,8 +55,11 @@ def command(model: str | None, base_url: str | None, python: str | None, as_json
     Examples:
       codenav doctor
       codenav doctor --model llama3 --base-url http://localhost:11434/v1
+      codenav doctor --model local --probe
     """
     rows = list(_rows(model, base_url, python))
+    if probe:
+        rows += _abilities(model, base_url)
     if as_json:
         print_json([{key: value for key, value in asdict(row).items() if key != "needed"} for row in rows])
     else:
@@ -77,6 +83,7 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     yield _elasticsearch()
     yield _tools()
     yield _guarded("model", lambda: _model(model, base_url))
+    yield _guarded("servers", _servers)
     settings = _settings()
     if settings.embeddings:
         yield _guarded("embeddings", lambda: _scoring("embeddings", embeddings=settings.embeddings))
@@ -186,8 +193,41 @@ def _model(named: str | None, base_url: str | None) -> Row:
     from codenav.models import model_name, probe
 
     config = _settings()
-    ok, detail, hint = probe(model_name(named or config.model), base_url or config.base_url)
+    server = base_url or config.base_url
+    ok, detail, hint = probe(model_name(named or config.model, server), server)
     return Row("model", ok, detail, hint)
+
+
+def _servers() -> Row:
+    """Name the model servers that already run on this machine."""
+    from codenav.models.neighbours import PORTS, neighbours
+
+    found = list(neighbours())
+    if not found:
+        return Row("servers", True, f"none at the usual ports of {', '.join(PORTS.values())}")
+    told = [f"{one.program}'s port, {one.url}: {', '.join(one.models[:4]) or 'no model'}" for one in found]
+    first = next((one for one in found if one.models), None)
+    return Row("servers", True, "; ".join(told), f"--model {first.models[0]} --base-url {first.url}" if first else "")
+
+
+def _abilities(named: str | None, base_url: str | None) -> list[Row]:
+    """Try what a model can do, with one row for each thing."""
+    from codenav.models import ChatModel, LocalModel, open_model
+
+    config = _settings()
+    try:
+        model = open_model(
+            named or config.model,
+            base_url=base_url or config.base_url,
+            notice=lambda line: say(line, err=True),
+        )
+        if not isinstance(model, ChatModel | LocalModel):
+            return [Row("probe", False, f"{model.name} plays a script: there is nothing to try")]
+        with contextlib.closing(model):
+            say(f"asking {model.name} a dozen small things", err=True)
+            return [Row(one.name, one.ok, one.detail, one.hint) for one in model.abilities()]
+    except CodeNavError as error:
+        return [Row("probe", False, str(error), error.hint)]
 
 
 def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:

@@ -28,6 +28,7 @@ COMMANDS = {
     "outline": "outline",
     "describe": "describe",
     "run": "run",
+    "models": "models",
     "sources": "sources",
     "episodes": "episodes",
     "sandbox": "sandbox",

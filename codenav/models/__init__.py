@@ -55,12 +55,12 @@ def open_model(
     heard: Hear | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> Model:
-    """The model of `model_name`: `local:NAME` and `gguf:FILE` are served by codenav itself, `scripted:FILE` plays a file
-    of actions, any other name is one on a server.
+    """The model of `model_name`: codenav itself serves `local:NAME` and `gguf:FILE`, `scripted:FILE` plays a file of
+    actions, any other name is one on a server.
 
-    An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each retry and each parameter that the server refused;
-    `heard` with the text that arrives while a model writes. `max_tokens` is the limit of one answer. Nothing is sent
-    yet, but a local model begins to load.
+    An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each
+    retry and each parameter that the server refused; `heard` with the text that arrives while a model writes.
+    `max_tokens` is the limit of one answer. Nothing is sent yet, but a local model begins to load.
 
     Raises:
         ModelNotConfigured: for the reasons of `model_name`.

@@ -6,7 +6,7 @@ import difflib
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from codenav.cancelling import current_scope
@@ -20,6 +20,7 @@ from codenav.errors import (
     UsageError,
 )
 from codenav.messages import Completion, Hear, Heard, Message
+from codenav.models.abilities import Ability, Endpoint
 from codenav.models.answers import Answer, read_answer
 from codenav.models.faults import Fault, Kind, spelled
 from codenav.models.ledger import Ledger
@@ -172,6 +173,10 @@ class ChatModel:
         if names.kind in (Kind.UNREACHABLE, Kind.SILENT):
             raise self._error(names, 1, None, 0.0)
         return []
+
+    def abilities(self) -> Iterator[Ability]:
+        """What the model and its server can do, tried one after another by a dozen small requests."""
+        return Endpoint(self._transport, self._name, self.traits).abilities()
 
     def close(self) -> None:
         """Release connections; safe to call twice."""

@@ -8,6 +8,8 @@ from pathlib import PurePath
 from codenav.errors import CodeNavError, ModelNotConfigured
 from codenav.messages import Message
 from codenav.models.chat import ChatModel, suggestion
+from codenav.models.local import serving
+from codenav.models.local.model import is_local, served_of
 from codenav.models.scripted import SCRIPTED, read_script
 
 SECONDS = 5.0
@@ -23,14 +25,27 @@ def probe(name: str, base_url: str, *, timeout: float = SECONDS) -> tuple[bool, 
     The server is asked for its models, and if it lists none, for one short answer.
     """
     try:
-        if not name.strip():
+        name = name.strip()
+        if not name:
             raise ModelNotConfigured("no model is configured")
+        if is_local(name):
+            return _probe_local(name)
         if name.startswith(SCRIPTED):
             path = name.removeprefix(SCRIPTED)
             return True, f"{path}: {len(read_script(path))} answers", ""
-        return _probe_chat(ChatModel(name.strip(), base_url=base_url or None, max_tokens=256), timeout)
+        return _probe_chat(ChatModel(name, base_url=base_url or None, max_tokens=256), timeout)
     except CodeNavError as error:
         return False, str(error), error.hint
+
+
+def _probe_local(name: str) -> tuple[bool, str, str]:
+    """Check the file of a local model; its server is not started for that."""
+    served = served_of(name)
+    runs = "its server runs" if any(one.folder == served.folder for one in serving.running()) else "not loaded now"
+    size = served.path.stat().st_size / 1e9
+    detail = f"{served.name} is on this machine: {size:.1f} GB, {served.context:,} tokens of context, {runs}"
+    trouble = serving.short_of_memory(served) if runs == "not loaded now" else None
+    return (False, f"{detail}; {trouble}", trouble.hint) if trouble else (True, detail, "")
 
 
 def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:

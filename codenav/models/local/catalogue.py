@@ -38,6 +38,10 @@ class Wheels:
     parts: Sequence[tuple[str, int]]
     """For each wheel its SHA-256 and the bytes of the piece in it."""
 
+    def wheel(self, at: int) -> str:
+        """The name of the file of a wheel, counted from 0."""
+        return f"{self.package.format(at + 1).replace('-', '_')}-{self.version}-py3-none-any.whl"
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -109,8 +113,8 @@ def find(name: str) -> Entry:
     """
     known = entries()
     if name not in known:
-        near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"models: {', '.join(known)}"
+        near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}."
         raise NotFound(f"no model {name!r} in the catalogue", hint=f"{hint} A file of your own: --model gguf:FILE")
     return known[name]
 

@@ -17,7 +17,7 @@ from codenav.system.atomic_files import sync_folder
 from codenav.system.locks import held
 
 SPARE = 256 << 20
-"""Bytes that must be free beside the file: the wheel of a piece, and room for everybody else."""
+"""Bytes that must be free beside the file: the wheels of a few pieces, and room for everybody else."""
 
 Fetch = Callable[[BinaryIO, Grown], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from codenav.config import load_config
 from codenav.errors import ContextOverflow, ModelFailed, ModelNotConfigured, ModelUnreachable, NotFound
 from codenav.messages import Completion, Hear, Message
+from codenav.models.abilities import Ability
 from codenav.models.chat import MAX_TOKENS, ChatModel
 from codenav.models.local import catalogue, memory, serving
 from codenav.models.local.catalogue import Entry
@@ -152,6 +153,13 @@ class LocalModel:
             died.partial = error.partial
             raise died from error
         return replace(answer, usage=lost.usage + answer.usage) if lost else answer
+
+    def abilities(self) -> Iterator[Ability]:
+        """What the model can do, as `ChatModel.abilities`."""
+        chat, server = self._connected(None)
+        for ability in chat.abilities():
+            server.use()
+            yield ability
 
     def close(self) -> None:
         """Release connections; safe to call twice. The server stays for those who come after."""

