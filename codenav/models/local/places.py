@@ -74,7 +74,7 @@ def from_hub(entry: Entry, hub: Hub, part: BinaryIO, grown: Grown) -> None:
                     if answer.status_code != 206:
                         part.seek(0)
                         part.truncate()
-                    for piece in answer.iter_bytes(_PIECE):
+                    for piece in answer.iter_bytes():
                         part.write(piece)
                         grown(part.tell())
                 if part.tell() == here:
