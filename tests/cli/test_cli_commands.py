@@ -27,6 +27,7 @@ COMMANDS = [
     ("eval", "judge"), ("eval", "merge"), ("eval", "ablate"), ("eval", "selfcheck"),
     ("tools",), ("tools", "list"), ("tools", "show"), ("tools", "stubs"),
     ("graph",), ("graph", "learn"), ("graph", "show"), ("graph", "draw"),
+    ("models",), ("models", "get"), ("models", "list"), ("models", "show"), ("models", "stop"), ("models", "remove"),
     ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
 ]  # fmt: skip
 
@@ -197,7 +198,7 @@ def test_doctor_says_what_works_and_what_to_do() -> None:
     assert all(row["hint"] for row in ran.document if not row["ok"])
     ran = codenav("doctor", "--json", "--base-url", "http://127.0.0.1:9/v1")
     (row,) = (row for row in ran.document if row["name"] == "model")
-    assert not row["ok"] and "no model is configured" in row["detail"] and row["hint"]
+    assert not row["ok"] and row["detail"] == "http://127.0.0.1:9/v1 is configured, but no model of it" and row["hint"]
 
 
 def test_doctor_asks_the_services_that_are_configured() -> None:

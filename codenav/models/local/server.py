@@ -1,9 +1,8 @@
 """The process that serves one model: llama.cpp's server on the loopback interface, for one user, until nobody uses it.
 
-    python -m codenav.models.local.server FOLDER GGUF NAME CONTEXT KEEP_ALIVE
-
-FOLDER has a lock that is held as long as the process lives, `state.json` once it answers, and `used`, whose time is
-that of the last use. The key is drawn here and stands in `state.json` only: arguments can be read by everybody.
+Its arguments are FOLDER, GGUF, NAME, CONTEXT and KEEP_ALIVE. FOLDER has a lock that is held as long as the process
+lives, `state.json` once it answers, and `used`, whose time is that of the last use. The key is drawn here and stands in
+`state.json` only: arguments can be read by everybody.
 """
 
 from __future__ import annotations
@@ -59,6 +58,8 @@ def _serve(folder: Path, path: str, name: str, context: int, keep_alive: float) 
     params.n_ctx, params.n_parallel, params.cache_ram_mib = context, 1, PROMPTS_KEPT >> 20
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [key]
     params.use_jinja, params.ui, params.endpoint_slots = True, False, True
+    # Else the header is read twice, to share out the memory of graphics cards.
+    params.fit_params = False
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = processors()
     (folder / USED).touch()
     server = xllamacpp.Server(params)
@@ -96,7 +97,3 @@ def _works(slots: str, key: str) -> bool:
             return any(slot.get("is_processing") for slot in json.load(answer))
     except (OSError, ValueError):
         return True
-
-
-if __name__ == "__main__":
-    main()

@@ -42,6 +42,7 @@ LOADING_SECONDS = 600.0
 """The longest time to load a model."""
 BYTES_A_SECOND = 250e6
 """Bytes of weights that are loaded in a second, measured on two cores with 1.1 GB; for the line that says how long."""
+_SERVE = "from codenav.models.local.server import main; main()"
 _TICK = 0.05
 _KEPT = ("PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "PYTHONPATH")
 """Environment variables of a server: no secrets of the shell."""
@@ -157,7 +158,7 @@ def start(served: Served, keep_alive: float) -> None:
     with (folder / LOG).open("wb") as log:
         # It forks once it has the lock, so that nobody has to wait for its end.
         subprocess.run(
-            [sys.executable, "-P", "-m", "codenav.models.local.server", *map(str, arguments)],
+            [sys.executable, "-P", "-c", _SERVE, *map(str, arguments)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=kept, check=False,
         )  # fmt: skip
 
@@ -292,15 +293,17 @@ def _answering(folder: Path) -> Server | None:
 
 
 def _reason(folder: Path) -> str:
-    """The last error in the log of a server, without llama.cpp's time and place."""
+    """The first error of llama.cpp in the log of a server, else the last one of Python."""
     try:
-        lines = (folder / LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+        text = (folder / LOG).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        lines = []
-    said = [line for line in lines if re.match(r"\S+ E |\w*(Error|Exception)\b", line)]
-    if not said:
-        return "it was killed, perhaps for its memory" if lines else "it said nothing"
-    return re.sub(r"^\S+ E \S* *\S*: *", "", said[-1])[:300]
+        text = ""
+    said = re.search(r"^[\d.]+ E .*?: (.*)", text, re.MULTILINE) or re.search(
+        r"^(\w*(?:Error|Exception)\b.*)\s*\Z", text, re.MULTILINE
+    )
+    if said:
+        return said[1][:300]
+    return "it was killed, perhaps for its memory" if text else "it said nothing"
 
 
 def _gb(number: int) -> str:
