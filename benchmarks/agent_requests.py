@@ -93,8 +93,10 @@ def score(request: Request, gold: Any, answer: str) -> str:
 
 
 def _holds(request: Request, items: list[Any], answer: str) -> bool:
-    literal, bare = value_of(answer), re.split(r"[,;]\s+|\n", answer)
-    listed = literal if isinstance(literal, list) else bare if all(len(part.split()) == 1 for part in bare) else items
+    literal, parts = value_of(answer), re.split(r"[,;]\s+|\n", answer)
+    listed = literal if isinstance(literal, list) else items
+    if all(isinstance(item, str) for item in items) and all(len(part.split()) <= 2 for part in parts):
+        listed = parts
     if len(listed) != len(items):
         return False
     rest, places = answer, []

@@ -23,6 +23,9 @@ PACKAGES, SMOLAGENTS = CACHE / "packages", CACHE / "smolagents"
 REPOSITORY = DATA / "heddle"
 PORT = 8471
 """Of the service; it stands in the specification, whose index is kept."""
+HIRE = f"http://127.0.0.1:{PORT}"
+GOLD = DATA / "gold.json"
+"""The right answers, as the scripts printed them: to read, and for the test of the scores."""
 SPECIFICATION = CACHE / "hire.json"
 RENAMED = {
     ("mercantile", "mapgrid"): {
@@ -134,12 +137,14 @@ def _answers(requests: Sequence[Request]) -> dict[str, Any]:
         return dict(known["answers"])
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(DATA)]),
-        "HIRE": f"http://127.0.0.1:{PORT}",
+        "HIRE": HIRE,
     }
     answers = {}
     with service():
         for one in requests:
             printed = run([python(PACKAGES), "-c", one.gold], cwd=CACHE / "files", env=environment)
             answers[one.id] = value_of(printed)
+    lines = json.dumps(answers, ensure_ascii=False, indent=1)
+    GOLD.write_text(re.sub(r"\s*\n\s{2,}|\n (?=\])", " ", lines) + "\n", encoding="utf-8")
     kept.write_text(json.dumps({"digest": digest, "answers": answers}))
     return answers
