@@ -74,7 +74,9 @@ def known(row: str) -> dict[str, dict[str, Any]]:
 def asked(row: Row, requests: Sequence[Request], gold: dict[str, Any], model: Model, again: bool, tell: bool) -> None:
     """Ask what is not known yet, and write each answer down at once."""
     old = {} if again else known(row.name)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent
+    ).stdout.strip()
     left = [request for request in requests if digest(request) not in old]
     RESULTS.mkdir(parents=True, exist_ok=True)
     for number, request in enumerate(left, 1):

@@ -25,7 +25,7 @@ SECONDS = 300.0
 """The longest time for a request; half a minute later its processes are killed."""
 STEPS = 8
 """Most steps of smolagents."""
-KEY = "benchmark"
+KEY = "no-key-needed-here"
 BY_HEART = (
     "You know much by heart. You cannot run code or look anything up. Answer with the bare answer and nothing else."
 )
@@ -105,6 +105,8 @@ class Row:
             *self.options, "--", request.text,
         ]  # fmt: skip
         status, output, errors = _limited(command, env=variables, cwd=folder)
+        if not output and status in (2, 4):
+            sys.exit(f"{self.name} cannot run: {errors.strip()[-600:]}")
         try:
             document = json.loads(output)
         except ValueError:
