@@ -29,6 +29,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -161,6 +162,8 @@ def main() -> None:
         everything, smolagents=not options.print and any(row.name == "smolagents" for row in rows)
     )
     if not options.print:
+        # So that what it started ends with it.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         if not options.model:
             parser.error("--model is missing")
         print(machine(), flush=True)

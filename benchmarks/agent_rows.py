@@ -206,4 +206,7 @@ def _limited(command: list[str], *, told: str = "", **more: Any) -> tuple[int, s
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             output, errors = process.communicate()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
     return process.returncode, output, errors
