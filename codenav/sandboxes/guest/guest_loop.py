@@ -17,6 +17,9 @@ CANCEL_SECONDS = 0.2
 _COROUTINES = 0x80 | 0x100 | 0x200
 """`inspect.CO_COROUTINE`, `CO_ITERABLE_COROUTINE`, `CO_ASYNC_GENERATOR`."""
 
+ANYIO = ("anyio._core._eventloop", "sniffio._impl")
+"""Modules that `anyio.run` asks whether a loop is running."""
+
 
 def _in_step() -> bool:
     """True if the caller is the code of a step itself, or a function that it called, and nothing that it awaits."""
@@ -57,11 +60,13 @@ def _new_loop() -> Any:
 def _nesting(loop: Any, task: Any) -> Iterator[None]:
     """Let the code of a step that awaits also run event loops, such as by `asyncio.run`, as if it were not run by one.
 
-    asyncio asks its module `events` whether a loop is running before it starts one.
+    asyncio asks its module `events` whether a loop is running before it starts one; anyio asks the package.
     """
+    import asyncio
     from asyncio import events, tasks
 
     get, put = events._get_running_loop, events._set_running_loop
+    public = asyncio.get_running_loop, asyncio.current_task
     outer: list[Any] = []
 
     def put_nested(new: Any) -> None:
@@ -76,12 +81,22 @@ def _nesting(loop: Any, task: Any) -> Iterator[None]:
         if back is loop:
             tasks._enter_task(loop, task)
 
+    def hidden_from_anyio(ask: Any) -> Any:
+        def asked(*loop: Any, **named: Any) -> Any:
+            if sys._getframe(1).f_globals.get("__name__") in ANYIO and _in_step():
+                raise RuntimeError("no running event loop")
+            return ask(*loop, **named)
+
+        return asked
+
     events._get_running_loop = lambda: None if _in_step() else get()
     events._set_running_loop = put_nested
+    asyncio.get_running_loop, asyncio.current_task = map(hidden_from_anyio, public)
     try:
         yield
     finally:
         events._get_running_loop, events._set_running_loop = get, put
+        asyncio.get_running_loop, asyncio.current_task = public
 
 
 class Loop:
