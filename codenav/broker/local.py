@@ -65,7 +65,10 @@ def call_mcp(
         parts = [_result(part, operation, mask) for part in value]
         made = answers.Result({"parts": [part.given for part in parts]}, [part.kept for part in parts])
         return made, answer.bytes
-    return _result(value, operation, mask), answer.bytes
+    made = _result(value, operation, mask)
+    if answer.beside:
+        made.given["beside"] = [_result(file, operation, mask).given for file in answer.beside]
+    return made, answer.bytes
 
 
 def _result(value: Any, operation: Operation, mask: Callable[[Any], Any]) -> answers.Result:

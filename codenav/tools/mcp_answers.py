@@ -66,6 +66,8 @@ class McpAnswer:
     value: Any = None
     """JSON data: the structured answer, else the text, else a list of the parts. `McpFile` objects stand for binary
     parts: the value itself, or items of that list."""
+    beside: tuple[McpFile, ...] = ()
+    """Binary parts beside a structured answer."""
     failure: str = ""
     """The error that the tool or server answered with, as one line; empty if there is none. `value` has all of it."""
     bytes: int = 0
@@ -82,7 +84,7 @@ def answer_of(result: types.CallToolResult, *, parse: bool) -> McpAnswer:
         said = "\n".join(texts) or (json.dumps(structured) if structured is not None else "the tool failed")
         return McpAnswer(value=structured if structured is not None else said, failure=failed(said), bytes=size)
     if structured is not None:
-        return McpAnswer(value=structured, bytes=size)
+        return McpAnswer(structured, bytes=size, beside=tuple(part for part in parts if isinstance(part, McpFile)))
     if parse:
         parts = [_parsed(part) for part in parts]
     value = parts[0] if len(parts) == 1 else parts or None

@@ -87,6 +87,8 @@ def _send(tool: str, arguments: dict[str, Any]) -> Any:
 
 def _value(tool: str, answer: Any) -> Any:
     if isinstance(answer, dict):
+        for part in answer.get("beside", ()):
+            _value(tool, part)
         if "value" in answer:
             return answer["value"]
         if isinstance(answer.get("parts"), list):

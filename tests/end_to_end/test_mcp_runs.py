@@ -79,6 +79,7 @@ def test_gates_failures_and_files(tmp_path: Path) -> None:
         Code("try:\n    fail()\nexcept Exception as error:\n    print(type(error).__name__, error)"),
         Code("create_order(customer=7, lines=[])"),
         Code("create_order(customer='seven', lines=[])"),
+        Code("from tools.shop_of_mugs import measured\nprint(measured())"),
         Done("1"),
     ]
     result = run([SHOP], actions, work_dir=tmp_path / "work")
@@ -88,6 +89,8 @@ def test_gates_failures_and_files(tmp_path: Path) -> None:
     assert printed(result, 2).startswith("ToolError shop_of_mugs.fail: Error executing tool fail")
     assert "--allow write" in observed(result, 3).text
     assert "customer" in observed(result, 4).text
+    assert printed(result, 5) == "{'mugs': 3}\n" and "Displayed to the user: image/png" in observed(result, 5).text
+    assert (tmp_path / "work" / "image-2.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_server_that_dies_and_one_that_prints_garbage() -> None:

@@ -11,7 +11,7 @@ import time
 from typing import Annotated
 
 from mcp.server.mcpserver import Elicit, Image, MCPServer, Resolve
-from mcp.types import TextContent, ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 PIXEL = bytes.fromhex(
@@ -81,6 +81,13 @@ def echo(value: str | None = "unset") -> str:
 def parts() -> list[TextContent | Image]:
     """Answer with a text and a picture."""
     return [TextContent(type="text", text="a mug"), Image(data=PIXEL, format="png")]
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def measured() -> CallToolResult:
+    """Answer with data and a picture of them."""
+    picture = Image(data=PIXEL, format="png").to_image_content()
+    return CallToolResult(content=[picture], structured_content={"mugs": 3})
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))

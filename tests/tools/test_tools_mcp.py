@@ -334,7 +334,8 @@ def test_reading_a_server() -> None:
     by_name = {operation.name: operation for operation in spec.operations}
     assert {name: operation.effect for name, operation in by_name.items()} == {
         "list_orders": Effect.READ, "create_order": Effect.WRITE, "delete_orders": Effect.DESTROY,
-        "picture": Effect.READ, "echo": Effect.READ, "parts": Effect.READ, "fail": Effect.READ, "wait": Effect.READ,
+        "picture": Effect.READ, "echo": Effect.READ, "parts": Effect.READ, "measured": Effect.READ,
+            "fail": Effect.READ, "wait": Effect.READ,
         "long": Effect.READ, "close_shop": Effect.DESTROY,
     }  # fmt: skip
     delete = by_name["delete_orders"]
