@@ -75,3 +75,19 @@ def test_process_says_that_it_cannot_replay_a_writable_mount(data: Path, tmp_pat
     result = played(data, tmp_path, "process", codenav.Code(code))
     assert "process has no way to put a copy in its place" in result.summary.told
     assert (data / "log.txt").read_text() == "a\nb\n2\n", "it was written once"
+
+
+def test_a_session_that_changes_its_folder_is_reproduced(tmp_path: Path, codenav_home: Path) -> None:
+    (tmp_path / "area.py").write_text("def area(a, b):\n    return a * b\n")
+    steps = [
+        "import os\nos.makedirs('out'); os.chdir('out')",
+        "open('n.txt', 'w').write('27');",
+        "n = int(open('n.txt').read())\nprint(n)",
+    ]
+    for summary in ([], [codenav.CodeSummary("\n".join(steps))]):
+        model = codenav.ScriptedModel([*map(codenav.Code, steps), *summary, codenav.Done("27")])
+        result = codenav.run(
+            "How many?", on=tmp_path / "area.py", model=model, sandbox="bubblewrap", lint=False, types=False
+        )
+        assert result.summary.outcome == "reproduced", result.summary.told
+        assert {"n", "out/n.txt", "the last output"} <= set(result.summary.compared)
