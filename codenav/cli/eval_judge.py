@@ -90,8 +90,8 @@ def _print(made: Judgement) -> None:
     if made.second:
         say(f"first        {made.first}")
         say(f"second       {made.second}")
-    name = "win rate" if made.second else "pass rate"
-    say(f"{name:<12} {cell(name, rate)} %" if rate else f"{name:<12} –")
+    name = "win rate, %" if made.second else "pass rate, %"
+    say(f"{name:<12} {cell(name, rate)}")
     for word, count in counts.items():
         say(f"{word:<12} {count}")
     if made.second:

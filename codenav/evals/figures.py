@@ -10,7 +10,7 @@ from typing import Any
 from codenav.errors import UsageError
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
-from codenav.evals.scores import over_epochs
+from codenav.evals.scores import over_epochs, wilson
 from codenav.evals.task import Column
 
 Aggregate = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, float]]
@@ -23,6 +23,13 @@ class Figure:
     """A figure of a run: one value for each epoch."""
 
     epochs: Sequence[float]
+    attempts: int = 0
+    """The attempts that it is a share of, in all epochs; 0 if it is none."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of a share."""
+        return wilson(round(self.mean * self.attempts / 100), self.attempts) if self.attempts else None
 
     @property
     def mean(self) -> float:
@@ -36,7 +43,8 @@ class Figure:
 
     def to_dict(self) -> dict[str, Any]:
         """The figure in JSON types."""
-        return {"mean": self.mean, "spread": self.spread, "epochs": list(self.epochs)}
+        interval = list(self.interval) if self.interval else None
+        return {"mean": self.mean, "spread": self.spread, "interval": interval, "epochs": list(self.epochs)}
 
 
 COSTS = (
@@ -64,6 +72,8 @@ def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
         UsageError: the scores are not those that the task makes now.
     """
     found: dict[str, list[float]] = {}
+    shares = {column.name for column in scorer[0] if column.share} if scorer else _truths(run)
+    attempts = 0
     for epoch in run.epochs:
         every = [result for result in run.results if result.epoch == epoch]
         results = [result for result in every if result.status != ERROR]
@@ -71,6 +81,7 @@ def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
             continue
         # An error counts as an attempt that did nothing.
         scores = [result.scores for result in every if result.scores or result.status != ERROR]
+        attempts += len(scores)
         for name, value in _aggregated(run, scorer, scores).items():
             found.setdefault(name, []).append(float(value))
         for name, cost in _COST.items():
@@ -78,7 +89,13 @@ def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
             # A mean over a part of the samples would pass for that of all.
             if len(costs) == len(results):
                 found.setdefault(name, []).append(statistics.fmean(costs))
-    return {name: Figure(tuple(values)) for name, values in found.items()}
+    return {name: Figure(tuple(values), attempts if name in shares else 0) for name, values in found.items()}
+
+
+def _truths(run: Recorded) -> set[str]:
+    """Scores of an unknown task that are a truth value in each attempt."""
+    names = {name for result in run.results for name in result.scores}
+    return {name for name in names if all(isinstance(result.scores.get(name), bool) for result in run.results)}
 
 
 def _aggregated(run: Recorded, scorer: Scorer | None, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
@@ -113,8 +130,9 @@ def printed(name: str, value: float) -> str:
 
 
 def cell(name: str, figure: Figure | None) -> str:
-    """A figure as the paper prints it: `80.6 ±5.1`. One epoch has no `±`, and no figure is a dash."""
+    """A figure as the paper prints it: `80.6 ±5.1`, a share with its interval. One epoch has no `±`; none is a dash."""
     if figure is None:
         return "–"
-    spread = figure.spread
-    return printed(name, figure.mean) + ("" if spread is None else f" ±{printed(name, spread)}")
+    spread, interval = figure.spread, figure.interval
+    told = printed(name, figure.mean) + ("" if spread is None else f" ±{printed(name, spread)}")
+    return told + (f" ({interval[0]:.1f} to {interval[1]:.1f})" if interval else "")

@@ -27,15 +27,14 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from codenav.api import index
 from codenav.environments.formatting import SHOWS
-from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EVAL_WORK
-from codenav.evals.attempts import World, attempt, checked_samples
+from codenav.evals.attempts import World, attempt, checked_samples, unsolved
 from codenav.evals.inspect_model import InspectModel
 from codenav.evals.registry import has_option, make, scorers
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import SAMPLING, completed
-from codenav.evals.task import Attempt, Mode, Sample
+from codenav.evals.task import Mode, Sample
 from codenav.evals.task import Task as Benchmark
 from codenav.events import Status
 from codenav.session import Session
@@ -81,8 +80,9 @@ def benchmark(
         dataset=MemoryDataset([_sample(one) for one in samples.values()], name=name),
         solver=_agent(worlds, samples),
         scorer=_scorer(name, made, samples),
-        # One sample without a model is no reason to lose the others: it is an error in the log, and not scored.
+        # One sample without a model is no reason to lose the others: it is an error in the log, and not solved.
         fail_on_error=False,
+        score_on_error=True,
         metadata={"codenav": {"benchmark": name, "mode": mode, "shows": shows, "sampling": dict(SAMPLING)}},
     )
 
@@ -190,13 +190,11 @@ def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> S
     def codenav_scores() -> Scorer:
         """The scores of an attempt, made from the same episode by the same scorer as in `codenav eval run`."""
 
-        async def score(state: TaskState, target: Target) -> Score | None:
+        async def score(state: TaskState, target: Target) -> Score:
             line = state.store.get(RESULT)
-            if line is None:
-                # A time limit of Inspect's ended the sample from outside: it is scored as one that did nothing.
-                result = _nothing(benchmark, samples[str(state.sample_id)], state.epoch)
-            elif line["status"] == ERROR:
-                return None
+            if line is None or line["status"] == ERROR:
+                # An error, or a limit of Inspect's that ended the sample from outside, counts as having done nothing.
+                result = _nothing(benchmark, samples[str(state.sample_id)], state.epoch, line or {})
             else:
                 result = Result.from_dict(line)
             return Score(
@@ -212,10 +210,9 @@ def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> S
     return made
 
 
-def _nothing(benchmark: Benchmark, sample: Sample, epoch: int) -> Result:
-    episode = EpisodeResult(id="", request=sample.request, status=Status.LIMIT)
-    scores = benchmark.score(Attempt(sample, episode))
-    return Result(sample.id, epoch, Status.LIMIT.value, scores, reason="a limit of Inspect's")
+def _nothing(benchmark: Benchmark, sample: Sample, epoch: int, line: Mapping[str, Any]) -> Result:
+    status, reason = line.get("status", Status.LIMIT.value), line.get("reason", "a limit of Inspect's")
+    return Result(sample.id, epoch, status, unsolved(benchmark, sample), reason=reason)
 
 
 def table_of(name: str, rows: list[dict[str, Any]]) -> dict[str, float]:

@@ -69,7 +69,9 @@ class Judgement:
                 found.setdefault(one.epoch, []).append(worth[one.verdict])
         if not found:
             return None
-        return Figure([100 * sum(values) / len(values) for _, values in sorted(found.items())])
+        # A tie is half of a win, so a win rate is no share.
+        judged = 0 if self.second else sum(map(len, found.values()))
+        return Figure([100 * sum(values) / len(values) for _, values in sorted(found.items())], judged)
 
     def agreement(self) -> dict[str, Any] | None:
         """The agreement with people; None without labels."""

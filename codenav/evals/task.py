@@ -96,6 +96,8 @@ class Column:
     """One line for a legend, with the unit."""
     paper: Mapping[Mode, str] = field(default_factory=dict)
     """The figure that the CodeNav paper prints (arXiv 2406.12276, table 1), by mode."""
+    share: bool = False
+    """True for the percentage of all attempts of which something holds."""
 
 
 class Task(Protocol):

@@ -41,7 +41,9 @@ def test_a_pass_rate_counts_limits_as_failed_and_leaves_errors_out(run: Path, tm
     ran = codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", PASSES, FAILS), "--json")
     assert ran.code == 0, ran.err
     document = ran.document
-    assert document["rate"] == {"mean": pytest.approx(100 / 3), "spread": None, "epochs": [pytest.approx(100 / 3)]}
+    third = pytest.approx(100 / 3)
+    interval = [pytest.approx(6.15, abs=0.01), pytest.approx(79.23, abs=0.01)]
+    assert document["rate"] == {"mean": third, "spread": None, "interval": interval, "epochs": [third]}
     assert document["counts"] == {"pass": 1, "fail": 2, "unreadable": 0}
     assert document["left_out"] == 1
     assert [(one["id"], one["verdict"], one["asked"]) for one in document["verdicts"]] == [
@@ -86,7 +88,7 @@ def test_a_judge_that_answers_prose_is_counted_apart(run: Path, tmp_path: Path) 
     assert ran.code == 0, ran.err
     assert "unreadable   1\n" in ran.out
     assert "no verdict on 1 could be read; of a the judge said: Well done!" in ran.err
-    assert "pass rate    50.0 %\n" in ran.out
+    assert "pass rate, % 50.0 (9.5 to 90.5)\n" in ran.out
 
 
 def test_of_two_runs_the_win_rate_counts_ties_as_a_half(run: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_table_has_our_figures_beside_the_papers(run: Path) -> None:
     assert ran.code == 0, ran.err
     table = lines(ran.out)
     spread = 2 * statistics.stdev([200 / 3, 50])
-    assert table["accuracy"] == [f"58.3 ±{spread:.1f}", "81.7 ±4.9"]
+    assert table["accuracy"] == [f"58.3 ±{spread:.1f} (23.1 to 88.2)", "81.7 ±4.9"]
     assert table["model"] == ["gpt-5", MODEL]
     assert table["epochs"] == ["2", "3"]
     assert table["samples"] == ["3", "82"]
@@ -70,7 +70,7 @@ def test_errors_are_counted_apart_and_enter_no_figure(run: Path) -> None:
 def test_one_epoch_has_no_spread(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", [made_result(name) for name in "abc"])
     ran = codenav("eval", "report", run)
-    assert lines(ran.out)["accuracy"] == ["100.0", "81.7 ±4.9"]
+    assert lines(ran.out)["accuracy"] == ["100.0 (43.9 to 100.0)", "81.7 ±4.9"]
     assert "two standard deviations" not in ran.out
 
 
@@ -115,7 +115,7 @@ def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
     shown = codenav("eval", "report", one, two, "--mixed")
     assert lines(shown.out)["mode"] == ["code-use", "tool-use", "code-use", "tool-use"]
     assert lines(shown.out)["shows"] == ["shorter", "code"]
-    assert lines(shown.out)["accuracy"] == ["100.0", "100.0", "81.7 ±4.9", "83.7 ±2.8"]
+    assert lines(shown.out)["accuracy"] == ["100.0 (20.7 to 100.0)", "100.0 (20.7 to 100.0)", "81.7 ±4.9", "83.7 ±2.8"]
 
 
 def test_runs_of_two_versions_are_shown_as_such(tmp_path: Path) -> None:
@@ -162,6 +162,7 @@ def test_the_document_holds_each_epoch_and_the_groups(tmp_path: Path) -> None:
     assert found["figures"]["accuracy"] == {
         "mean": pytest.approx(200 / 3),
         "spread": None,
+        "interval": [pytest.approx(20.77, abs=0.01), pytest.approx(93.85, abs=0.01)],
         "epochs": [pytest.approx(200 / 3)],
     }
     assert found["groups"] == {"dna": {"attempts": 2, "correct": 1}, "trade": {"attempts": 1, "correct": 1}}
@@ -191,7 +192,7 @@ def test_damaged_lines_are_told_and_left_out(tmp_path: Path, line: bytes) -> Non
     ran = codenav("eval", "report", run)
     assert ran.code == 0, ran.err
     assert "left out" in ran.out
-    assert lines(ran.out)["accuracy"][0] == "100.0"
+    assert lines(ran.out)["accuracy"][0] == "100.0 (20.7 to 100.0)"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The tasks of Inspect: the same scores as our runner, errors that are no scores, limits, and logs that can be read."""
+"""The tasks of Inspect: the same scores as our runner, errors told apart, limits, and logs that can be read."""
 
 from __future__ import annotations
 
@@ -67,12 +67,13 @@ def test_steps_answers_and_tokens(outcome: dict[str, Any]) -> None:
         assert "mnm/tool_api.py" in sample["prompt"]
 
 
-def test_a_provider_that_is_down_is_an_error_and_no_score(outcome: dict[str, Any]) -> None:
+def test_a_provider_that_is_down_is_an_error_that_counts_as_not_solved(outcome: dict[str, Any]) -> None:
     assert outcome["down"]["status"] == "success"
     first, second = outcome["down"]["samples"]
     assert first["error"] is None and first["values"] == {"codenav_scores": "C"}
-    assert "the provider is down" in second["error"] and second["values"] == {}
-    assert outcome["down"]["table"]["correct"] == 100.0
+    assert "the provider is down" in second["error"] and second["values"] == {"codenav_scores": "I"}
+    assert [sample["scores"]["codenav_scores"]["status"] for sample in (first, second)] == ["done", "error"]
+    assert outcome["down"]["table"]["correct"] == 50.0
 
 
 def test_a_limit_of_inspect_ends_a_sample(outcome: dict[str, Any]) -> None:

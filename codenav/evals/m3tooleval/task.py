@@ -28,11 +28,11 @@ class M3ToolEval:
 
     name = "m3tooleval"
     columns: Sequence[Column] = (
-        Column("accuracy", "answers that have the expected value, compared as values, in %", _PAPER),
-        Column("upstream", "answers that upstream's checker accepts, faults included, in %", _PAPER),
-        Column("variable", f"answers taken from the variable `{ANSWER}`, in % of all samples"),
-        Column("text", "answers taken from the text of `done`, in % of all samples"),
-        Column("untooled", "correct answers that no call of a tool preceded, in % of all samples"),
+        Column("accuracy", "answers that have the expected value, compared as values, in %", _PAPER, share=True),
+        Column("upstream", "answers that upstream's checker accepts, faults included, in %", _PAPER, share=True),
+        Column("variable", f"answers taken from the variable `{ANSWER}`, in % of all samples", share=True),
+        Column("text", "answers taken from the text of `done`, in % of all samples", share=True),
+        Column("untooled", "correct answers that no call of a tool preceded, in % of all samples", share=True),
     )
 
     def __init__(

@@ -35,14 +35,16 @@ COLUMNS = (
     Column("upstream F1", "tool-macro F1, likewise"),
     Column("upstream edge F1", "F1 in percent of consecutive pairs of labels, all samples pooled"),
     Column("upstream argument F1", "F1 in percent of labels with the names of their arguments, all samples pooled"),
-    Column("upstream plan accuracy", "percent of samples with exactly the labels of the main plan, in order"),
+    Column(
+        "upstream plan accuracy", "percent of samples with exactly the labels of the main plan, in order", share=True
+    ),
     Column("upstream edit distance", "normalised edit distance of the labels in percent; 0 is best"),
     Column("ours P", "precision in percent, counted duplicates, mean over samples; the best of several ground truths"),
     Column("ours R", "recall, likewise"),
     Column("ours F1", "F1, likewise"),
     Column("ours F1 pooled", "F1 in percent, all calls of all samples pooled"),
-    Column("correct", "percent of samples whose calls are those of a ground truth, in any order"),
-    Column("no summary", "percent of samples without a code summary, which score 0"),
+    Column("correct", "percent of samples whose calls are those of a ground truth, in any order", share=True),
+    Column("no summary", "percent of samples without a code summary, which score 0", share=True),
     Column("tools", "number of tools that the ground truths have"),
 )
 """The columns of m&m's, in the order of the table."""
