@@ -35,6 +35,8 @@ def docstring(operation: Operation, spec: ToolSpec) -> str:
     if operation.parameters:
         rows = (_parameter(item, spec.schemas) for item in operation.parameters)
         parts.append("\n".join(["Args:", *rows]))
+    if any(_is_choice(item.schema, spec.schemas) for item in operation.parameters):
+        parts.append("Where a value has several of the shapes that an argument may have, the server decides.")
     parts.append("\n".join(["Returns:", _result(operation, spec.schemas)]))
     parts.append("\n".join(["Example:", f"    {example_call(operation, spec.schemas)}"]))
     return "\n\n".join(parts)
@@ -107,6 +109,12 @@ def _wrapped(text: str) -> str:
             line = "       "
         line += f" {word}"
     return "\n".join([*lines, line])
+
+
+def _is_choice(schema: Mapping[str, Any], schemas: Schemas) -> bool:
+    """True if a value may have one of several shapes, of which it can fit two."""
+    parts = [merged(part, schemas) for part in listed(merged(schema, schemas), "anyOf")]
+    return sum("object" in kinds_of(part) for part in parts) > 1
 
 
 def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iterator[str]:

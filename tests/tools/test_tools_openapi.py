@@ -650,6 +650,7 @@ def test_one_of_several_is_any_of_them(tmp_path: Path) -> None:
                 checker.checked("s.put", made, {"body": wrong})
         said = stubs_of(spec)[0].docstring
         assert 'Shape {"a"?: str} | {"b"?: str}' in said or schema is both, said
+        assert said.count("the server decides.") == 1
 
 
 def test_parameters_that_are_choices_or_may_be_null_show_their_shape(tmp_path: Path) -> None:
@@ -669,3 +670,5 @@ def test_parameters_that_are_choices_or_may_be_null_show_their_shape(tmp_path: P
         'many: Shape [{"iban": str} | str].', 'own: Shape {"number": str, "n"?: int} | {"iban": str, "n"?: int}.',
     ):  # fmt: skip
         assert shown in said
+    assert said.count("the server decides.") == 1
+    assert "the server decides" not in stubs_of(read(tmp_path, document({"/a": {"get": {}}})))[0].docstring
