@@ -16,13 +16,14 @@ PREFIX = "#/schemas/"
 DEEPEST = 60
 """Levels of schemas in schemas; what is below allows everything."""
 
-_SCHEMAS = {
+SCHEMAS = {
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
     "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 }  # fmt: skip
-_LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
-_TABLES = {"dependentSchemas", "patternProperties", "properties"}
-_DROPPED = {"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "definitions", "id"}
+LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+TABLES = {"dependentSchemas", "patternProperties", "properties"}
+DROPPED = {"$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "definitions", "id"}
+"""Definitions are found by the references to them."""
 
 
 def add_parts(schema: dict[str, Any], key: str, parts: list[Any]) -> None:
@@ -106,20 +107,20 @@ class _Document:
         for key, value in schema.items():
             if key == "$ref" and isinstance(value, str):
                 found |= self._reference(value)
-            elif key in _SCHEMAS and isinstance(value, Mapping | bool):
+            elif key in SCHEMAS and isinstance(value, Mapping | bool):
                 found[key] = value if isinstance(value, bool) else self.moved(value, depth + 1)
-            elif key in _LISTS and isinstance(value, list):
+            elif key in LISTS and isinstance(value, list):
                 add_parts(found, key, [self.moved(item, depth + 1) for item in value])
             elif key == "items" and isinstance(value, list):
                 # Before 2020-12 this was the word for what `prefixItems` says.
                 found["prefixItems"] = [self.moved(item, depth + 1) for item in value]
-            elif key in _TABLES and isinstance(value, Mapping):
+            elif key in TABLES and isinstance(value, Mapping):
                 found[key] = {str(name): self.moved(item, depth + 1) for name, item in value.items()}
-            elif key == "pattern" and not _is_expression(value):
+            elif key == "pattern" and not is_expression(value):
                 self._table.note(
                     f"{self._where}: the pattern {value!r} is no regular expression here, so it is not checked"
                 )
-            elif key not in _DROPPED:
+            elif key not in DROPPED:
                 found[key] = value
         return _of_2020(found)
 
@@ -202,7 +203,8 @@ def _fault(schema: Schema, name: str) -> str:
     return ""
 
 
-def _is_expression(pattern: Any) -> bool:
+def is_expression(pattern: Any) -> bool:
+    """True for an expression that Python can work with; those of JavaScript are a little different."""
     try:
         re.compile(pattern)
     except (re.error, TypeError, RecursionError, OverflowError):

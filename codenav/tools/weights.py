@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,8 +67,3 @@ def read(folder: Path) -> dict[str, Checked]:
         return {path: Checked.from_dict(item) for path, item in data.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
-
-
-def rerated(checks: Mapping[str, Checked], path: str, rating: Rating) -> Checked:
-    """The checks of a tool with another rating."""
-    return replace(checks.get(path, Checked()), rating=rating)

@@ -7,29 +7,31 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.tools.model import Schema
-from codenav.tools.moved_schemas import add_parts
+from codenav.tools.moved_schemas import DROPPED, LISTS, SCHEMAS, TABLES, add_parts, is_expression
 from codenav.tools.naming import unique
 from codenav.tools.references import Library, Place, Unresolved
 
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 KINDS = TYPES | {"file"}
-ONE = frozenset({
-    "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
-    "unevaluatedItems", "unevaluatedProperties",
-})  # fmt: skip
-LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-MAPS = ("dependentSchemas", "patternProperties", "properties")
 NUMBERS = ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf")
 COUNTS = (
     "maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties",
 )  # fmt: skip
 FLAGS = ("deprecated", "readOnly", "uniqueItems", "writeOnly")
 TEXTS = ("contentEncoding", "contentMediaType", "description", "format", "title")
-DROPPED = frozenset({
-    # Definitions are found by the references to them.
-    "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "definitions", "externalDocs", "id", "xml",
-})  # fmt: skip
-OLD = frozenset({"$recursiveAnchor", "collectionFormat", "nullable"})
+LEFT_OUT = {*DROPPED, "$recursiveAnchor", "collectionFormat", "externalDocs", "nullable", "xml"}
+_MAY_BE: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(NUMBERS, lambda item: isinstance(item, int | float) and not isinstance(item, bool)),
+    **dict.fromkeys(COUNTS, lambda item: isinstance(item, int) and not isinstance(item, bool) and item >= 0),
+    **dict.fromkeys(TEXTS, lambda item: isinstance(item, str)),
+    "const": lambda item: True,
+    "default": lambda item: True,
+    "dependentRequired": lambda item: isinstance(item, Mapping),
+    "enum": lambda item: isinstance(item, list) and bool(item),
+    "examples": lambda item: isinstance(item, list),
+    "pattern": lambda item: isinstance(item, str) and is_expression(item),
+}
+"""Keywords that are taken over as they are, each with what its value may be."""
 
 
 class Schemas:
@@ -87,7 +89,7 @@ class Schemas:
         if isinstance(item, str) and key in (*NUMBERS, *COUNTS) and re.fullmatch(r"-?\d{1,18}(\.\d+)?", item):
             self.note(f"{place.pointer}/{key}: the text {item!r} was read as a number")
             item = float(item) if "." in item else int(item)
-        if key in ONE:
+        if key in SCHEMAS:
             if key == "items" and isinstance(item, list):
                 # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
                 self.note(f"{place.pointer}/items: a list of schemas was read as any of them")
@@ -103,7 +105,7 @@ class Schemas:
         elif key in LISTS:
             if (fine := isinstance(item, list)) and item:
                 add_parts(made, key, [self._convert(place.at(key, number)) for number in range(len(item))])
-        elif key in MAPS:
+        elif key in TABLES:
             table = self._table(place.at(key))
             if fine := isinstance(table.value, Mapping):
                 made[key] = {name: self._convert(table.at(name)) for name in table.value}
@@ -115,20 +117,14 @@ class Schemas:
                 made[key] = known[0] if isinstance(item, str) or len(known) == 1 else known
         elif key in ("exclusiveMaximum", "exclusiveMinimum") and isinstance(item, bool):
             pass
-        elif key in NUMBERS:
-            if fine := isinstance(item, int | float) and not isinstance(item, bool):
-                made[key] = item
-        elif key in COUNTS:
-            if fine := isinstance(item, int) and not isinstance(item, bool) and item >= 0:
+        elif key in _MAY_BE:
+            if fine := _MAY_BE[key](item):
                 made[key] = item
         elif key in FLAGS:
             fine = isinstance(item, bool) or item in ("true", "false")
             made[key] = item is True or item == "true"
             if made[key]:
                 self.flags.add(key)
-        elif key in TEXTS:
-            if fine := isinstance(item, str):
-                made[key] = item
         elif key == "required":
             # A boolean is the property's own flag of JSON Schema 3: the owner of the property reads it.
             if isinstance(item, list):
@@ -138,25 +134,11 @@ class Schemas:
                     made[key] = names
             else:
                 fine = False
-        elif key == "enum":
-            if fine := isinstance(item, list) and bool(item):
-                made[key] = list(item)
-        elif key == "pattern":
-            if fine := _is_pattern(item):
-                made[key] = item
         elif key == "example":
             made.setdefault("examples", [item])
-        elif key == "examples":
-            if fine := isinstance(item, list):
-                made[key] = item
         elif key == "discriminator":
             made[key] = self._discriminator(place.at(key))
-        elif key == "dependentRequired":
-            if fine := isinstance(item, Mapping):
-                made[key] = item
-        elif key in ("const", "default"):
-            made[key] = item
-        elif key not in DROPPED and key not in OLD and not key.startswith("x-"):
+        elif key not in LEFT_OUT and not key.startswith("x-"):
             self.note(f"{place.pointer}: a schema has no key {key!r}: left out")
         if not fine:
             self.note(f"{place.pointer}/{key}: is not what a schema may have there: left out")
@@ -272,14 +254,3 @@ def nullable(schema: dict[str, Any]) -> None:
     parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "properties") if key in schema}
     if parts:
         schema["anyOf"] = [parts, {"type": "null"}]
-
-
-def _is_pattern(item: Any) -> bool:
-    """True for an expression that Python can work with, too; those of JavaScript are a little different."""
-    if not isinstance(item, str):
-        return False
-    try:
-        re.compile(item)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True
