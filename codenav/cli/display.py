@@ -38,12 +38,6 @@ class ReportProgress:
             self._bar.update(self._task, description=what, completed=round(100 * done), total=100)
 
 
-AT_ONCE = 4
-"""Lines of a step that are shown while it runs. The others are shown once it went well."""
-FAILURES = 3
-"""Most failed steps in a row that are shown: with `AT_ONCE`, ten lines whatever the model writes."""
-
-
 _bars: list[Bar] = []
 """The progress bars that are on the terminal now."""
 
@@ -102,7 +96,8 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
 class RunDisplay:
     """A display of a run's events: a block for each step, and a line for each search.
 
-    Steps that fail are shown in few lines: the record has the rest.
+    The first line of a step is shown while it runs, the others once it went well. Of steps that fail in a row the first
+    is shown: the record has the rest. In a pipe the lines of steps are kept until `end`.
     """
 
     def __init__(self, *, verbose: bool = False, told: Callable[[], bool] = lambda: False) -> None:
@@ -113,6 +108,8 @@ class RunDisplay:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._told = told
         self._to_replay = False
+        self._later: list[steps.Line] | None = None if verbose or self._console.is_terminal else []
+        """Lines that are kept until the end; None shows them at once."""
         self._held: list[steps.Line] = []
         """Lines of the step under way that are shown once it went well."""
         self._failures = 0
@@ -123,7 +120,7 @@ class RunDisplay:
         match event:
             case RunStarted():
                 sources = ", ".join(str(source["source"]) for source in event.sources)
-                self._show(
+                self._print(
                     [
                         self._room.line(flattened(event.request, 1000), "bold"),
                         self._room.line(f"{event.model} on {sources}, {_where(event.sandbox)}", "dim"),
@@ -140,10 +137,16 @@ class RunDisplay:
             case RunEnded():
                 self._told_failures()
 
+    def end(self, most: int | None = None) -> None:
+        """Show what was kept in a pipe: all of it, or with `most` that many of its last lines."""
+        lines, self._later = self._later or [], None
+        if most is not None and len(lines) > most:
+            before = steps.Line(f"   … {len(lines) - max(most - 1, 0)} lines of steps", "dim")
+            lines = [before, *lines[len(lines) - most + 1 :]][: max(most, 0)]
+        self._show(lines)
+
     def _begun(self, lines: list[steps.Line]) -> None:
-        at_once = len(lines)
-        if not self._room.is_all:
-            at_once = AT_ONCE if not self._failures else 1 if self._failures < FAILURES else 0
+        at_once = len(lines) if self._room.is_all else not self._failures
         shown, self._held = lines[:at_once], lines[at_once:]
         self._show(shown)
 
@@ -155,15 +158,14 @@ class RunDisplay:
             self._show([*self._held, *steps.ended(step, self._room)])
         else:
             self._failures += 1
-            cut = [steps.Line("   …", "dim")] if self._failures == 1 and self._held else []
-            if self._failures <= FAILURES:
-                self._show([*cut, *steps.failed(step, self._room)])
+            if self._failures == 1:
+                self._show(steps.failed(step, self._room))
         self._held = []
 
     def _told_failures(self) -> None:
         """Report how many failed steps were not shown."""
-        if self._failures > FAILURES:
-            more = counted(self._failures - FAILURES, "more failed step")
+        if self._failures > 1:
+            more = counted(self._failures - 1, "more failed step")
             self._show([steps.Line(f"… {more}: codenav episodes show last", "dim")])
         self._failures = 0
 
@@ -177,6 +179,12 @@ class RunDisplay:
             self._show([steps.Line("   → replaying the steps in a fresh sandbox", "dim")])
 
     def _show(self, lines: Iterable[steps.Line]) -> None:
+        if self._later is None:
+            self._print(lines)
+        else:
+            self._later += lines
+
+    def _print(self, lines: Iterable[steps.Line]) -> None:
         for line in lines:
             # The text is data: brackets in it are not markup.
             with contextlib.suppress(OSError):

@@ -27,13 +27,18 @@ from codenav.errors import CodeNavError, UsageError
 from codenav.system.terminal_text import flattened
 
 if TYPE_CHECKING:
+    from codenav.cli.display import RunDisplay
     from codenav.cli.live import LiveLine
     from codenav.episodes.record import EpisodeResult
     from codenav.session import Session
 
 T = TypeVar("T")
-REASON = 400
-"""Most characters of the reason why a run ended: five lines of a terminal. A server may send a page of them."""
+FAILED_LINES = 10
+"""Most lines that a run which failed prints, its head, steps and ending together."""
+HEAD_LINES = 2
+"""Lines that are shown when a run begins."""
+REASON_LINES = 3
+"""Most of the lines that the reason takes: a server may send a page of them."""
 
 _within_options = section(
     "Tool graph",
@@ -132,7 +137,7 @@ def command(request: str, **options: Any) -> int:
                         click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
         finally:
             live.rest()
-            _print(running.result, options)
+            _print(running.result, options, shown)
         if saved and running.result.summary.code:
             running.result.to_script(saved)
         return running.result.exit_code
@@ -173,7 +178,7 @@ def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], 
     return call
 
 
-def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
+def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | None) -> None:
     """Print how a run ended, whatever the ending."""
     from codenav.cli import steps
 
@@ -181,11 +186,16 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
         if not options["stream"]:
             print_json(_stored(result).to_dict())
         return
-    quiet = options["quiet"]
-    if not quiet:
-        # With --verbose it is on the screen already.
-        for line in () if options["verbose"] else steps.unfinished(result.unfinished, steps.Room.of_terminal()):
-            say(line.text, err=True)
+    quiet, verbose, terminal = options["quiet"], options["verbose"], steps.Room.of_terminal()
+    # With --verbose it is on the screen already.
+    cut_off = [] if quiet or verbose else [line.text for line in steps.unfinished(result.unfinished, terminal)]
+    width, most = terminal.width or 80, FAILED_LINES - HEAD_LINES - len(cut_off) - 2 - bool(result.hint)
+    rows = max(1, min(most, REASON_LINES))
+    reason = result.reason if verbose else flattened(result.reason, rows * width - len("Error: "))
+    if shown:
+        shown.end(most - -(-len(f"Error: {reason}") // width) if result.exit_code else None)
+    for line in cut_off:
+        say(line, err=True)
     if result.verdict_told and result.summary.unsupported:
         say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
     if not quiet:
@@ -197,7 +207,6 @@ def _print(result: EpisodeResult, options: dict[str, Any]) -> None:
     if result.verdict_told:
         say(result.verdict_told)
     if result.reason and result.status != "interrupted":
-        reason = result.reason if options["verbose"] else flattened(result.reason, REASON)
         say(f"{'Error' if result.exit_code else 'Note'}: {reason}", err=True)
         if result.hint:
             say(f"Try: {result.hint}", err=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chat_server import ChatServer
+from chat_server import ChatServer, Fault
 from command_line import ROOT, Ran, codenav, start
 
 from codenav.actions import Action, Code, CodeSummary, Done, Search
@@ -56,7 +56,7 @@ def test_no_line_is_wider_than_the_terminal(run: Run, chat_server: ChatServer, l
 
     wide = [line for line in ran.err.splitlines() if cell_len(line) > columns]
     assert wide == []
-    assert "   …\n   → error" in ran.err and "ValueError: what went wrong" in ran.err
+    assert "\n   → error" in ran.err and "ValueError: what went wrong" in ran.err
     shown = codenav("episodes", "show", "last", env={"COLUMNS": str(columns)}).out
     whole = ("work folder", "Summary  ")
     wide = [line for line in shown.splitlines() if cell_len(line) > columns]
@@ -75,8 +75,8 @@ def test_an_invalid_answer_shows_what_the_model_wrote(run: Run, chat_server: Cha
     chat_server.script = ["\n".join(wrote)] * 5
     ran = run("Do it.", "--on", library)
     assert ran.code == 1
-    assert ran.err.count("I would rather") == 3, ran.err
-    assert "… 2 more failed steps: codenav episodes show last" in ran.err
+    assert ran.err.count("I would rather") == 1, ran.err
+    assert "… 4 more failed steps: codenav episodes show last" in ran.err
     assert "Write exactly one action" not in ran.err and "Cloud 29." not in ran.err
     shown = codenav("episodes", "show", "last")
     assert "I would rather talk about the weather." in shown.out and "Write exactly one action" not in shown.out
@@ -97,13 +97,27 @@ RAISES = "\n".join([*LINES, "raise ValueError(x9)"])
     ],
     ids=["output", "traceback", "message", "summary", "nonsense"],
 )
-def test_steps_that_fail_take_ten_lines(run: Run, chat_server: ChatServer, library: Path, answer: Action | str) -> None:
+def test_a_run_that_fails_takes_ten_lines(
+    run: Run, chat_server: ChatServer, library: Path, answer: Action | str
+) -> None:
     chat_server.script = [answer] * 5
     ran = run("Do it.", "--on", library, "--max-steps", "5")
-    head, _, steps = ran.err.partition(" on ")
-    steps, more, closing = steps.partition("… 2 more failed steps: codenav episodes show last\n")
-    assert more and len(head.splitlines()) == 2, ran.err
-    assert (len(steps.splitlines()[1:]) <= 10, len(closing.splitlines()) <= 4) == (True, True), ran.err
+    assert ran.code == 3 - 2 * isinstance(answer, str) and not ran.out, ran.err
+    lines = ran.err.splitlines()
+    assert len(lines) <= 10 and lines[0] == "Do it." and " on " in lines[1], ran.err
+    assert any(line.startswith("Record: codenav episodes show ") for line in lines), ran.err
+
+
+def test_a_run_that_fails_after_steps_that_went_well_takes_ten_lines(
+    run: Run, chat_server: ChatServer, library: Path
+) -> None:
+    chat_server.script = [
+        *[Code(f"for n in range(9): print(n)  # {step}") for step in range(4)],
+        Fault(400, "no " * 999),
+    ]
+    ran = run("Do it.", "--on", library)
+    rows = [row for line in ran.err.splitlines() for row in range(0, max(len(line), 1), 80)]
+    assert ran.code and len(rows) <= 10 and "lines of steps\n   → ok" in ran.err, ran.err
 
 
 def test_code_that_goes_well_after_failures_is_shown_whole(run: Run, chat_server: ChatServer, library: Path) -> None:
@@ -111,13 +125,14 @@ def test_code_that_goes_well_after_failures_is_shown_whole(run: Run, chat_server
     chat_server.script = [*[Code(RAISES)] * 4, Search("area"), Code(good), Code(RAISES), Done("done")]
     ran = run("Do it.", "--on", library)
     assert good.replace("\n", "\n   ") in ran.err
-    assert ran.err.index("… 1 more failed step: codenav") < ran.err.index("y0 = 0")
-    assert "   x2 = 2\n   …\n   → error" in ran.err
+    assert ran.err.index("… 3 more failed steps: codenav") < ran.err.index("y0 = 0")
+    assert "code\n   → error" in ran.err
 
 
 def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\nprint('began')\ntime.sleep(1000)")]
-    process = start("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url)
+    run = ["run", "Do it.", "--verbose", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url]
+    process = start(*run)
     assert process.stderr is not None
     next(line for line in process.stderr if "time.sleep(1000)" in line)
     os.killpg(process.pid, signal.SIGKILL)

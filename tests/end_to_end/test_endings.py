@@ -212,7 +212,9 @@ def test_an_interrupt_while_the_model_thinks(chat_server: ChatServer, library: P
 
 def test_an_interrupt_while_code_runs(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\nprint('began', flush=True)\ntime.sleep(1000)")]
-    process = start("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url)
+    process = start(
+        "run", "Do it.", "--verbose", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url
+    )
     first_line_with(process, "time.sleep(1000)")
     ran = interrupted(process)
     assert ran.code == 130, ran.err
@@ -228,7 +230,9 @@ def test_an_interrupt_while_the_summary_is_replayed_keeps_the_answer(chat_server
         return Code("if time.monotonic() - first < 0.4:\n    time.sleep(1000)")
 
     chat_server.script = [Code("import time\nfirst = time.monotonic()"), slowly, Done("the answer")]
-    process = start("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url)
+    process = start(
+        "run", "Do it.", "--verbose", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url
+    )
     first_line_with(process, "replaying the steps")
     ran = interrupted(process)
     assert ran.code == 130, ran.err
@@ -254,7 +258,9 @@ def test_an_interrupt_while_indexing_leaves_no_half_index(tmp_path: Path, codena
 
 def test_a_killed_run_leaves_a_readable_record_and_no_process(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\ntime.sleep(1000)")]
-    process = start("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url)
+    process = start(
+        "run", "Do it.", "--verbose", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url
+    )
     first_line_with(process, "time.sleep(1000)")
     assert status_of_last() == "running"
     ran = interrupted(process, signal.SIGKILL)
