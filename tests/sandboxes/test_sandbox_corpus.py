@@ -255,6 +255,15 @@ def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held(d
     assert [row["ok"] for row in json.loads(done.out)] == [True] * 6
 
 
+def test_a_check_in_docker_leaves_no_container_and_no_process(docker_engine):
+    image, before = docker_engine.base_image(), docker_engine.docker("ps", "--all", "--quiet")
+    only = ["--only", "N4,P3,C1", "--image", image]
+    done = codenav("sandbox", "check", "docker", *only, env=docker_engine.environment)
+    assert done.out.endswith(" held\n"), done.out + done.err
+    assert docker_engine.docker("ps", "--all", "--quiet") == before
+    assert docker_engine.docker("volume", "ls", "--quiet") == ""
+
+
 def test_the_command_refuses_what_is_not_there():
     for arguments, code, word in (
         (("bubblewrap", "--only", "X9"), 2, "no case X9"),
