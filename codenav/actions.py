@@ -44,6 +44,8 @@ class Code(Action):
     """Run Python in the sandbox, where the state of earlier steps persists."""
 
     type: str = "code"
+    drafts: Sequence[str] = ()
+    """Other scripts for the same step. Each is run from the same state, and the result that most give is kept."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,37 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """A callable as a small model is shown it: ready to be imported and called."""
+
+    import_line: str
+    call: str
+    """The expression that calls it, with its parameters: `countries.get(*, default=None, **kw)`."""
+    about: Sequence[str] = ()
+    """The first line of its docstring, then lines of it that share words with the request."""
+    example: str = ""
+    """A real call of it in tests, examples or documents, without its literals; empty if `call` shows as much."""
+    note: str = ""
+    """What the imported name is, if it is neither a function nor a class: `a ready Levenshtein`."""
+
+    @property
+    def name(self) -> str:
+        """The name that the import line binds."""
+        return self.import_line.replace(",", " ").split()[-1].split(".")[0]
+
+    def __str__(self) -> str:
+        first = f"{self.import_line}  # {self.note}" if self.note else self.import_line
+        lines = [f"# {self.call}", *(f"#   {line}" for line in self.about)]
+        return "\n".join([first, *lines, *([f"#   as in: {self.example}"] if self.example else [])])
+
+
+@dataclass(frozen=True)
 class SearchObservation(Observation):
     """The answer to a search: one result per query, with only the hits that were shown to the model."""
 
     results: Sequence[SearchResult] = ()
+    offers: Sequence[Offer] = ()
+    """The callables in `text`, if that is written for a small model."""
 
     def to_data(self) -> list[dict[str, Any]]:
         """The list of search documents, without the sources and docstrings of the hits: `text` has what was shown."""
@@ -117,6 +146,10 @@ class CodeObservation(Observation):
     checks: Sequence[CheckReport] = ()
     calls: Sequence[ToolCall] = ()
     """In the order in which they ended."""
+    chosen: str = ""
+    """The draft that the result is of, if it is not the first; empty for the first."""
+    agreement: str = ""
+    """How many of the drafts gave this result: `2 of 3`. Empty if there was one only."""
 
     @property
     def ok(self) -> bool:

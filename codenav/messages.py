@@ -17,6 +17,22 @@ class Message:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The way in which a model chooses the tokens of one answer."""
+
+    temperature: float = 0.0
+    """0 takes the likeliest token each time."""
+    seed: int | None = None
+    """Of the random choice; None leaves it to the server."""
+    grammar: str = ""
+    """The form that the answer has to have, in llama.cpp's GBNF. Left out for a server that refuses it."""
+    stop: tuple[str, ...] | None = None
+    """Text at which the answer ends; None stands for the ends of the action tags."""
+    max_tokens: int = 0
+    """Limit of the answer; 0 is the model's own."""
+
+
 @dataclass(frozen=True)
 class Completion:
     """An answer of a model."""

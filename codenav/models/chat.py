@@ -19,7 +19,7 @@ from codenav.errors import (
     ModelUnreachable,
     UsageError,
 )
-from codenav.messages import Completion, Hear, Heard, Message
+from codenav.messages import Completion, Hear, Heard, Message, Sampling
 from codenav.models.abilities import Ability, Endpoint
 from codenav.models.answers import Answer, read_answer
 from codenav.models.faults import Fault, Kind, spelled
@@ -112,7 +112,9 @@ class ChatModel:
         """The URL of the server, without user name and password."""
         return self._transport.url
 
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
         """The next answer in a conversation, up to the end of its first action.
 
         `timeout` in seconds bounds all tries and waits; None means 600. If the model uses up its tokens on reasoning,
@@ -132,12 +134,12 @@ class ChatModel:
         deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
         ledger = Ledger(sum(estimate_tokens(message.content) for message in messages))
         try:
-            answer = self._answer(messages, deadline, ledger)
+            answer = self._answer(messages, deadline, ledger, sampling)
             if answer.spent_on_reasoning and self._profile.double():
                 self._tell(f"spent all its tokens on reasoning: allowed {self._profile.max_tokens:,} from now on")
-                answer = self._answer(messages, deadline, ledger)
+                answer = self._answer(messages, deadline, ledger, sampling)
             elif answer.cut_by_stop and self._profile.suspect_stop():
-                answer = self._answer(messages, deadline, ledger, stop=False)
+                answer = self._answer(messages, deadline, ledger, sampling, stop=False)
                 if answer.text.strip() and self._profile.drop_stop():
                     self._tell("answers nothing if stop is sent: left out, answers are cut off here")
         except CodeNavError as error:
@@ -185,14 +187,23 @@ class ChatModel:
     def __repr__(self) -> str:
         return f"ChatModel({self._name!r}, base_url={self.base_url!r})"
 
-    def _answer(self, messages: Sequence[Message], deadline: float, ledger: Ledger, *, stop: bool = True) -> Answer:
+    def _answer(
+        self,
+        messages: Sequence[Message],
+        deadline: float,
+        ledger: Ledger,
+        sampling: Sampling | None,
+        *,
+        stop: bool = True,
+    ) -> Answer:
         """Ask until there is an answer, a permanent fault, or no time left."""
+        sampling = sampling or Sampling()
         prompt = sum(estimate_tokens(message.content) for message in messages)
         tries = 0
         fitted, refitted = self._profile.room(prompt), False
         before: Fault | None = None
         while True:
-            chosen, wire = self._profile.parameters(stop=stop, most=fitted), self._profile.wire(messages)
+            chosen, wire = self._profile.parameters(sampling, stop=stop, most=fitted), self._profile.wire(messages)
             self._heard(Heard(begins=True))
             body = self._transport.chat(
                 {"model": self._name, "messages": wire, **chosen},
@@ -212,7 +223,7 @@ class ChatModel:
                 told = self._profile.learn(fault)
                 if told:
                     self._tell(told)
-                now = self._profile.parameters(stop=stop, most=fitted), self._profile.wire(messages)
+                now = self._profile.parameters(sampling, stop=stop, most=fitted), self._profile.wire(messages)
                 if now != (chosen, wire):
                     continue
             if fault.kind is Kind.OVERFLOW:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.messages import Message
+from codenav.messages import Message, Sampling
 from codenav.models.answers import STOP, sound
 from codenav.models.faults import SYSTEM, Fault, Kind
 
@@ -33,6 +33,8 @@ class Profile:
     max_tokens_name: str = "max_tokens"
     """Newer models of OpenAI call it `max_completion_tokens`. Empty if the model accepts neither."""
     temperature: bool = True
+    seed: bool = True
+    grammar: bool = True
     stop: bool = True
     stream: bool = True
     stream_usage: bool = True
@@ -53,15 +55,21 @@ class Profile:
     """True once the server has answered in full: later faults may be temporary."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def parameters(self, *, stop: bool, most: int) -> dict[str, Any]:
+    def parameters(self, sampling: Sampling, *, stop: bool, most: int) -> dict[str, Any]:
         """The optional parameters of a request; `most` is the token limit of the answer, 0 for the profile's own."""
         chosen: dict[str, Any] = {}
         if self.max_tokens_name:
-            chosen[self.max_tokens_name] = min(self.max_tokens, most or self.max_tokens)
+            limits = [self.max_tokens, *filter(None, (most, sampling.max_tokens))]
+            chosen[self.max_tokens_name] = min(limits)
         if self.temperature:
-            chosen["temperature"] = 0
-        if stop and self.stop:
-            chosen["stop"] = list(STOP)
+            chosen["temperature"] = sampling.temperature
+        if self.seed and sampling.seed is not None:
+            chosen["seed"] = sampling.seed
+        if self.grammar and sampling.grammar:
+            chosen["grammar"] = sampling.grammar
+        ends = STOP if sampling.stop is None else sampling.stop
+        if stop and self.stop and ends:
+            chosen["stop"] = list(ends)
         if self.stream:
             chosen["stream"] = True
         if self.stream and self.stream_usage:
@@ -95,6 +103,12 @@ class Profile:
             if name == "temperature" and self.temperature:
                 self.temperature = False
                 return "refuses temperature 0: left out"
+            if name == "seed" and self.seed:
+                self.seed = False
+                return "refuses seed: left out"
+            if name == "grammar" and self.grammar:
+                self.grammar = False
+                return "refuses the grammar: left out, its answers are read as plain text"
             if name == "stop" and self.stop:
                 self.stop = False
                 return "refuses stop: left out, answers are cut off here"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codenav.actions import Action
 from codenav.errors import ModelFailed, NotFound, UsageError
-from codenav.messages import Completion, Message
+from codenav.messages import Completion, Message, Sampling
 from codenav.usage import Usage, estimate_tokens
 
 SCRIPTED = "scripted:"
@@ -36,7 +36,9 @@ class FunctionModel:
         """The name as given, else that of the function."""
         return self._name
 
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
         """The function's answer. Tokens are estimated; `timeout` does not stop the function."""
         answer = self._function(messages)
         if isinstance(answer, Completion):

@@ -8,7 +8,7 @@ from typing import Protocol
 from codenav.actions import Action, Observation, Step, Turn
 from codenav.events import Event
 from codenav.execution import CheckReport, Verdict
-from codenav.messages import Completion, Message
+from codenav.messages import Completion, Message, Sampling
 
 
 class Checker(Protocol):
@@ -38,8 +38,12 @@ class Model(Protocol):
         """Name of the model for the record."""
         ...
 
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
         """Return the next answer in a conversation. `timeout` in seconds includes all retries, which happen inside.
+
+        `sampling` is handed in by the small profile alone; a model may leave out what it does not know of it.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed, ContextOverflow.
