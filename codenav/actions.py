@@ -45,7 +45,10 @@ class Code(Action):
 
     type: str = "code"
     drafts: Sequence[str] = ()
-    """Other scripts for the same step. Each is run from the same state, and the result that most give is kept."""
+    """Other scripts for the same step. Each is run from the same state, and the result that most give is kept.
+
+    The record keeps them with what they printed, in the observation.
+    """
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Done(Action):
     """The answer to the request; ends the episode."""
 
     type: str = "done"
+    agreement: str = ""
+    """How many of the drafts gave what it rests on: `2 of 3`. Empty if there were none."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,8 @@ class Offer:
     """The first line of its docstring, then lines of it that share words with the request."""
     example: str = ""
     """A real call of it in tests, examples or documents, without its literals; empty if `call` shows as much."""
+    block_id: str = ""
+    """The block that it was made for."""
     note: str = ""
     """What the imported name is, if it is neither a function nor a class: `a ready Levenshtein`."""
 
@@ -138,6 +145,26 @@ class SearchObservation(Observation):
         return documents
 
 
+DRAFT_CHARACTERS = 500
+"""Characters kept in a record of what a draft printed, or of its error."""
+
+
+@dataclass(frozen=True)
+class Draft(Stored):
+    """A script for a step that was run beside others."""
+
+    code: str
+    outcome: str
+    shown: str
+    """What it printed, or its error; bounded."""
+
+    @classmethod
+    def of(cls, code: str, execution: Execution) -> Draft:
+        """The draft with what it gave."""
+        error = f"{execution.error.type}: {execution.error.message}" if execution.error else ""
+        return cls(code, execution.outcome.value, shortened(error or execution.stdout.strip(), DRAFT_CHARACTERS))
+
+
 @dataclass(frozen=True)
 class CodeObservation(Observation):
     """The result of a code step, with the reports of the checkers and the calls to tools that the code made."""
@@ -146,10 +173,14 @@ class CodeObservation(Observation):
     checks: Sequence[CheckReport] = ()
     calls: Sequence[ToolCall] = ()
     """In the order in which they ended."""
+    drafts: Sequence[Draft] = ()
+    """What was run for this step from the same state, if that was more than one script."""
     chosen: str = ""
-    """The draft that the result is of, if it is not the first; empty for the first."""
+    """The draft that the result is of; empty if there was one script only."""
     agreement: str = ""
     """How many of the drafts gave this result: `2 of 3`. Empty if there was one only."""
+    hint: str = ""
+    """What may mend the error of a step that failed."""
 
     @property
     def ok(self) -> bool:
@@ -162,6 +193,7 @@ class CodeObservation(Observation):
             **self.execution.to_dict(),
             "checks": [report.to_dict() for report in self.checks],
             "calls": [call.to_dict() for call in self.calls],
+            **({"drafts": [draft.to_dict() for draft in self.drafts], "agreement": self.agreement} if self.drafts else {}),
         }
 
 
@@ -199,6 +231,8 @@ class DoneObservation(Observation):
 
     gave_up: bool = False
     """True if the agent could not do the task; `text` is then the reason."""
+    agreement: str = ""
+    """As in `Done`."""
 
     @property
     def ok(self) -> bool:

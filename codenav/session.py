@@ -26,6 +26,7 @@ from codenav.indexing.stores import open_store
 from codenav.limits import Limits
 from codenav.models import open_model
 from codenav.navigation.description_cache import described
+from codenav.navigation.hints import Hints
 from codenav.navigation.members import instance_of
 from codenav.navigation.unmatched import advice
 from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
@@ -294,6 +295,8 @@ class Session(Closing):
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
             advice=advice,
             instance_of=instance_of,
+            offering=self._searches.offering(),
+            hint=Hints(self._searches.index).on,
             ranking=self._searches.ranking(request, following, self._episodes),
         )
         facts = EpisodeFacts(

@@ -2,9 +2,10 @@
 
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
+from codenav.environments.offers import OfferEnvironment, Offering
 from codenav.environments.ranking import Ranking
 from codenav.environments.search import SearchEnvironment
-from codenav.environments.standard import EpisodeParts, MakeEnvironments, standard_environments
+from codenav.environments.standard import EpisodeParts, MakeEnvironments, small_environments, standard_environments
 
 __all__ = [
     "AskEnvironment",
@@ -13,7 +14,10 @@ __all__ = [
     "DoneEnvironment",
     "EpisodeParts",
     "MakeEnvironments",
+    "OfferEnvironment",
+    "Offering",
     "Ranking",
     "SearchEnvironment",
+    "small_environments",
     "standard_environments",
 ]

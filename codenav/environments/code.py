@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
-from codenav.actions import Action, Code, CodeObservation
+from codenav.actions import Action, Code, CodeObservation, Draft
 from codenav.cancelling import current_scope
+from codenav.environments.drafts import choose
 from codenav.environments.formatting import executed
-from codenav.execution import CheckReport, Outcome, Ran, Resources
+from codenav.execution import CheckReport, ExecutionError, Outcome, Ran, Resources
 from codenav.protocols import CallsOfStep, Checker, Sandbox
+from codenav.system.bounded import Deadline
 
 
 class CodeEnvironment:
@@ -18,7 +21,8 @@ class CodeEnvironment:
 
     `timeout`: seconds per step. The model is told the `packages` (name and version), the `imports` (a sentence on what
     can be imported from the code base) and the `tools` that `checker` runs. `ran` is called after each step. `calls`
-    collects what the code calls of tools that the sources have.
+    collects what the code calls of tools that the sources have. `hint` says what may mend an error; it may ask for the
+    public names of a value.
     """
 
     action: type[Action] = Code
@@ -34,6 +38,7 @@ class CodeEnvironment:
         tools: Sequence[str] = (),
         ran: Callable[[Ran], None] | None = None,
         calls: CallsOfStep | None = None,
+        hint: Callable[[ExecutionError, Callable[[str], Iterable[str]]], str] | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.timeout = timeout
@@ -43,6 +48,7 @@ class CodeEnvironment:
         self._tools = tools
         self._ran = ran
         self._calls = calls
+        self._hint = hint
 
     def facts(self) -> Mapping[str, str]:
         """The facts of this sandbox."""
@@ -65,15 +71,54 @@ class CodeEnvironment:
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
         """Run one step. The checkers read it at the same time; a slow one is waited for up to its own bound.
 
+        Where the action has drafts, each is run from the same state, and the one whose result most give is the step.
+
         Raises:
             Cancelled: the episode was cancelled before the step began. One that runs is interrupted, and observed.
         """
+        drafts = action.drafts if isinstance(action, Code) else ()
+        if drafts:
+            code, seen = self._chosen([action.content, *drafts], timeout)
+        else:
+            code, seen = action.content, self._run(action.content, timeout)
+        if self._ran:
+            self._ran(Ran(code, seen.execution))
+        # An exception keeps what the step bound before it; a crash or a timeout undoes the step.
+        if self._checker and seen.execution.outcome in (Outcome.OK, Outcome.ERROR):
+            failed_at = seen.execution.error.line_number if seen.execution.error else None
+            self._checker.remember(code, failed_at=failed_at)
+        return seen
+
+    def _chosen(self, drafts: Sequence[str], timeout: float | None) -> tuple[str, CodeObservation]:
+        """The draft that is kept with what it gave; the sandbox is then in the state after it."""
+        deadline = Deadline(self.timeout * len(drafts) if timeout is None else timeout)
+        begin = self.sandbox.checkpoint()
+        ran: dict[str, tuple[CodeObservation, int]] = {}
+        for code in dict.fromkeys(drafts):
+            if ran and not deadline.left:
+                break
+            if ran:
+                self.sandbox.restore(begin)
+            ran[code] = self._run(code, deadline.left), self.sandbox.checkpoint()
+        choice = choose([ran[code][0].execution if code in ran else None for code in drafts])
+        code = drafts[choice.place]
+        seen, after = ran[code]
+        if not seen.ok:
+            # The next script begins where this one did, so that the steps that ended well replay without it.
+            self.sandbox.restore(begin)
+        elif code != next(reversed(ran)):
+            self.sandbox.restore(after)
+        told = [Draft.of(code, ran[code][0].execution) for code in drafts if code in ran]
+        agreement = f"{choice.agreeing} of {len(drafts)}" if choice.agreeing else ""
+        return code, replace(seen, drafts=told, chosen=code, agreement=agreement)
+
+    def _run(self, code: str, timeout: float | None) -> CodeObservation:
         reports: list[CheckReport] = []
         checker, read = self._checker, threading.Event()
 
         def reading() -> None:
             try:
-                reports.extend(checker.check(action.content) if checker else ())
+                reports.extend(checker.check(code) if checker else ())
             finally:
                 read.set()
 
@@ -82,14 +127,14 @@ class CodeEnvironment:
         with calling as calls, scope.waking(self.sandbox.interrupt):
             # A run that is interrupted does not wait for its checkers.
             threading.Thread(target=reading, name="codenav-checks", daemon=True).start()
-            execution = self.sandbox.run(action.content, timeout=min(self.timeout, timeout or self.timeout))
+            execution = self.sandbox.run(code, timeout=min(self.timeout, timeout or self.timeout))
         scope.wait(read)
-        checks = tuple(reports)
-        if self._ran:
-            self._ran(Ran(action.content, execution))
-        # An exception keeps what the step bound before it; a crash or a timeout undoes the step.
-        if self._checker and execution.outcome in (Outcome.OK, Outcome.ERROR):
-            failed_at = execution.error.line_number if execution.error else None
-            self._checker.remember(action.content, failed_at=failed_at)
-        made = tuple(calls)
-        return CodeObservation(executed(execution, checks, made), execution=execution, checks=checks, calls=made)
+        checks, made = tuple(reports), tuple(calls)
+        hint = self._hint(execution.error, self._names_of) if self._hint and execution.error else ""
+        text = "\n\n".join(filter(None, (executed(execution, checks, made), hint)))
+        return CodeObservation(text, execution=execution, checks=checks, calls=made, hint=hint)
+
+    def _names_of(self, value: str) -> list[str]:
+        """The public names of a value in the sandbox."""
+        asked = self.sandbox.run(f"print(*(name for name in dir({value}) if not name.startswith('_')))", timeout=5.0)
+        return asked.stdout.split() if asked.ok else []

@@ -69,4 +69,4 @@ class DoneEnvironment:
         answer = action.content.strip()
         if answer.upper().startswith(GAVE_UP):
             return DoneObservation(answer[len(GAVE_UP) :].strip(), gave_up=True)
-        return DoneObservation(answer)
+        return DoneObservation(answer, agreement=action.agreement if isinstance(action, Done) else "")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from codenav.blocks import CodeBlock, Instance, SearchResult
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
+from codenav.environments.offers import OfferEnvironment, Offering
 from codenav.environments.ranking import Ranking
 from codenav.environments.search import SearchEnvironment
-from codenav.execution import Ran, Resources
+from codenav.execution import ExecutionError, Ran, Resources
 from codenav.protocols import CallsOfStep, Checker, Environment, Index, Sandbox, Verifier
 
 
@@ -45,6 +46,10 @@ class EpisodeParts:
     """Orders what a search finds; None: hits come as the index has them."""
     advice: Callable[[Index, SearchResult], Sequence[str]] | None = None
     """What to ask instead, for a search that found nothing; None: nothing is told."""
+    hint: Callable[[ExecutionError, Callable[[str], Iterable[str]]], str] | None = None
+    """Says what may mend the error of a step; None: nothing is said."""
+    offering: Offering | None = None
+    """Searches for callables, for small models; None: there are only the searches for larger ones."""
     instance_of: Callable[[Index, CodeBlock], Instance] | None = None
     """The class and the methods of a name at module level that a search shows; None: they are not told."""
 
@@ -72,17 +77,28 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
             advice=parts.advice,
             instance_of=parts.instance_of,
         ),
-        CodeEnvironment(
-            parts.sandbox,
-            checker=parts.checker,
-            timeout=parts.timeout,
-            packages=parts.packages,
-            imports=parts.imports,
-            tools=parts.tools,
-            ran=parts.ran,
-            calls=parts.calls,
-        ),
+        _code(parts),
         CodeSummaryEnvironment(parts.verify),
         AskEnvironment(parts.ask),
         DoneEnvironment(),
     ]
+
+
+def small_environments(parts: EpisodeParts) -> list[Environment]:
+    """Offers, code and done: what the small profile takes. Its summaries are made from the steps."""
+    assert parts.offering is not None
+    return [OfferEnvironment(parts.index, parts.offering, ranking=parts.ranking), _code(parts), DoneEnvironment()]
+
+
+def _code(parts: EpisodeParts) -> CodeEnvironment:
+    return CodeEnvironment(
+        parts.sandbox,
+        checker=parts.checker,
+        timeout=parts.timeout,
+        packages=parts.packages,
+        imports=parts.imports,
+        tools=parts.tools,
+        ran=parts.ran,
+        calls=parts.calls,
+        hint=parts.hint,
+    )

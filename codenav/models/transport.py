@@ -33,6 +33,10 @@ LARGEST = 32 * 1024 * 1024
 Body = dict[str, Any]
 
 
+BEYOND = ("grammar",)
+"""Parameters that OpenAI's own servers do not have."""
+
+
 class Transport:
     """A connection to one server. Usable from several threads."""
 
@@ -55,7 +59,10 @@ class Transport:
         """
 
         def send(client: OpenAI, timeout: Any) -> Any:
-            return client.chat.completions.with_streaming_response.create(**parameters, timeout=timeout)
+            plain = {name: value for name, value in parameters.items() if name not in BEYOND}
+            more = {name: value for name, value in parameters.items() if name in BEYOND}
+            create = client.chat.completions.with_streaming_response.create
+            return create(**plain, extra_body=more, timeout=timeout)
 
         fault = self._received(send, sent, seconds, into, hear)
         return self._masked(fault or self._answered(into, sent))

@@ -321,9 +321,10 @@ class Episode:
         else:
             with self._scope.entered():
                 observation = environment.respond(turn.action, timeout=self._budget.left)
+        chosen = observation.chosen if isinstance(observation, CodeObservation) else ""
         return Step(
             number=len(self.steps) + 1,
-            action=turn.action,
+            action=replace(turn.action, content=chosen) if chosen else turn.action,
             observation=observation,
             seconds=time.monotonic() - began,
             usage=turn.usage,

@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from codenav.actions import Step
+from codenav.blocks import SearchResult
+from codenav.environments.offers import Offering
 from codenav.environments.ranking import Ranking
 from codenav.graphs.beside import Graphs
 from codenav.graphs.episodes import Following
 from codenav.graphs.within import limited
 from codenav.indexing.source_index import SourceIndex, as_index
+from codenav.navigation.offers import KINDS, Offers
 from codenav.protocols import Index
+from codenav.retrieval import requests
 from codenav.running.episode import Episode
 from codenav.running.services import Services, turns_of
 from codenav.system.closing import Closing
@@ -49,6 +53,14 @@ class Searches(Closing):
         """Return what orders the hits of an episode that is followed, after others in its session."""
         ranking = self._graphs.ranking(request, following.called) if self._graphs and following else None
         return self._services.ranking(ranking, request, turns_of(before))
+
+    def offering(self) -> Offering:
+        """Return the searches for callables, which small models are shown."""
+
+        def find(words: str, limit: int) -> SearchResult:
+            return requests.search(self.index, words, kinds=KINDS, limit=limit)
+
+        return Offering(find, Offers(self.index).of)
 
     def close(self) -> None:
         """Release the connections of the services. Safe to call twice."""

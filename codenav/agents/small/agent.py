@@ -1,0 +1,215 @@
+"""The agent for small models. The host searches first and mends by rule; the model writes code, or words to search for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from codenav.actions import (
+    Action, Code, CodeObservation, Done, InvalidAction, Offer, Search, SearchObservation, Step, Turn, Unreadable,
+)  # fmt: skip
+from codenav.agents.small.answers import printed_value, stands_in
+from codenav.agents.small.mending import leaves_something, names_bound, with_imports, with_offered_modules
+from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
+from codenav.agents.small.prompt import RULES, asked, example_for, shown
+from codenav.errors import UsageError
+from codenav.messages import Completion, Message, Sampling
+from codenav.protocols import Environment, Model
+from codenav.usage import Usage
+
+TURNS = 6
+"""Turns of the model for one request: gains sit in the first rounds of mending (2604.21950)."""
+DRAFTS = 3
+"""Scripts that are drawn for a step of code, the likeliest one included."""
+WARMER = 0.8
+"""Temperature of the drafts after the first, and of an answer that is drawn again."""
+ANSWER_TOKENS = 512
+"""Most tokens of a move; a script for one request has 30 to 150."""
+OUTPUT = 1200
+"""Characters kept of an output or an error, head and tail."""
+FAILURES = 2
+"""Failed steps after which the next page of the search is shown."""
+
+BY_HOST = "The host searches with the words of the request."
+MENDED = "Mended by rule: {}."
+CUT_OFF = InvalidAction("The block was cut off before its end. Write a shorter one.", "truncated")
+NO_MOVE = InvalidAction("That was no move. Write a block of Python, SEARCH: words, or ANSWER: text.", "no_action")
+
+
+class SmallAgent:
+    """The agent for a model under about 7B, in one conversation at a time.
+
+    `drafts`: scripts that are drawn for each step of code; 1 for servers that cost money.
+    """
+
+    def __init__(self, model: Model, *, drafts: int = DRAFTS, notice: Callable[[str], None] | None = None) -> None:
+        self.model = model
+        self._drafts = drafts
+        self._notice = notice or (lambda text: None)
+        self._request = ""
+        self._facts: Mapping[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"SmallAgent({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    def brief(self, request: str, *, description: str, environments: Sequence[Environment]) -> str:
+        """Begin a request; return the system prompt. The description is for larger models: offers take its place.
+
+        Raises:
+            UsageError: there is no environment for searches, code and answers.
+        """
+        facts = {environment.action.type: environment.facts() for environment in environments}
+        if not {Search.type, Code.type, Done.type} <= set(facts):
+            raise UsageError("the small profile needs environments for search, code and done")
+        self._request, self._facts = request, facts[Code.type]
+        return RULES
+
+    def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
+        """The next action: the host's own where a rule gives one, else a move of the model.
+
+        Raises:
+            ModelUnreachable, ModelRefused, ModelFailed.
+        """
+        if not self._request:
+            raise UsageError("the agent has no request yet", hint="call brief() before act()")
+        action = self._ruled(steps)
+        return Turn(action) if action else self._asked(steps, timeout)
+
+    def _ruled(self, steps: Sequence[Step]) -> Action | None:
+        """The action that needs no model."""
+        if not steps:
+            return Search(self._request, BY_HOST)
+        last = steps[-1].observation
+        if isinstance(last, CodeObservation) and last.execution.error:
+            code = steps[-1].action.content
+            mended = with_offered_modules(code, last.execution.error, _offers(steps))
+            if mended != code and all(step.action.content != mended for step in steps):
+                return Code(mended, MENDED.format("imported as offered"))
+        tail = [step for step in steps[-FAILURES:] if isinstance(step.action, Code) and not step.observation.ok]
+        if len(tail) == FAILURES and sum(step.action.content == self._request for step in steps) < FAILURES:
+            return Search(self._request, BY_HOST)
+        if sum(bool(step.response) for step in steps) >= TURNS:
+            return self._given_up(steps)
+        return None
+
+    def _given_up(self, steps: Sequence[Step]) -> Done:
+        value = printed_value(_outputs(steps))
+        if value:
+            return Done(value, "The turns are used up: the last printed value is the answer.", agreement=_agreement(steps))
+        return Done(f"FAILED: {TURNS} turns of the model gave no result")
+
+    def _asked(self, steps: Sequence[Step], timeout: float | None) -> Turn:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        messages, allowed = self._messages(steps), self._allowed(steps)
+
+        def draw(temperature: float = 0.0, seed: int | None = None) -> Completion:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            chosen = Sampling(temperature, seed, grammar(*allowed), stop=(), max_tokens=ANSWER_TOKENS)
+            return self.model.complete(messages, timeout=left, sampling=chosen)
+
+        completion = draw()
+        move, usage = read(completion.text, allowed=allowed), completion.usage
+        earlier = {step.action.content.strip() for step in steps}
+        if move and move.text.strip() in earlier:
+            # The same again gives the same again.
+            completion = draw(WARMER, len(steps))
+            move, usage = read(completion.text, allowed=allowed), usage + completion.usage
+        if move is None or (completion.truncated and move.kind == CODE):
+            invalid = CUT_OFF if completion.truncated else NO_MOVE
+            return Turn(Unreadable(completion.text), invalid, usage, completion.text or "\n")
+        if move.kind == CODE and move.text.strip() in earlier:
+            return Turn(Search(self._request, BY_HOST), usage=usage, response=completion.text)
+        if move.kind == CODE:
+            action, spent = self._drafted(move, steps, draw)
+            return Turn(action, usage=usage + spent, response=completion.text)
+        if move.kind == ANSWER:
+            return Turn(self._answered(move, steps), usage=usage, response=completion.text)
+        return Turn(move.action, usage=usage, response=completion.text)
+
+    def _drafted(
+        self, move: Move, steps: Sequence[Step], draw: Callable[[float, int], Completion]
+    ) -> tuple[Code, Usage]:
+        """The step of code with other drafts of it, all with the import lines that they lack."""
+        offers = _offers(steps)
+        ran = (step.action.content for step in steps if isinstance(step.action, Code) and step.observation.ok)
+        bound = {name for code in ran for name in names_bound(code)}
+        bound.update(self._facts.get("variables", "").split(", "))
+        first, lines = with_imports(move.text, offers, bound)
+        drafts, usage = [], Usage()
+        if not leaves_something(first):
+            for seed in range(1, self._drafts):
+                completion = draw(WARMER, seed)
+                usage += completion.usage
+                other = read(completion.text, allowed=(CODE,))
+                if other and not completion.truncated and not leaves_something(other.text):
+                    drafts.append(with_imports(other.text, offers, bound)[0])
+        thought = MENDED.format("; ".join(lines)) if lines else ""
+        return Code(first, thought, drafts=tuple(drafts)), usage
+
+    def _answered(self, move: Move, steps: Sequence[Step]) -> Done:
+        outputs = _outputs(steps)
+        said = move.text if stands_in(move.text, "\n".join(outputs), self._request) else ""
+        return Done(said or printed_value(outputs) or move.text, agreement=_agreement(steps))
+
+    def _allowed(self, steps: Sequence[Step]) -> tuple[str, ...]:
+        """The moves that make sense now: no answer before something was printed, no third search in a row."""
+        searches = all(isinstance(step.action, Search) for step in steps[-3:]) and len(steps) > 2
+        moves = [CODE] if searches else [CODE, SEARCH]
+        printed = steps[-1].observation.ok and printed_value(_outputs(steps))
+        return (*moves, ANSWER) if printed else tuple(moves)
+
+    def _messages(self, steps: Sequence[Step]) -> list[Message]:
+        first = steps[0].observation.text
+        files, variables = self._facts.get("files", ""), self._facts.get("variables", "")
+        request = asked(self._request, first, files=files, variables=variables)
+        messages = [Message("system", RULES), *example_for(self._request).messages(), Message("user", request)]
+        for step in steps[1:]:
+            if isinstance(step.action, Unreadable):
+                messages.append(Message("assistant", _bounded(step.action.content, OUTPUT) or "(nothing)"))
+            elif isinstance(step.action, Search):
+                messages.append(Message("assistant", f"SEARCH: {step.action.content}"))
+            else:
+                messages.append(Message("assistant", str(Move(CODE, step.action.content))))
+            messages.append(Message("user", _told(step)))
+        return messages
+
+
+def _told(step: Step) -> str:
+    """What a step gave, as a small model is told it."""
+    seen = step.observation
+    if isinstance(seen, SearchObservation):
+        return f"Offered:\n{seen.text}"
+    if not isinstance(seen, CodeObservation):
+        return seen.text
+    ran = seen.execution
+    if ran.ok:
+        return shown(_bounded(ran.stdout.strip(), OUTPUT))
+    error = f"{ran.error.type}: {ran.error.message}\nin: {ran.error.line}" if ran.error else f"{ran.outcome.value}"
+    hint = f"\n{seen.hint}" if seen.hint else ""
+    return f"Failed: {_bounded(error, OUTPUT)}{hint}\nChange the code."
+
+
+def _offers(steps: Sequence[Step]) -> list[Offer]:
+    return [offer for step in steps if isinstance(step.observation, SearchObservation) for offer in step.observation.offers]
+
+
+def _outputs(steps: Sequence[Step]) -> list[str]:
+    """What the steps that ended well have printed."""
+    ran = (step.observation.execution for step in steps if isinstance(step.observation, CodeObservation))
+    return [one.stdout for one in ran if one.ok]
+
+
+def _agreement(steps: Sequence[Step]) -> str:
+    """That of the last step that printed something."""
+    seen = (step.observation for step in reversed(steps) if isinstance(step.observation, CodeObservation))
+    return next((one.agreement for one in seen if one.ok and one.execution.stdout.strip()), "")
+
+
+def _bounded(text: str, most: int) -> str:
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}\n… {len(text) - most} characters left out …\n{text[-half:]}"

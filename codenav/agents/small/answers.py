@@ -1,0 +1,39 @@
+"""The answer of a small model beside what was printed: it must stand there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_QUOTED = re.compile(r"['\"“‘`]([^'\"”’`\n]{1,200})['\"”’`]")
+_PLAIN = frozenset({"yes", "no", "true", "false"})
+SHORT = 300
+"""Characters of an output that is the answer as it stands; of a longer one its last line is."""
+
+
+def stands_in(answer: str, printed: str, request: str) -> bool:
+    """True if each number and each quotation of the answer was printed, or stands in the request."""
+    known = f"{printed}\n{request}".casefold()
+    numbers = [_value(found) for found in _NUMBER.findall(printed)]
+    asked = {_value(found) for found in _NUMBER.findall(request)}
+    for found in _NUMBER.findall(_QUOTED.sub(lambda match: " " if match[1].casefold() in known else match[0], answer)):
+        decimals = len(found.partition(".")[2].rstrip("%"))
+        value = _value(found)
+        if value not in asked and not any(value in (one, round(one, decimals), int(one)) for one in numbers):
+            return False
+    if not all(quoted.casefold() in known for quoted in _QUOTED.findall(answer)):
+        return False
+    words = set(re.findall(r"\w+", answer.casefold()))
+    own = words - set(re.findall(r"\w+", request.casefold()))
+    return bool(own & set(re.findall(r"\w+", printed.casefold())) or own & _PLAIN or _NUMBER.search(answer))
+
+
+def printed_value(outputs: Sequence[str]) -> str:
+    """The last thing that was printed: a whole short output, or the last line of a longer one; empty if there is none."""
+    last = next((text.strip() for text in reversed(outputs) if text.strip()), "")
+    return last if len(last) <= SHORT else last.splitlines()[-1].strip()
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", "").rstrip(".") or 0)

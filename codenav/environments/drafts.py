@@ -1,0 +1,47 @@
+"""The choice among several scripts for one step, by what they print when they are run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codenav.execution import Execution
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_MUTE = re.compile(r"<(?:[\w.]+ object|function|generator|bound method|built-in|class|module|map|filter|zip)\b[^>]*>")
+DIGITS = 6
+"""Significant digits in which two numbers are the same; `repr` shows 17, people ask for fewer."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The draft that is kept."""
+
+    place: int
+    agreeing: int
+    """The number of drafts with the same result, itself included; 0 if it gave none."""
+
+
+def choose(results: Sequence[Execution | None]) -> Choice:
+    """The draft whose result most give, the earliest among equals. None stands for a draft that was not run.
+
+    Drafts that fail, or print nothing that a person can read, drop out while another one does not.
+    """
+    keys = [result_of(result) if result is not None else "" for result in results]
+    counts = Counter(key for key in keys if key)
+    if counts:
+        best = max(counts, key=lambda key: (counts[key], -keys.index(key)))
+        return Choice(keys.index(best), counts[best])
+    fine = (place for place, result in enumerate(results) if result is not None and result.ok)
+    return Choice(next(fine, 0), 0)
+
+
+def result_of(execution: Execution) -> str:
+    """What a step printed last, in a form in which equal results are equal texts; empty if there is nothing to read."""
+    lines = [line for line in execution.stdout.splitlines() if line.strip()]
+    if not execution.ok or not lines or _MUTE.search(lines[-1]):
+        return ""
+    numbers = [f"{float(found.replace(',', '')):.{DIGITS}g}" for found in _NUMBER.findall(lines[-1])]
+    return " ".join(numbers) or " ".join(re.findall(r"\w+", lines[-1].casefold()))
