@@ -193,7 +193,11 @@ class CodeObservation(Observation):
             **self.execution.to_dict(),
             "checks": [report.to_dict() for report in self.checks],
             "calls": [call.to_dict() for call in self.calls],
-            **({"drafts": [draft.to_dict() for draft in self.drafts], "agreement": self.agreement} if self.drafts else {}),
+            **(
+                {"drafts": [draft.to_dict() for draft in self.drafts], "agreement": self.agreement}
+                if self.drafts
+                else {}
+            ),
         }
 
 

@@ -102,4 +102,3 @@ def _value_before(line: str, name: str) -> str:
             text = ast.unparse(node.value)
             return text if re.fullmatch(r"[^\W\d][\w.]*", text) else ""
     return ""
-

@@ -14,10 +14,10 @@ from codenav.navigation.classes import Classes
 from codenav.navigation.lookup import near_names
 from codenav.navigation.members import instance_of
 from codenav.navigation.modules import Modules
-from codenav.navigation.names import search_all
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import parts
+from codenav.retrieval.aside import is_aside
 from codenav.retrieval.stems import STOP, stem
 
 KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL, BlockKind.ASSIGNMENT)
@@ -69,12 +69,15 @@ class Offers:
         return near_names(self._index, name)
 
     def _offer(self, block: CodeBlock, words: frozenset[str]) -> Offer | None:
-        if block.language != "python" or not block.import_line or _private(block):
+        if block.language != "python" or not block.import_line or is_aside(block):
+            return None
+        if block.kind is BlockKind.METHOD:
+            # Its class may be private, and an instance of it public.
+            return self._method(block, words)
+        if _private(block.qualname):
             return None
         if block.kind is BlockKind.ASSIGNMENT:
             return self._ready(block, words)
-        if block.kind is BlockKind.METHOD:
-            return self._method(block, words)
         if block.kind is BlockKind.CLASS:
             ready = self._instance(block)
             return self._ready(ready, words) if ready else self._class(block, words)
@@ -82,11 +85,13 @@ class Offers:
 
     def _method(self, block: CodeBlock, words: frozenset[str]) -> Offer | None:
         owner = self._owner(block)
-        if owner is None:
+        if owner is None or _private(block.name):
             return None
         ready = self._instance(owner)
         if ready:
             return self._ready(ready, words, first=block.name)
+        if _private(owner.qualname):
+            return None
         bound = "@classmethod" in block.text[:200] or "@staticmethod" in block.text[:200]
         made = owner.expression if bound else self._made(owner)
         return Offer(owner.import_line, _call(f"{made}.{block.name}", block.signature), _about(block, words))
@@ -107,7 +112,7 @@ class Offers:
     def _ready(self, block: CodeBlock, words: frozenset[str], first: str = "") -> Offer | None:
         """The offer of an instance at module level, with the method `first`, or those that fit the request best."""
         owner, methods = instance_of(self._index, block)
-        if owner is None or not methods or _private(block):
+        if owner is None or not methods:
             return None
         fitting = sorted(
             methods, key=lambda one: (one.name != first, -len(words & _words(f"{one.name} {one.docstring}")))
@@ -128,7 +133,7 @@ class Offers:
             )
             ready = (
                 hit.block for hit in found
-                if "." not in hit.block.qualname and not _private(hit.block) and hit.block.import_line
+                if "." not in hit.block.qualname and not _private(hit.block.name) and not is_aside(hit.block)
             )  # fmt: skip
             kin = (one for one in ready if (kind := instance_of(self._index, one)[0]) and kind.id == owner.id)
             self._instances[owner.id] = next(kin, None)
@@ -147,7 +152,7 @@ class Offers:
     def _owner(self, block: CodeBlock) -> CodeBlock | None:
         around = self._modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
         owner = next((one for one in around if one.kind is BlockKind.CLASS), None)
-        return owner if owner and owner.import_line and not _private(owner) else None
+        return owner if owner and owner.import_line else None
 
     def _made(self, owner: CodeBlock) -> str:
         """The expression that makes an instance: `Graph(incoming=None)`."""
@@ -167,9 +172,8 @@ class Offers:
         return list(own.values())
 
 
-def _private(block: CodeBlock) -> bool:
-    hidden = any(part.startswith("_") and part != "__call__" for part in block.qualname.split("."))
-    return hidden or bool(re.search(r"(^|/)(tests?|conftest\.py|benchmarks?|test_[^/]*)(/|$)", block.path))
+def _private(name: str) -> bool:
+    return any(part.startswith("_") and part != "__call__" for part in name.split("."))
 
 
 def _call(name: str, signature: str) -> str:
@@ -177,7 +181,9 @@ def _call(name: str, signature: str) -> str:
     start = signature.find("(")
     if start < 0:
         return f"{name}()"
-    return _cut(name + _SELF.sub("(", signature[start:], count=1).rstrip(":").strip().removesuffix("-> None"), SIGNATURE)
+    return _cut(
+        name + _SELF.sub("(", signature[start:], count=1).rstrip(":").strip().removesuffix("-> None"), SIGNATURE
+    )
 
 
 def _about(block: CodeBlock, words: frozenset[str]) -> list[str]:

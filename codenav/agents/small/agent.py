@@ -6,7 +6,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from codenav.actions import (
-    Action, Code, CodeObservation, Done, InvalidAction, Offer, Search, SearchObservation, Step, Turn, Unreadable,
+    Action,
+    Code,
+    CodeObservation,
+    Done,
+    InvalidAction,
+    Offer,
+    Search,
+    SearchObservation,
+    Step,
+    Turn,
+    Unreadable,
 )  # fmt: skip
 from codenav.agents.small.answers import printed_value, stands_in
 from codenav.agents.small.mending import leaves_something, names_bound, with_imports, with_offered_modules
@@ -100,7 +110,9 @@ class SmallAgent:
     def _given_up(self, steps: Sequence[Step]) -> Done:
         value = printed_value(_outputs(steps))
         if value:
-            return Done(value, "The turns are used up: the last printed value is the answer.", agreement=_agreement(steps))
+            return Done(
+                value, "The turns are used up: the last printed value is the answer.", agreement=_agreement(steps)
+            )
         return Done(f"FAILED: {TURNS} turns of the model gave no result")
 
     def _asked(self, steps: Sequence[Step], timeout: float | None) -> Turn:
@@ -195,7 +207,9 @@ def _told(step: Step) -> str:
 
 
 def _offers(steps: Sequence[Step]) -> list[Offer]:
-    return [offer for step in steps if isinstance(step.observation, SearchObservation) for offer in step.observation.offers]
+    return [
+        offer for step in steps if isinstance(step.observation, SearchObservation) for offer in step.observation.offers
+    ]
 
 
 def _outputs(steps: Sequence[Step]) -> list[str]:

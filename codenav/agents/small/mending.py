@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from codenav.actions import Offer
 from codenav.execution import ExecutionError
 
-_WRITES = re.compile(r"(write|save|dump)\w*$|^to_(csv|excel|parquet|feather|pickle|hdf|stata|sql|file|disk)$|^(open|touch|copy|move|rename|mkdir|unlink|remove|rmtree)$|write$")
+_WRITES = re.compile(
+    r"(write|save|dump)\w*$|^to_(csv|excel|parquet|feather|pickle|hdf|stata|sql|file|disk)$|^(open|touch|copy|move|rename|mkdir|unlink|remove|rmtree)$|write$"
+)
 
 
 def parsed(code: str) -> ast.Module | None:
@@ -48,7 +50,9 @@ def with_offered_modules(code: str, error: ExecutionError, offers: Sequence[Offe
     lines = code.split("\n")
     for node in reversed([node for node in tree.body if isinstance(node, ast.ImportFrom)]):
         by_name = {offer.name: offer.import_line for offer in offers if offer.import_line.startswith("from ")}
-        wrong = [alias for alias in node.names if alias.name in by_name and f"from {node.module} " not in by_name[alias.name]]
+        wrong = [
+            alias for alias in node.names if alias.name in by_name and f"from {node.module} " not in by_name[alias.name]
+        ]
         if not wrong:
             continue
         named = [by_name[alias.name] + (f" as {alias.asname}" if alias.asname else "") for alias in wrong]

@@ -1,0 +1,32 @@
+"""An answer of a small model stands in what was printed, or the printed value takes its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from codenav.agents.small.answers import printed_value, stands_in
+
+
+@pytest.mark.parametrize(
+    ("answer", "printed", "request_", "stands"),
+    [
+        ("42", "42", "How many?", True),
+        ("It is 1,106.4 km.", "1106.42", "How far?", True),
+        ("43", "42", "How many?", False),
+        ("The total of the 3 parcels is 12", "12", "What do the 3 parcels weigh?", True),
+        ("'red box'", "red box", "Which?", True),
+        ("'blue box'", "red box", "Which?", False),
+        ("Yes", "True", "Is it prime?", True),
+        ("Berlin", "Paris", "What is the capital?", False),
+        ("Paris", "Paris", "What is the capital?", True),
+        ("the capital", "Paris", "What is the capital?", False),
+    ],
+)
+def test_an_answer_beside_what_was_printed(answer: str, printed: str, request_: str, stands: bool) -> None:
+    assert stands_in(answer, printed, request_) == stands
+
+
+def test_the_printed_value_is_the_last_output_or_its_last_line() -> None:
+    assert printed_value(["1\n", "a\nb\n", "  \n"]) == "a\nb"
+    assert printed_value(["x" * 400 + "\n7\n"]) == "7"
+    assert printed_value([]) == printed_value([" \n"]) == ""

@@ -1,0 +1,144 @@
+"""Offers: what a small model is shown of a code base, with public names and ready instances; hints on errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import codenav
+from codenav.execution import ExecutionError
+from codenav.indexing.source_index import SourceIndex
+from codenav.navigation.hints import Hints
+from codenav.navigation.offers import KINDS, MOST, Offers
+from codenav.retrieval import requests
+
+FILES = {
+    "README.md": "# Bank\n\n```python\nfrom bank import rates\n\nrates.of('EUR', year=2024)\n```\n",
+    "bank/__init__.py": "from bank._rates import rates, Loan, convert\nfrom bank._errors import RateError\n",
+    "bank/_errors.py": 'class RateError(ValueError):\n    """Raised when there is no rate."""\n',
+    "bank/_rates.py": '''
+class _Table:
+    """Exchange rates by currency."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def of(self, currency, *, year=None):
+        """The exchange rate of a currency.
+
+        currency: three letters, such as EUR
+        year: of the rate; the newest without it
+        """
+        return 1.5
+
+    def all(self):
+        """All rates."""
+        return {}
+
+    def _read(self):
+        return self.path
+
+
+class Loan:
+    """A loan that is paid back in rates.
+
+    amount: the sum that is lent
+    """
+
+    def __init__(self, amount, months=12):
+        self.amount = amount
+
+    def interest(self, percent):
+        """The interest of the whole loan."""
+        return self.amount * percent
+
+    @classmethod
+    def of(cls, text):
+        """Read a loan."""
+
+
+def convert(amount: float, currency: str) -> float:
+    """Convert an amount to another currency."""
+    return amount
+
+
+rates = _Table("rates.csv")
+''',
+    "tests/test_bank.py": "def convert_everything():\n    '''Convert each amount to each currency.'''\n",
+}
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[SourceIndex]:
+    for name, text in FILES.items():
+        (tmp_path / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "code" / name).write_text(text.lstrip("\n"))
+    with codenav.index(tmp_path / "code") as index:
+        yield index
+
+
+def offered(index: SourceIndex, request: str) -> list[str]:
+    hits = requests.search(index, request, kinds=KINDS)
+    return [str(offer) for offer in Offers(index).of([hit.block for hit in hits], request)]
+
+
+def test_a_function_has_its_public_name_and_its_parameters(bank: SourceIndex) -> None:
+    first = offered(bank, "Convert 20 to the currency USD")[0]
+    assert first == (
+        "from bank import convert\n# convert(amount: float, currency: str) -> float\n"
+        "#   Convert an amount to another currency."
+    )
+
+
+def test_a_ready_instance_stands_for_its_class_with_a_real_call_without_values(bank: SourceIndex) -> None:
+    first = offered(bank, "What is the exchange rate of the currency EUR?")[0]
+    assert first.splitlines() == [
+        "from bank import rates  # a ready _Table",
+        "# rates.of(currency, *, year=None)",
+        "#   The exchange rate of a currency.",
+        "#   currency: three letters, such as EUR",
+        "#   also: .all()",
+        "#   as in: rates.of(..., year=...)",
+    ]
+
+
+def test_a_method_is_called_on_a_made_instance(bank: SourceIndex) -> None:
+    first = offered(bank, "interest of a loan")[0]
+    assert first.splitlines()[:2] == ["from bank import Loan", "# Loan(amount, months=12).interest(percent)"]
+    assert any("# Loan.of(text)" in offer for offer in offered(bank, "read a loan"))
+
+
+def test_errors_tests_and_private_names_are_not_offered(bank: SourceIndex) -> None:
+    shown = "\n".join(offered(bank, "convert everything, raise when there is no rate, read the table"))
+    assert "RateError" not in shown and "convert_everything" not in shown and "import _" not in shown
+
+
+def test_there_are_at_most_eight(networkx: SourceIndex) -> None:
+    found = offered(networkx, "Which node of the karate club graph has the highest betweenness?")
+    assert len(found) == MOST and any("from networkx import karate_club_graph" in offer for offer in found)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ExecutionError("NameError", "name 'convert' is not defined"), "from bank import convert"),
+        (ExecutionError("NameError", "name 'convrt' is not defined"), "from bank import convert"),
+        (ExecutionError("ImportError", "cannot import name 'Loan' from 'bank.loans' (x)"), "from bank import Loan"),
+        (ExecutionError("ModuleNotFoundError", "No module named 'bank.convert'"), "from bank import convert"),
+        (ExecutionError("AttributeError", "module 'bank' has no attribute 'interest'"), "Loan(amount, months=12).interest"),
+        (ExecutionError("TypeError", "Loan.interest() missing 1 required positional argument: 'self'"), "make an instance"),
+        (ExecutionError("TypeError", "convert() got an unexpected keyword argument 'to'"), "convert(amount: float, currency"),
+        (ExecutionError("TypeError", "Loan.__init__() missing 1 required positional argument: 'amount'"), "Loan(amount, mo"),
+        (ExecutionError("AttributeError", "'Loan' object has no attribute 'intrest'", line="print(loan.intrest(3))"),
+         "loan is a Loan; it has: interest, amount"),
+        (ExecutionError("AttributeError", "'str' object has no attribute 'lowercase'", line="x()['a'].lowercase()"), "lower"),
+        (ExecutionError("ZeroDivisionError", "division by zero"), ""),
+        (ExecutionError("NameError", "name 'zzqqy' is not defined"), ""),
+    ],
+)  # fmt: skip
+def test_a_hint_on_an_error(bank: SourceIndex, error: ExecutionError, told: str) -> None:
+    names = {"loan": ["amount", "interest", "_secret"]}
+    hint = Hints(bank).on(error, lambda value: names.get(value, []))
+    assert told in hint and bool(told) == bool(hint) and "_secret" not in hint
