@@ -37,7 +37,9 @@ class Move:
     @property
     def action(self) -> Action:
         """The action that carries it out."""
-        return {CODE: Code, SEARCH: Search, ANSWER: Done}[self.kind](self.text)
+        if self.kind == CODE:
+            return Code(self.text)
+        return Search(self.text) if self.kind == SEARCH else Done(self.text)
 
     def __str__(self) -> str:
         return f"```python\n{self.text}\n```" if self.kind == CODE else f"{self.kind.upper()}: {self.text}"
