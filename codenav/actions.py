@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from codenav.blocks import SearchResult
 from codenav.execution import CheckReport, Execution, Judged, ToolCall, Verdict
 from codenav.system.stored import Stored
+from codenav.system.terminal_text import shortened
 from codenav.usage import Usage
 
 
