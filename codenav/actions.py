@@ -332,7 +332,14 @@ class Step(Stored):
         if kind == "code" and "outcome" in stored:
             checks = tuple(CheckReport.from_dict(item) for item in stored["checks"])
             calls = tuple(ToolCall.from_dict(item) for item in stored.get("calls", ()))
-            observation = CodeObservation(shown, execution=Execution.from_dict(stored), checks=checks, calls=calls)
+            observation = CodeObservation(
+                shown,
+                execution=Execution.from_dict(stored),
+                checks=checks,
+                calls=calls,
+                drafts=tuple(Draft.from_dict(item) for item in stored.get("drafts", ())),
+                agreement=stored.get("agreement", ""),
+            )
         else:
             observation = RecordedObservation(shown, stored)
         return cls(

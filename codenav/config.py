@@ -69,6 +69,10 @@ class Config:
     """Seconds without use after which the server of a local model ends. Environment: CODENAV_KEEP_ALIVE."""
     prompts: str = ""
     """Folder whose files replace ours of the same name. Environment: CODENAV_PROMPTS."""
+    profile: str = "auto"
+    """`small`, `full` or `auto`; see `ModelOptions.profile`. Environment: CODENAV_PROFILE."""
+    tries: int = 0
+    """See `ModelOptions.tries`; 0 stands for None. Environment: CODENAV_TRIES."""
     sandbox: str = "auto"
     """`auto`, `docker`, `bubblewrap` or `process`. Environment: CODENAV_SANDBOX."""
     image: str = ""
@@ -197,6 +201,8 @@ class Config:
             model=given.model or self.model,
             base_url=given.base_url or self.base_url,
             prompts=given.prompts or self.prompts,
+            profile=given.profile or self.profile,
+            tries=given.tries or self.tries or None,
         )
 
     def resources(

@@ -168,6 +168,8 @@ class RunEnded(Event):
     """One sentence: the reason why the status is not `done`."""
     hint: str = ""
     exit_code: int = 0
+    agreement: str = ""
+    """How many of the scripts that were tried gave the answer: `2 of 3`. Empty if there was one only."""
 
     made: ClassVar[Makers] = {"status": Status, "summary": Summary.from_dict, "usage": Usage.from_dict}
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}

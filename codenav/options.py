@@ -105,6 +105,12 @@ class SandboxOptions(SandboxSettings):
     """Handler of what the code asks of the host with `call_host`. Without it each call is refused."""
 
 
+PROFILES = ("small", "full", "auto")
+SMALL = 7e9
+"""Weights from which a model gets the full profile: the smallest that CodeAct's table shows solving tasks of several
+steps (2402.01030) have seven billion."""
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """The model that chooses the actions, and its prompts."""
@@ -122,11 +128,29 @@ class ModelOptions:
 
     Empty: the configured one.
     """
+    profile: str = ""
+    """`small`, `full`, or `auto`: small for a model that tells of under 7 billion weights. Empty: the configured one."""
+    tries: int | None = None
+    """Scripts that the small profile draws for each step of code; the result that most give is kept.
+
+    None: the configured number, else 3 for a model on this machine and 1 for one on a server, which may cost money.
+    """
     heard: Hear | None = None
     """Callback for each request to the model and for what it writes, as it arrives (`codenav.Heard`).
 
     It is not used for a model that is given as an object.
     """
+
+
+    def is_small(self, parameters: float | None) -> bool:
+        """True if a model with that many weights, None for unknown, is for the small profile.
+
+        Raises:
+            UsageError: there is no such profile.
+        """
+        if self.profile not in PROFILES:
+            raise UsageError(f"there is no profile {self.profile!r}", hint=near_one(self.profile, PROFILES))
+        return self.profile == "small" or (self.profile == "auto" and parameters is not None and parameters < SMALL)
 
 
 @dataclass(frozen=True)
@@ -135,10 +159,10 @@ class CheckOptions:
 
     format: bool = False
     """Formatting with black."""
-    lint: bool = True
-    """Checking with flake8."""
-    types: bool = True
-    """Checking with mypy."""
+    lint: bool | None = None
+    """Checking with flake8. None: yes in the full profile, no in the small one."""
+    types: bool | None = None
+    """Checking with mypy. None as for `lint`."""
 
 
 GATES = ("read", "write", "all", "ask")
@@ -287,6 +311,8 @@ class ModelKeywords(TypedDict, total=False):
 
     base_url: str | None
     prompts: str | Path | None
+    profile: str | None
+    tries: int | None
     heard: Hear | None
 
 

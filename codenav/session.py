@@ -11,8 +11,9 @@ from pathlib import Path
 
 from codenav.agents import CodeNavAgent
 from codenav.agents.prompts import prompt_folder
+from codenav.agents.small import DRAFTS, SmallAgent
 from codenav.config import episodes_dir, load_config
-from codenav.environments import EpisodeParts, MakeEnvironments, standard_environments
+from codenav.environments import EpisodeParts, MakeEnvironments, small_environments, standard_environments
 from codenav.environments.masked import MaskedEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
@@ -24,7 +25,7 @@ from codenav.indexing import importing
 from codenav.indexing.source_index import Notice, On, listed, open_indexes
 from codenav.indexing.stores import open_store
 from codenav.limits import Limits
-from codenav.models import open_model
+from codenav.models import open_model, traits_of
 from codenav.navigation.description_cache import described
 from codenav.navigation.hints import Hints
 from codenav.navigation.members import instance_of
@@ -70,7 +71,7 @@ class Session(Closing):
         on: On | Sequence[On],
         agent: Agent | None = None,
         model: str | Model | ModelOptions | None = None,
-        environments: MakeEnvironments = standard_environments,
+        environments: MakeEnvironments | None = None,
         listeners: Sequence[Listener] = (),
         sandbox: str | SandboxOptions | None = None,
         store: str | StoreOptions | None = None,
@@ -94,7 +95,8 @@ class Session(Closing):
             agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
                 that asks `model`.
             model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one.
-            environments: makes the environments of a request from its parts; see `standard_environments`.
+            environments: makes the environments of a request from its parts. Default: `standard_environments`, or those
+                of the small profile.
             listeners: get every event of every request, after it was recorded.
             sandbox: a backend, or `SandboxOptions`. Default: the configured one.
             store: `embedded`, `elasticsearch`, or `StoreOptions`. Default: the configured one.
@@ -125,7 +127,7 @@ class Session(Closing):
         # Before anything is built.
         recommended = within.tools() if within else []
         self._tell = notice or (lambda text: None)
-        self._make_environments, self._listeners, self._ask = environments, tuple(listeners), ask
+        self._listeners, self._ask = tuple(listeners), ask
         self._limits = limits or config.limits()
         contained = sandbox if isinstance(sandbox, SandboxOptions) else SandboxOptions(sandbox or "")
         contained = config.sandbox_options(contained)
@@ -146,7 +148,13 @@ class Session(Closing):
             self._agent = self._agent_of(agent, model, opening)
             self._allow = wanted.allow
             checks = checks or CheckOptions()
-            self._tools = {"formatting": checks.format, "lint": checks.lint, "types": checks.types}
+            small = isinstance(self._agent, SmallAgent)
+            self._make_environments = environments or (small_environments if small else standard_environments)
+            self._tools = {
+                "formatting": checks.format,
+                "lint": not small if checks.lint is None else checks.lint,
+                "types": not small if checks.types is None else checks.types,
+            }
             python = find_interpreter(contained.python)
             factory = SandboxFactory.prepared(
                 contained,
@@ -243,7 +251,10 @@ class Session(Closing):
         if isinstance(named, str):
             named = open_model(named, base_url=wanted.base_url, notice=self._noticed, heard=wanted.heard)
             opening.callback(named.close)
-        return CodeNavAgent(named, prompts=prompts, notice=self._noticed)
+        traits = traits_of(named)
+        if not wanted.is_small(traits.parameters):
+            return CodeNavAgent(named, prompts=prompts, notice=self._noticed)
+        return SmallAgent(named, drafts=wanted.tries or (DRAFTS if traits.local else 1))
 
     def _calling(
         self,

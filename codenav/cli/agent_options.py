@@ -11,6 +11,7 @@ from codenav.cli.options import Seconds, default_of, sandbox_options, with_optio
 from codenav.cli.sections import section
 from codenav.cli.tool_options import tool_options
 from codenav.config import load_config
+from codenav.options import PROFILES
 
 if TYPE_CHECKING:
     from codenav.limits import Limits
@@ -21,6 +22,17 @@ base_url_option = click.option(
 
 _OPTIONS = (
     base_url_option,
+    click.option(
+        "--profile",
+        type=click.Choice(PROFILES),
+        help=f"Prompts for a small or a large model; auto goes by its size. {default_of('profile')}",
+    ),
+    click.option(
+        "--tries",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Scripts drawn for each step of a small model; the result that most give counts. [default: 3 if local]",
+    ),
     section(
         "Limits",
         click.option(
@@ -55,8 +67,10 @@ _OPTIONS = (
         "Prompts and checks",
         click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy."),
         click.option("--format/--no-format", default=None, help="Format each step with black. [default: no]"),
-        click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes]"),
-        click.option("--types/--no-types", default=None, help="Check each step with mypy. [default: yes]"),
+        click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes; no if small]"),
+        click.option(
+            "--types/--no-types", default=None, help="Check each step with mypy. [default: yes; no if small]"
+        ),
     ),
 )
 

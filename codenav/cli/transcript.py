@@ -37,6 +37,8 @@ def _lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     if result.answer:
         yield Line("")
         yield Line(f"Answer   {neutral(result.answer)}")
+    if result.agreement_told:
+        yield Line(neutral(f"Agreed   {result.agreement_told.removeprefix('agreement: ')}"))
     if result.summary.code:
         yield Line(neutral(f"Summary  {result.verdict_told.removeprefix('summary: ')}".rstrip()))
         if result.summary.unsupported:

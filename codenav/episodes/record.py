@@ -42,6 +42,8 @@ class EpisodeResult(Document):
     hint: str = ""
     exit_code: int = 0
     """The exit code of `codenav run` for this episode."""
+    agreement: str = ""
+    """As in `RunEnded`."""
     unfinished: Unfinished | None = None
     """The text that the model had written when its last request was cut off."""
     sources: Sequence[Mapping[str, Any]] = ()
@@ -71,7 +73,8 @@ class EpisodeResult(Document):
 
     stored: ClassVar[Sequence[str]] = (
         "format", "id", "request", "status", "answer", "summary", "steps", "usage", "sources", "limits",
-        "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code", "unfinished",
+        "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code",
+        "agreement", "unfinished",
         "description", "prompt", "codenav", "calls", "under_way", "notices",
     )  # fmt: skip
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
@@ -85,7 +88,15 @@ class EpisodeResult(Document):
         """The answer and the verdict, as `codenav run` prints them; of a run without an answer, why there is none."""
         ended = [f"{self.status.value}: {self.reason}" if self.reason else self.status.value]
         hint = [f"Try: {self.hint}"] if self.hint and not self.answer else []
-        return "\n".join([*([self.answer] if self.answer else ended), *hint, *filter(None, [self.verdict_told])])
+        told = filter(None, [self.agreement_told, self.verdict_told])
+        return "\n".join([*([self.answer] if self.answer else ended), *hint, *told])
+
+    @property
+    def agreement_told(self) -> str:
+        """The line on how many scripts gave the answer; empty if there was one only."""
+        if not self.agreement or not self.answer:
+            return ""
+        return f"agreement: {self.agreement}" + (": check it" if self.agreement.startswith("1 ") else "")
 
     @property
     def verdict_told(self) -> str:

@@ -337,7 +337,7 @@ class Episode:
         if done.gave_up:
             return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", exit_code=1)
         answer = step.observation.text
-        return RunEnded(Status.DONE, answer=answer, summary=self._summary(answer))
+        return RunEnded(Status.DONE, answer=answer, summary=self._summary(answer), agreement=done.agreement)
 
     def _summary(self, answer: str) -> Summary:
         """Return the agent's last code summary, else the successful steps, replayed and compared with the answer."""
