@@ -126,7 +126,8 @@ class Offer:
 
     def __str__(self) -> str:
         first = f"{self.import_line}  # {self.note}" if self.note else self.import_line
-        lines = [f"# {self.call}", *(f"#   {line}" for line in self.about)]
+        called = [f"# {self.call}"] if self.call != self.name else []
+        lines = [*called, *(f"#   {line}" for line in self.about)]
         return "\n".join([first, *lines, *([f"#   as in: {self.example}"] if self.example else [])])
 
 

@@ -129,7 +129,7 @@ class ModelOptions:
     Empty: the configured one.
     """
     profile: str = ""
-    """`small`, `full`, or `auto`: small for a model that tells of under 7 billion weights. Empty: the configured one."""
+    """`small`, `full`, or `auto`: small for a model of under 7 billion weights. Empty: the configured one."""
     tries: int | None = None
     """Scripts that the small profile draws for each step of code; the result that most give is kept.
 
@@ -140,7 +140,6 @@ class ModelOptions:
 
     It is not used for a model that is given as an object.
     """
-
 
     def is_small(self, parameters: float | None) -> bool:
         """True if a model with that many weights, None for unknown, is for the small profile.

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 from codenav.actions import Action, Code, CodeObservation, Draft
 from codenav.cancelling import current_scope
 from codenav.environments.drafts import choose
 from codenav.environments.formatting import executed
+from codenav.errors import SandboxUnavailable
 from codenav.execution import CheckReport, ExecutionError, Outcome, Ran, Resources
 from codenav.protocols import CallsOfStep, Checker, Sandbox
 from codenav.system.bounded import Deadline
+
+FILES = 12
+"""Files of the work folder that the small profile is told."""
+FIRST_LINE, FIRST_LINE_OF = 120, 1_000_000
+"""Characters of a first line that are shown, and bytes of the largest file that is read for it."""
 
 
 class CodeEnvironment:
@@ -66,7 +72,23 @@ class CodeEnvironment:
             "checks": f"Each step is read by {' and '.join(self._tools)}; remarks stand below its result."
             if self._tools
             else "",
+            "files": "\n".join(self._files()),
+            "variables": ", ".join(self._variables()),
         }
+
+    def _files(self) -> Iterator[str]:
+        """The files of the work folder, each in a line, with the first line of a text."""
+        with suppress(SandboxUnavailable):
+            for entry in [one for one in self.sandbox.files.list(recursive=True) if one.kind == "file"][:FILES]:
+                first = b""
+                if entry.size <= FIRST_LINE_OF:
+                    first = self.sandbox.read_file(entry.name).partition(b"\n")[0]
+                shown = first.decode("utf-8", "replace") if b"\0" not in first else ""
+                yield entry.name + (f": {shown.strip()[:FIRST_LINE]}" if shown.isprintable() and shown.strip() else "")
+
+    def _variables(self) -> Iterator[str]:
+        with suppress(SandboxUnavailable):
+            yield from self.sandbox.variables()
 
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
         """Run one step. The checkers read it at the same time; a slow one is waited for up to its own bound.

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 from codenav.actions import Offer
 from codenav.blocks import BlockKind, CodeBlock
@@ -19,22 +19,39 @@ from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import parts
 from codenav.retrieval.aside import is_aside
 from codenav.retrieval.stems import STOP, stem
+from codenav.usage import estimate_tokens
 
 KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL, BlockKind.ASSIGNMENT)
 """Kinds of blocks that are offered; an assignment only if it binds an instance of a class of the index."""
 MOST = 8
 """Callables that are shown: at 1.5B "8 in detail" was better than more (research of 2026 on tools in view)."""
+TOKENS = 560
+"""Tokens of all offers together, so that a first prompt has under 900 and is read in 14 seconds on two processors."""
 SIGNATURE, LINE, CALL = 160, 110, 90
 """Characters kept of a signature, of a line of a docstring and of a real call."""
-LINES = 2
-"""Lines of a docstring that are shown beside the first because they share words with the request."""
-METHODS = 4
-"""Methods that are named of a class or of a ready instance."""
+LINES = 1
+"""Lines of a docstring that are shown beside the first because they share two words with the request."""
+METHODS, NAMES = 3, 8
+"""Methods of a class or a ready instance that are shown with their parameters, and further ones that are named."""
+HALF, BY_NAME, OF_METHOD, DEEP = 4, 0.8, 0.5, 0.1
+"""The order of what is offered: the place at which a hit counts half, the worth of a name whose words the request all
+holds, of which a method gets a part, and the cost of each module that its public name goes through."""
 NAMED = 40
 """The most blocks that are looked at for the instances of a class, and for the calls of a name."""
 
 _SELF = re.compile(r"\((?:self|cls)\b(?:,\s*)?(?:/,\s*)?")
+_ANNOTATED = re.compile(r"^ {4}([^\W\d_]\w*)\s*:\s*[^\W\d]", re.MULTILINE)
 _FIELD = re.compile(r"^ {4}(?P<name>[^\W\d_]\w*)\s*(?::[^=\n]+)?=", re.MULTILINE)
+
+
+@dataclass
+class _Kind:
+    """A class that is offered, with the methods of it that were found."""
+
+    owner: CodeBlock
+    block: CodeBlock
+    """The best hit that led to it."""
+    found: list[str] = field(default_factory=list)
 
 
 class Offers:
@@ -47,18 +64,28 @@ class Offers:
         self._instances: dict[str, CodeBlock | None] = {}
 
     def of(self, blocks: Sequence[CodeBlock], request: str) -> list[Offer]:
-        """The offers for these blocks, best first; none twice, none for what cannot be imported."""
+        """The offers for these blocks, best first; one for a class with its methods, none for what is private."""
         words = _words(request)
-        offers: dict[tuple[str, str], Offer] = {}
-        for block in blocks:
-            if len(offers) == MOST:
+        chosen: dict[str, CodeBlock | _Kind] = {}
+        for block in sorted(blocks, key=_Fit(blocks, words)):
+            owner = self._class_of(block)
+            if not self._is_offered(block, owner):
+                continue
+            key = owner.id if owner else block.public_name or block.id
+            if key not in chosen and len(chosen) < MOST:
+                chosen[key] = _Kind(owner, block) if owner else block
+            kind = chosen.get(key)
+            if isinstance(kind, _Kind) and block.kind is BlockKind.METHOD:
+                kind.found.append(block.name)
+        offers: list[Offer] = []
+        left = TOKENS
+        for one in chosen.values():
+            offer = self._of_class(one, words) if isinstance(one, _Kind) else _of_function(one, words)
+            left -= estimate_tokens(str(offer))
+            if left < 0 and offers:
                 break
-            offer = self._offer(block, words)
-            if offer:
-                offer = replace(offer, block_id=block.id)
-                # The methods of a ready instance are one offer.
-                offers.setdefault((offer.import_line, "" if offer.note else offer.call.partition("(")[0]), offer)
-        return list(offers.values())
+            offers.append(offer)
+        return offers
 
     def named(self, name: str) -> list[CodeBlock]:
         """Every definition with that name, public ones first."""
@@ -68,62 +95,53 @@ class Offers:
         """The names of the index that are most like one that it does not have."""
         return near_names(self._index, name)
 
-    def _offer(self, block: CodeBlock, words: frozenset[str]) -> Offer | None:
-        if block.language != "python" or not block.import_line or is_aside(block):
-            return None
-        if block.kind is BlockKind.METHOD:
-            # Its class may be private, and an instance of it public.
-            return self._method(block, words)
-        if _private(block.qualname):
-            return None
-        if block.kind is BlockKind.ASSIGNMENT:
-            return self._ready(block, words)
+    def _class_of(self, block: CodeBlock) -> CodeBlock | None:
+        """The class that a block is, is a method of, or is an instance of; None for a function."""
         if block.kind is BlockKind.CLASS:
-            ready = self._instance(block)
-            return self._ready(ready, words) if ready else self._class(block, words)
-        return Offer(block.import_line, _call(block.expression, block.signature), _about(block, words))
+            return block
+        if block.kind is BlockKind.ASSIGNMENT:
+            return instance_of(self._index, block)[0]
+        if block.kind is not BlockKind.METHOD:
+            return None
+        around = self._modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
+        return next((one for one in around if one.kind is BlockKind.CLASS), None)
 
-    def _method(self, block: CodeBlock, words: frozenset[str]) -> Offer | None:
-        owner = self._owner(block)
-        if owner is None or _private(block.name):
-            return None
-        ready = self._instance(owner)
-        if ready:
-            return self._ready(ready, words, first=block.name)
-        if _private(owner.qualname):
-            return None
-        bound = "@classmethod" in block.text[:200] or "@staticmethod" in block.text[:200]
-        made = owner.expression if bound else self._made(owner)
-        return Offer(owner.import_line, _call(f"{made}.{block.name}", block.signature), _about(block, words))
+    def _is_offered(self, block: CodeBlock, owner: CodeBlock | None) -> bool:
+        if block.language != "python" or not block.import_line or is_aside(block) or _private(block.name):
+            return False
+        if block.kind in (BlockKind.FUNCTION, BlockKind.TOOL):
+            return not _private(block.import_line.split()[1])
+        # A private class may have a public instance.
+        return owner is not None and (self._instance(owner) is not None or _can_be_made(owner))
 
-    def _class(self, block: CodeBlock, words: frozenset[str]) -> Offer | None:
-        if re.search(r"(Error|Exception|Warning)\b", block.signature):
-            return None
-        about = _about(block, words)
-        methods = self._public_methods(block)
-        if methods:
-            fitting = sorted(methods, key=lambda one: -len(words & _words(one.name)))
-            about = [*about, "methods: " + ", ".join(_call(one.name, one.signature) for one in fitting[:METHODS])]
-        else:
-            fields = [name for name in _FIELD.findall(block.text)][: 2 * METHODS]
-            about = [*about, *(["has: " + ", ".join(fields)] if fields else [])]
-        return Offer(block.import_line, self._made(block), [_cut(line, 2 * LINE) for line in about])
-
-    def _ready(self, block: CodeBlock, words: frozenset[str], first: str = "") -> Offer | None:
-        """The offer of an instance at module level, with the method `first`, or those that fit the request best."""
-        owner, methods = instance_of(self._index, block)
-        if owner is None or not methods:
-            return None
-        fitting = sorted(
-            methods, key=lambda one: (one.name != first, -len(words & _words(f"{one.name} {one.docstring}")))
+    def _of_class(self, kind: _Kind, words: frozenset[str]) -> Offer:
+        """The offer of a class, or of its ready instance, with the methods that were found or fit the request."""
+        owner, ready = kind.owner, self._instance(kind.owner)
+        methods = self._methods(owner)
+        order = sorted(
+            methods.values(),
+            key=lambda one: (
+                kind.found.index(one.name) if one.name in kind.found else len(kind.found),
+                -len(words & _words(f"{one.name} {one.docstring[:LINE]}")),
+            ),
         )
-        best, *others = fitting[:METHODS]
-        called = block.expression if best.name == "__call__" else f"{block.expression}.{best.name}"
-        about = _about(best, words) or _about(owner, words)
-        more = [_call("" if one.name == "__call__" else f".{one.name}", one.signature) for one in others]
-        about = [*about, *([_cut("also: " + ", ".join(more), 2 * LINE)] if more else [])]
-        example = self._example(block.name)
-        return Offer(block.import_line, _call(called, best.signature), about, example, note=f"a ready {owner.name}")
+        told = [
+            _cut(f"{_method(owner, one, words)}: {_first_line(one)}".removesuffix(": "), LINE)
+            for one in order[:METHODS]
+        ]
+        more = [f".{one.name}" for one in order[METHODS:][:NAMES]]
+        members = _FIELD.findall(owner.text) if not _ANNOTATED.search(owner.text) else []
+        fields = [name for name in members if name.isupper() or not methods][:NAMES]
+        about = [
+            *_about(owner, words),
+            *(["has: " + ", ".join(fields)] if fields else []),
+            *told,
+            *(["also: " + ", ".join(more)] if more else []),
+        ]
+        if ready:
+            example, note = self._example(ready.name), f"a ready {owner.name}"
+            return Offer(ready.import_line, ready.expression, about, example, kind.block.id, note)
+        return Offer(owner.import_line, self._made(owner, words), about, block_id=kind.block.id)
 
     def _instance(self, owner: CodeBlock) -> CodeBlock | None:
         """The public instance of a class at module level, if there is one."""
@@ -149,41 +167,111 @@ class Offers:
                     return _without_values(written)
         return ""
 
-    def _owner(self, block: CodeBlock) -> CodeBlock | None:
-        around = self._modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
-        owner = next((one for one in around if one.kind is BlockKind.CLASS), None)
-        return owner if owner and owner.import_line else None
-
-    def _made(self, owner: CodeBlock) -> str:
+    def _made(self, owner: CodeBlock, words: frozenset[str]) -> str:
         """The expression that makes an instance: `Graph(incoming=None)`."""
         for around in self._classes.order(owner):
             found = self._modules.of(around).definitions.get(f"{around.qualname}.__init__")
             if found:
-                return _call(owner.expression, found[0].signature)
-        return f"{owner.expression}(…)" if _FIELD.search(owner.text) else f"{owner.expression}()"
+                return _call(owner.expression, found[0].signature, words)
+        fields = _ANNOTATED.findall(owner.text)
+        if fields and re.search(r"@\S*(dataclass|define|frozen)|NamedTuple|BaseModel", owner.text):
+            return _cut(f"{owner.expression}({', '.join(fields)})", SIGNATURE)
+        return f"{owner.expression}(…)" if self._classes.order(owner)[1:] else f"{owner.expression}()"
 
-    def _public_methods(self, owner: CodeBlock) -> list[CodeBlock]:
-        own: dict[str, CodeBlock] = {}
+    def _methods(self, owner: CodeBlock) -> dict[str, CodeBlock]:
+        """The public methods of a class, inherited ones included."""
+        found: dict[str, CodeBlock] = {}
         for around in self._classes.order(owner):
             for qualname, blocks in self._modules.of(around).definitions.items():
                 inside, _, name = qualname.rpartition(".")
-                if inside == around.qualname and blocks[0].kind is BlockKind.METHOD and not name.startswith("_"):
-                    own.setdefault(name, blocks[0])
-        return list(own.values())
+                if inside == around.qualname and blocks[0].kind is BlockKind.METHOD and not _private(name):
+                    found.setdefault(name, blocks[0])
+        return found
+
+
+class _Fit:
+    """The order of blocks for a request: by their place in the search, and by how much of their name it holds."""
+
+    def __init__(self, blocks: Sequence[CodeBlock], words: frozenset[str]) -> None:
+        self._places = {block.id: place for place, block in enumerate(blocks)}
+        self._words = words
+
+    def __call__(self, block: CodeBlock) -> float:
+        name = _words(block.name)
+        share = len(name & self._words) / len(name) if name else 0.0
+        if block.kind is BlockKind.METHOD:
+            share *= OF_METHOD
+        deep = (block.public_name or block.import_line.replace(" import ", ".")).count(".") - 1
+        return -(1 / (1 + self._places[block.id] / HALF) + BY_NAME * share - DEEP * min(deep, 4))
+
+
+def _of_function(block: CodeBlock, words: frozenset[str]) -> Offer:
+    call = _call(block.expression, block.signature, words)
+    return Offer(block.import_line, call, _about(block, words), block_id=block.id)
+
+
+def _can_be_made(owner: CodeBlock) -> bool:
+    hidden = _private(owner.qualname) or _private(owner.import_line.partition(" ")[2].partition(" ")[0])
+    return bool(owner.import_line) and not hidden and not re.search(r"(Error|Exception|Warning)\b", owner.signature)
+
+
+def _method(owner: CodeBlock, method: CodeBlock, words: frozenset[str]) -> str:
+    """A method as it is called: `.get(key)`, `.size` for a property, `Store.of(text)` for one of the class."""
+    head = method.text[: method.text.find("def ")]
+    if "property" in head or "@cached" in head:
+        return f".{method.name}"
+    if method.name == "__call__":
+        return _call("", method.signature, words)
+    bound = "@classmethod" in head or "@staticmethod" in head
+    return _call(f"{owner.name if bound else ''}.{method.name}", method.signature, words)
+
+
+def _first_line(block: CodeBlock) -> str:
+    return block.docstring.strip().partition("\n")[0]
 
 
 def _private(name: str) -> bool:
     return any(part.startswith("_") and part != "__call__" for part in name.split("."))
 
 
-def _call(name: str, signature: str) -> str:
-    """The call of a name with the parameters of a signature: those after `self`, without what stands before them."""
+def _call(name: str, signature: str, words: frozenset[str] = frozenset()) -> str:
+    """The call of a name with the parameters of a signature.
+
+    Of a long one the types are left out, then the optional parameters that share no word with the request.
+    """
     start = signature.find("(")
     if start < 0:
         return f"{name}()"
-    return _cut(
-        name + _SELF.sub("(", signature[start:], count=1).rstrip(":").strip().removesuffix("-> None"), SIGNATURE
-    )
+    written = name + _SELF.sub("(", " ".join(signature[start:].split()), count=1).rstrip(":").strip()
+    written = written.removesuffix("-> None").strip()
+    if len(written) <= SIGNATURE:
+        return written
+    with suppress(SyntaxError, ValueError):
+        (function,) = ast.parse(f"def f{signature[start:].rstrip(' :')}: ...").body
+        assert isinstance(function, ast.FunctionDef)
+        return _shortened(name, function, words)
+    return _cut(written, SIGNATURE)
+
+
+def _shortened(name: str, function: ast.FunctionDef, words: frozenset[str]) -> str:
+    """The call of a function without types; optional parameters as far as there is room, those that fit first."""
+    given = function.args
+    plain = [*given.posonlyargs, *given.args]
+    plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
+    defaults: list[ast.expr | None] = [*[None] * len(plain), *given.defaults][-len(plain) :] if plain else []
+    required = [one.arg for one, default in zip(plain, defaults, strict=True) if default is None]
+    optional = [(one.arg, default) for one, default in zip(plain, defaults, strict=True) if default is not None]
+    keywords = list(zip((one.arg for one in given.kwonlyargs), given.kw_defaults, strict=True))
+    required += [f"*, {one}" for one, default in keywords if default is None][:1]
+    optional += [(one, default) for one, default in keywords if default is not None]
+    fitting = sorted(optional, key=lambda one: not words & _words(one[0]))
+    shown, left = {one[0] for one in fitting}, SIGNATURE - len(name) - sum(len(one) + 2 for one in required) - 4
+    for one, default in fitting:
+        left -= len(one) + len(ast.unparse(default)) + 3
+        if left < 0:
+            shown.discard(one)
+    parts = [*required, *(f"{one}={ast.unparse(default)}" for one, default in optional if one in shown)]
+    return f"{name}({', '.join([*parts, *(['…'] if len(shown) < len(optional) else [])])})"
 
 
 def _about(block: CodeBlock, words: frozenset[str]) -> list[str]:

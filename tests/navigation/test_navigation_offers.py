@@ -54,6 +54,10 @@ class Loan:
         """The interest of the whole loan."""
         return self.amount * percent
 
+    @property
+    def months(self):
+        """How many rates there are."""
+
     @classmethod
     def of(cls, text):
         """Read a loan."""
@@ -96,18 +100,41 @@ def test_a_ready_instance_stands_for_its_class_with_a_real_call_without_values(b
     first = offered(bank, "What is the exchange rate of the currency EUR?")[0]
     assert first.splitlines() == [
         "from bank import rates  # a ready _Table",
-        "# rates.of(currency, *, year=None)",
-        "#   The exchange rate of a currency.",
-        "#   currency: three letters, such as EUR",
-        "#   also: .all()",
+        "#   Exchange rates by currency.",
+        "#   .of(currency, *, year=None): The exchange rate of a currency.",
+        "#   .all(): All rates.",
         "#   as in: rates.of(..., year=...)",
     ]
 
 
-def test_a_method_is_called_on_a_made_instance(bank: SourceIndex) -> None:
+def test_a_class_is_shown_as_it_is_made_with_its_methods(bank: SourceIndex) -> None:
     first = offered(bank, "interest of a loan")[0]
-    assert first.splitlines()[:2] == ["from bank import Loan", "# Loan(amount, months=12).interest(percent)"]
-    assert any("# Loan.of(text)" in offer for offer in offered(bank, "read a loan"))
+    assert first.splitlines() == [
+        "from bank import Loan",
+        "# Loan(amount, months=12)",
+        "#   A loan that is paid back in rates.",
+        "#   .interest(percent): The interest of the whole loan.",
+        "#   Loan.of(text): Read a loan.",
+        "#   .months: How many rates there are.",
+    ]
+
+
+def test_a_data_class_is_made_of_its_fields_and_an_enumeration_has_members(tmp_path: Path) -> None:
+    (tmp_path / "made.py").write_text(
+        "from dataclasses import dataclass\nfrom enum import Enum\n\n\n@dataclass\nclass Parcel:\n    name: str\n"
+        "    grams: int = 0\n\n\nclass Size(Enum):\n    SMALL = 1\n    LARGE = 2\n"
+    )
+    with codenav.index(tmp_path) as index:
+        assert offered(index, "parcel") == ["from made import Parcel\n# Parcel(name, grams)"]
+        assert offered(index, "size") == ["from made import Size\n# Size(…)\n#   has: SMALL, LARGE"]
+
+
+def test_parameters_that_fit_the_request_stay_in_a_long_signature(tmp_path: Path) -> None:
+    others = ", ".join(f"option_{number}: str | None = None" for number in range(20))
+    (tmp_path / "made.py").write_text(f"def trim(text: str, {others}, word_limit: int = 3) -> str:\n    return text\n")
+    with codenav.index(tmp_path) as index:
+        (first,) = offered(index, "trim the text to a limit of five words")
+    assert "word_limit=3" in first and "…" in first and len(first) < 250
 
 
 def test_errors_tests_and_private_names_are_not_offered(bank: SourceIndex) -> None:
@@ -127,7 +154,7 @@ def test_there_are_at_most_eight(networkx: SourceIndex) -> None:
         (ExecutionError("NameError", "name 'convrt' is not defined"), "from bank import convert"),
         (ExecutionError("ImportError", "cannot import name 'Loan' from 'bank.loans' (x)"), "from bank import Loan"),
         (ExecutionError("ModuleNotFoundError", "No module named 'bank.convert'"), "from bank import convert"),
-        (ExecutionError("AttributeError", "module 'bank' has no attribute 'interest'"), "Loan(amount, months=12).interest"),
+        (ExecutionError("AttributeError", "module 'bank' has no attribute 'interest'"), ".interest(percent)"),
         (ExecutionError("TypeError", "Loan.interest() missing 1 required positional argument: 'self'"), "make an instance"),
         (ExecutionError("TypeError", "convert() got an unexpected keyword argument 'to'"), "convert(amount: float, currency"),
         (ExecutionError("TypeError", "Loan.__init__() missing 1 required positional argument: 'amount'"), "Loan(amount, mo"),
