@@ -51,6 +51,8 @@ class Hints:
             case "AttributeError" if found := _OF_MODULE.search(message):
                 return self._named(found[2])
             case "AttributeError" if found := _ATTRIBUTE.search(message):
+                if f".{found[2] or found[4]}" not in error.line:
+                    return self._argument(error.line)
                 return self._attribute(found[1] or found[3], found[2] or found[4], error.line, names)
             case "TypeError" if found := _CALLED.search(message):
                 return self._called(found["name"], message)
@@ -76,6 +78,13 @@ class Hints:
         elsewhere = self._named(name) if not near else ""
         first = f"Hint: {value or 'it'} is a {kind}; it has: {listed}" if listed else ""
         return "\n".join(filter(None, (first, elsewhere)))
+
+    def _argument(self, line: str) -> str:
+        """The parameters of the callables of a line whose argument has another type than they need."""
+        names = [name.rpartition(".")[2] for name in re.findall(r"([^\W\d][\w.]*)\(", line)]
+        blocks = [block for name in names for block in self._offers.named(name) if block.import_line]
+        offers = self._offers.of(blocks, line)[:1]
+        return f"Hint: it needs an argument of another type:\n{offers[0]}" if offers else ""
 
     def _called(self, name: str, message: str) -> str:
         """The parameters of a callable; that an instance comes first, if one is missing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.agents.small.answers import printed_value, stands_in
+from codenav.agents.small.answers import printed_value, stands_in, uses_values, values_in
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,12 @@ def test_the_printed_value_is_the_last_output_or_its_last_line() -> None:
     assert printed_value(["1\n", "a\nb\n", "  \n"]) == "a\nb"
     assert printed_value(["x" * 400 + "\n7\n"]) == "7"
     assert printed_value([]) == printed_value([" \n"]) == ""
+
+
+def test_the_values_of_a_request() -> None:
+    assert values_in("Turn 'Red Box' of ISO 12.5 and C8H10 into MCM, please, as I say") == [
+        "red box", "iso", "12.5", "c8h10", "mcm",
+    ]  # fmt: skip
+    assert uses_values("print(f('red box'))", "What is 'Red Box'?")
+    assert not uses_values("print(f('blue'))", "What is 'Red Box'?")
+    assert uses_values("print(f())", "What is it?")

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.actions import Offer
-from codenav.agents.small.mending import leaves_something, names_bound, with_imports, with_offered_modules
+from codenav.agents.small.mending import (
+    leaves_something,
+    names_bound,
+    with_content_printed,
+    with_imports,
+    with_offered_modules,
+)
 from codenav.execution import ExecutionError
 
 OFFERS = [
@@ -91,3 +97,12 @@ def test_an_import_that_failed_is_made_from_where_the_name_is_offered(code: str,
 )
 def test_code_that_may_write_a_file_is_known(code: str, leaves: bool) -> None:
     assert leaves_something(code) == leaves
+
+
+def test_the_content_of_an_iterator_is_printed() -> None:
+    code = "x = (n for n in (1, 2))\nprint(x)"
+    shown = "<generator object <genexpr> at 0x7fc88a946430>\n"
+    assert with_content_printed(code, shown) == "x = (n for n in (1, 2))\nprint(list(x))"
+    assert with_content_printed("print(map(str, [1]))", "<map object at 0x7fc8>") == "print(list(map(str, [1])))"
+    for text, printed in ((code, "[1, 2]"), (code, ""), ("print(1, 2)", shown), ("x = 1", shown)):
+        assert with_content_printed(text, printed) == text

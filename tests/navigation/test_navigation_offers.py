@@ -148,24 +148,34 @@ def test_there_are_at_most_eight(networkx: SourceIndex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("kind", "message", "line", "told"),
     [
-        (ExecutionError("NameError", "name 'convert' is not defined"), "from bank import convert"),
-        (ExecutionError("NameError", "name 'convrt' is not defined"), "from bank import convert"),
-        (ExecutionError("ImportError", "cannot import name 'Loan' from 'bank.loans' (x)"), "from bank import Loan"),
-        (ExecutionError("ModuleNotFoundError", "No module named 'bank.convert'"), "from bank import convert"),
-        (ExecutionError("AttributeError", "module 'bank' has no attribute 'interest'"), ".interest(percent)"),
-        (ExecutionError("TypeError", "Loan.interest() missing 1 required positional argument: 'self'"), "make an instance"),
-        (ExecutionError("TypeError", "convert() got an unexpected keyword argument 'to'"), "convert(amount: float, currency"),
-        (ExecutionError("TypeError", "Loan.__init__() missing 1 required positional argument: 'amount'"), "Loan(amount, mo"),
-        (ExecutionError("AttributeError", "'Loan' object has no attribute 'intrest'", line="print(loan.intrest(3))"),
-         "loan is a Loan; it has: interest, amount"),
-        (ExecutionError("AttributeError", "'str' object has no attribute 'lowercase'", line="x()['a'].lowercase()"), "lower"),
-        (ExecutionError("ZeroDivisionError", "division by zero"), ""),
-        (ExecutionError("NameError", "name 'zzqqy' is not defined"), ""),
+        ("NameError", "name 'convert' is not defined", "", "from bank import convert"),
+        ("NameError", "name 'convrt' is not defined", "", "from bank import convert"),
+        ("ImportError", "cannot import name 'Loan' from 'bank.loans' (x)", "", "from bank import Loan"),
+        ("ModuleNotFoundError", "No module named 'bank.convert'", "", "from bank import convert"),
+        ("AttributeError", "module 'bank' has no attribute 'interest'", "", ".interest(percent)"),
+        ("TypeError", "Loan.interest() missing 1 required positional argument: 'self'", "", "make an instance first"),
+        ("TypeError", "convert() got an unexpected keyword argument 'to'", "", "convert(amount: float, currency"),
+        (
+            "TypeError",
+            "Loan.__init__() missing 1 required positional argument: 'amount'",
+            "",
+            "Loan(amount, months=12)",
+        ),
+        ("AttributeError", "'Loan' object has no attribute 'intrest'", "loan.intrest(3)", "it has: interest, amount"),
+        ("AttributeError", "'str' object has no attribute 'lowercase'", "x()['a'].lowercase()", "lower"),
+        (
+            "AttributeError",
+            "'str' object has no attribute 'year'",
+            "convert('a')",
+            "another type:\nfrom bank import con",
+        ),
+        ("ZeroDivisionError", "division by zero", "", ""),
+        ("NameError", "name 'zzqqy' is not defined", "", ""),
     ],
-)  # fmt: skip
-def test_a_hint_on_an_error(bank: SourceIndex, error: ExecutionError, told: str) -> None:
+)
+def test_a_hint_on_an_error(bank: SourceIndex, kind: str, message: str, line: str, told: str) -> None:
     names = {"loan": ["amount", "interest", "_secret"]}
-    hint = Hints(bank).on(error, lambda value: names.get(value, []))
+    hint = Hints(bank).on(ExecutionError(kind, message, line), lambda value: names.get(value, []))
     assert told in hint and bool(told) == bool(hint) and "_secret" not in hint

@@ -1,4 +1,4 @@
-"""The agent for small models. The host searches first and mends by rule; the model writes code, or words to search for."""
+"""The agent for small models: the host searches first and mends by rule, the model writes code."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ from codenav.actions import (
     Turn,
     Unreadable,
 )  # fmt: skip
-from codenav.agents.small.answers import printed_value, stands_in
-from codenav.agents.small.mending import leaves_something, names_bound, with_imports, with_offered_modules
+from codenav.agents.small.answers import printed_value, stands_in, uses_values, values_in
+from codenav.agents.small.mending import (
+    leaves_something,
+    names_bound,
+    with_content_printed,
+    with_imports,
+    with_offered_modules,
+)  # fmt: skip
 from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
 from codenav.agents.small.prompt import RULES, asked, example_for, shown
 from codenav.errors import UsageError
@@ -37,11 +43,12 @@ ANSWER_TOKENS = 512
 """Most tokens of a move; a script for one request has 30 to 150."""
 OUTPUT = 1200
 """Characters kept of an output or an error, head and tail."""
-FAILURES = 2
-"""Failed steps after which the next page of the search is shown."""
+FAILURES, PAGES = 2, 2
+"""Failed steps after which the next page of the search is shown, and the most pages."""
 
 BY_HOST = "The host searches with the words of the request."
 MENDED = "Mended by rule: {}."
+MADE_UP = "That block holds none of the values of the request: {}. It was not run. Use them."
 CUT_OFF = InvalidAction("The block was cut off before its end. Write a shorter one.", "truncated")
 NO_MOVE = InvalidAction("That was no move. Write a block of Python, SEARCH: words, or ANSWER: text.", "no_action")
 
@@ -100,8 +107,12 @@ class SmallAgent:
             mended = with_offered_modules(code, last.execution.error, _offers(steps))
             if mended != code and all(step.action.content != mended for step in steps):
                 return Code(mended, MENDED.format("imported as offered"))
+        elif isinstance(last, CodeObservation) and last.ok:
+            mended = with_content_printed(steps[-1].action.content, last.execution.stdout)
+            if mended != steps[-1].action.content:
+                return Code(mended, MENDED.format("the content is printed"))
         tail = [step for step in steps[-FAILURES:] if isinstance(step.action, Code) and not step.observation.ok]
-        if len(tail) == FAILURES and sum(step.action.content == self._request for step in steps) < FAILURES:
+        if len(tail) == FAILURES and self._pages(steps) < PAGES:
             return Search(self._request, BY_HOST)
         if sum(bool(step.response) for step in steps) >= TURNS:
             return self._given_up(steps)
@@ -134,8 +145,11 @@ class SmallAgent:
         if move is None or (completion.truncated and move.kind == CODE):
             invalid = CUT_OFF if completion.truncated else NO_MOVE
             return Turn(Unreadable(completion.text), invalid, usage, completion.text or "\n")
-        if move.kind == CODE and move.text.strip() in earlier:
+        if move.kind == CODE and move.text.strip() in earlier and self._pages(steps) < PAGES:
             return Turn(Search(self._request, BY_HOST), usage=usage, response=completion.text)
+        if move.kind == CODE and self._is_made_up(move, steps):
+            told = InvalidAction(MADE_UP.format(", ".join(values_in(self._request))), "no_action")
+            return Turn(Unreadable(completion.text), told, usage, completion.text)
         if move.kind == CODE:
             action, spent = self._drafted(move, steps, draw)
             return Turn(action, usage=usage + spent, response=completion.text)
@@ -151,22 +165,34 @@ class SmallAgent:
         ran = (step.action.content for step in steps if isinstance(step.action, Code) and step.observation.ok)
         bound = {name for code in ran for name in names_bound(code)}
         bound.update(self._facts.get("variables", "").split(", "))
-        first, lines = with_imports(move.text, offers, bound)
-        drafts, usage = [], Usage()
-        if not leaves_something(first):
+        drawn, usage = [move.text], Usage()
+        if not leaves_something(move.text):
             for seed in range(1, self._drafts):
                 completion = draw(WARMER, seed)
                 usage += completion.usage
                 other = read(completion.text, allowed=(CODE,))
                 if other and not completion.truncated and not leaves_something(other.text):
-                    drafts.append(with_imports(other.text, offers, bound)[0])
-        thought = MENDED.format("; ".join(lines)) if lines else ""
-        return Code(first, thought, drafts=tuple(drafts)), usage
+                    drawn.append(other.text)
+        if not bound:
+            # A script without any value of the request made its own up, if others have them.
+            drawn = [code for code in drawn if uses_values(code, self._request)] or drawn
+        mended = [with_imports(code, offers, bound) for code in drawn]
+        thought = MENDED.format("; ".join(mended[0][1])) if mended[0][1] else ""
+        return Code(mended[0][0], thought, drafts=tuple(code for code, _ in mended[1:])), usage
 
     def _answered(self, move: Move, steps: Sequence[Step]) -> Done:
         outputs = _outputs(steps)
         said = move.text if stands_in(move.text, "\n".join(outputs), self._request) else ""
         return Done(said or printed_value(outputs) or move.text, agreement=_agreement(steps))
+
+    def _pages(self, steps: Sequence[Step]) -> int:
+        """The pages of the host's own search that were shown."""
+        return sum(step.action.content == self._request for step in steps)
+
+    def _is_made_up(self, move: Move, steps: Sequence[Step]) -> bool:
+        """True if a first script holds no value of the request, which is told once."""
+        first = all(isinstance(step.action, Search) for step in steps)
+        return first and not uses_values(move.text, self._request)
 
     def _allowed(self, steps: Sequence[Step]) -> tuple[str, ...]:
         """The moves that make sense now: no answer before something was printed, no third search in a row."""

@@ -29,8 +29,23 @@ def stands_in(answer: str, printed: str, request: str) -> bool:
     return bool(own & set(re.findall(r"\w+", printed.casefold())) or own & _PLAIN or _NUMBER.search(answer))
 
 
+def values_in(request: str) -> list[str]:
+    """The values that a request names: numbers, quotations, and words with digits or in capitals, in lower case."""
+    quoted = [found.strip().casefold() for found in _QUOTED.findall(request)]
+    rest = _QUOTED.sub(" ", request)
+    words = re.findall(r"[^\W_][\w.+-]*\w|\d", rest)
+    marked = [word for word in words if re.search(r"\d", word) or (word.isupper() and len(word) > 2)]
+    return [one for one in [*quoted, *(word.casefold() for word in marked)] if one]
+
+
+def uses_values(code: str, request: str) -> bool:
+    """True if code holds a value that the request names, or the request names none."""
+    values, code = values_in(request), code.casefold()
+    return not values or any(value in code for value in values)
+
+
 def printed_value(outputs: Sequence[str]) -> str:
-    """The last thing that was printed: a whole short output, or the last line of a longer one; empty if there is none."""
+    """The last thing that was printed: a whole short output, or the last line of a longer one; else empty."""
     last = next((text.strip() for text in reversed(outputs) if text.strip()), "")
     return last if len(last) <= SHORT else last.splitlines()[-1].strip()
 

@@ -15,6 +15,11 @@ _WRITES = re.compile(
 )
 
 
+_ITERATOR = re.compile(
+    r"<(?:generator|map|filter|zip|enumerate|reversed|itertools\.\w+|\w*[Ii]terator)\b.* at 0x[0-9a-f]+>$"
+)
+
+
 def parsed(code: str) -> ast.Module | None:
     """The syntax tree of code; None if it is no Python."""
     try:
@@ -60,6 +65,18 @@ def with_offered_modules(code: str, error: ExecutionError, offers: Sequence[Offe
         kept = [ast.unparse(ast.ImportFrom(node.module, others, node.level))] if others else []
         lines[node.lineno - 1 : node.end_lineno] = [*named, *kept]
     return "\n".join(lines)
+
+
+def with_content_printed(code: str, printed: str) -> str:
+    """Code that printed an iterator, with a list of what that yields; as it was if it printed anything else."""
+    lines, tree = printed.strip().splitlines(), parsed(code)
+    if not lines or not _ITERATOR.match(lines[-1]) or tree is None:
+        return code
+    match tree.body[-1]:
+        case ast.Expr(value=ast.Call(func=ast.Name("print"), args=[ast.expr() as value], keywords=[])) as node:
+            rest = code.split("\n")[: node.lineno - 1]
+            return "\n".join([*rest, f"print(list({ast.unparse(value)}))"])
+    return code
 
 
 def names_bound(code: str) -> set[str]:
