@@ -7,16 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.actions import Action, InvalidAction, Step, Turn, Unreadable
+from codenav.actions import Action, Code, InvalidAction, Offer, SearchObservation, Step, Turn, Unreadable
 from codenav.agents.history import History
+from codenav.agents.mending import MENDED, names_bound, with_imports
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import compose
 from codenav.errors import ContextOverflow, ModelFailed, UsageError
-from codenav.messages import Completion
+from codenav.messages import Completion, Sampling
 from codenav.protocols import Environment, Model
 from codenav.usage import Usage
 
 LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32768 (docs/models.md)"
+
+WARMER = 0.8
+"""Temperature of an answer that is drawn again."""
 
 CUT_ALL = object()
 """The default of `next` on the iterator of cuts: nothing is left to be cut."""
@@ -37,6 +41,8 @@ class CodeNavAgent:
         self._notice = notice or (lambda text: None)
         self._acted = self._told_cut = False
         self._history: History | None = None
+        self._held: Sequence[str] = ()
+        """Variables of earlier requests."""
         self._actions: Mapping[str, type[Action]] = {}
 
     def __repr__(self) -> str:
@@ -55,6 +61,8 @@ class CodeNavAgent:
         """
         prompt = compose(description=description, environments=environments, folder=self._prompts)
         self._actions = {environment.action.type: environment.action for environment in environments}
+        facts = next((one.facts() for one in environments if one.action.type == Code.type), {})
+        self._held = facts.get("variables", "").split(", ")
         self._history = History(prompt, request)
         self._acted = self._told_cut = False
         return prompt
@@ -72,12 +80,19 @@ class CodeNavAgent:
         """
         completion = self._complete(steps, timeout)
         read = parse(completion.text, self._actions, truncated=completion.truncated)
+        if isinstance(read, Code) and _failed_before(read, steps):
+            # The same again gives the same again.
+            again = self._complete(steps, timeout, Sampling(WARMER, len(steps)))
+            completion = replace(again, usage=completion.usage + again.usage)
+            read = parse(completion.text, self._actions, truncated=completion.truncated)
         invalid = read if isinstance(read, InvalidAction) else None
         if invalid and completion.doubt and not self._acted:
             error = ModelFailed(f"{completion.doubt}, and its answer is no action", hint=LONGER)
             error.partial = completion
             raise error
         self._acted |= invalid is None
+        if isinstance(read, Code):
+            read = _mended(read, steps, self._held)
         return Turn(
             action=Unreadable(completion.text) if isinstance(read, InvalidAction) else read,
             invalid=invalid,
@@ -86,7 +101,7 @@ class CodeNavAgent:
             reasoning=completion.reasoning,
         )
 
-    def _complete(self, steps: Sequence[Step], timeout: float | None) -> Completion:
+    def _complete(self, steps: Sequence[Step], timeout: float | None, sampling: Sampling | None = None) -> Completion:
         history = self._history
         if history is None:
             raise UsageError("the agent has no request yet", hint="call brief() before act()")
@@ -96,7 +111,8 @@ class CodeNavAgent:
         cuts = history.cuts(steps)
         while True:
             try:
-                completion = self.model.complete(history.messages(steps), timeout=left)
+                chosen = {"sampling": sampling} if sampling else {}
+                completion = self.model.complete(history.messages(steps), timeout=left, **chosen)
                 break
             except ContextOverflow as error:
                 history.learn(steps, limit=error.limit, prompt_tokens=error.prompt_tokens)
@@ -116,3 +132,21 @@ class CodeNavAgent:
                 f"the conversation is too long for {self.name}: it is no longer shown {results}, "
                 "nor further old ones where room is needed"
             )
+
+
+def _failed_before(code: Code, steps: Sequence[Step]) -> bool:
+    """True if the last step was the same code, and failed."""
+    return bool(steps) and steps[-1].action.content.strip() == code.content.strip() and not steps[-1].observation.ok
+
+
+def _mended(code: Code, steps: Sequence[Step], held: Sequence[str]) -> Code:
+    """The code with the import lines of names that searches have shown, where it uses them and nothing binds them."""
+    found = (step.observation for step in steps if isinstance(step.observation, SearchObservation))
+    hits = [hit.block for seen in found for result in seen.results for hit in result]
+    offers = [Offer(block.import_line, block.expression) for block in hits if block.import_line]
+    bound = {name for step in steps if isinstance(step.action, Code) for name in names_bound(step.action.content)}
+    bound.update(held)
+    content, lines = with_imports(code.content, offers, bound) if offers else (code.content, [])
+    if not lines:
+        return code
+    return replace(code, content=content, thought=f"{code.thought} {MENDED.format('; '.join(lines))}".strip())

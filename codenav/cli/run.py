@@ -204,8 +204,8 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
     # The result comes last, where the eye is.
     if result.answer:
         say(result.answer)
-    for line in filter(None, (result.agreement_told, result.verdict_told)):
-        say(line)
+    for told in filter(None, (result.agreement_told, result.verdict_told)):
+        say(told)
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {reason}", err=True)
         if result.hint:

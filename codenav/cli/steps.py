@@ -109,6 +109,9 @@ def ended(step: Step, room: Room) -> Iterator[Line]:
     elif kind == "search":
         yield _search(step, data, room)
     elif kind == "code":
+        if data.get("drafts") and step.action.content != data["drafts"][0]["code"]:
+            yield room.line("   kept instead:", "dim")
+            yield from room.block(step.action.content, "cyan")
         yield from _ran(data, room)
     elif kind not in ("code_summary", "ask", *QUIET):
         yield from room.block(step.observation.text)
@@ -212,4 +215,5 @@ def _result(data: Mapping[str, Any]) -> str:
     said = f"{error['type']}: {error['message']}" if error else ""
     if not said and not output.strip():
         said = ", ".join(f"{item['name']} = {item['repr']}" for item in data["changed"][-3:])
-    return f"→ {data['outcome']}, {data['seconds']:.2f} s" + (f": {flattened(said, 1000)}" if said else "")
+    agreed = f", {data['agreement']} agree" if data.get("agreement") else ""
+    return f"→ {data['outcome']}, {data['seconds']:.2f} s{agreed}" + (f": {flattened(said, 1000)}" if said else "")

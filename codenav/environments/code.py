@@ -28,7 +28,7 @@ class CodeEnvironment:
     `timeout`: seconds per step. The model is told the `packages` (name and version), the `imports` (a sentence on what
     can be imported from the code base) and the `tools` that `checker` runs. `ran` is called after each step. `calls`
     collects what the code calls of tools that the sources have. `hint` says what may mend an error; it may ask for the
-    public names of a value.
+    public names of a value. `tells_files`: its facts name the files of the work folder, with the first line of a text.
     """
 
     action: type[Action] = Code
@@ -45,6 +45,7 @@ class CodeEnvironment:
         ran: Callable[[Ran], None] | None = None,
         calls: CallsOfStep | None = None,
         hint: Callable[[ExecutionError, Callable[[str], Iterable[str]]], str] | None = None,
+        tells_files: bool = False,
     ) -> None:
         self.sandbox = sandbox
         self.timeout = timeout
@@ -55,6 +56,7 @@ class CodeEnvironment:
         self._ran = ran
         self._calls = calls
         self._hint = hint
+        self._tells_files = tells_files
 
     def facts(self) -> Mapping[str, str]:
         """The facts of this sandbox."""
@@ -72,7 +74,7 @@ class CodeEnvironment:
             "checks": f"Each step is read by {' and '.join(self._tools)}; remarks stand below its result."
             if self._tools
             else "",
-            "files": "\n".join(self._files()),
+            "files": "\n".join(self._files()) if self._tells_files else "",
             "variables": ", ".join(self._variables()),
         }
 

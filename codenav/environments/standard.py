@@ -87,10 +87,14 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
 def small_environments(parts: EpisodeParts) -> list[Environment]:
     """Offers, code and done: what the small profile takes. Its summaries are made from the steps."""
     assert parts.offering is not None
-    return [OfferEnvironment(parts.index, parts.offering, ranking=parts.ranking), _code(parts), DoneEnvironment()]
+    return [
+        OfferEnvironment(parts.index, parts.offering, ranking=parts.ranking),
+        _code(parts, small=True),
+        DoneEnvironment(),
+    ]
 
 
-def _code(parts: EpisodeParts) -> CodeEnvironment:
+def _code(parts: EpisodeParts, *, small: bool = False) -> CodeEnvironment:
     return CodeEnvironment(
         parts.sandbox,
         checker=parts.checker,
@@ -101,4 +105,5 @@ def _code(parts: EpisodeParts) -> CodeEnvironment:
         ran=parts.ran,
         calls=parts.calls,
         hint=parts.hint,
+        tells_files=small,
     )

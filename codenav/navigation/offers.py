@@ -176,7 +176,8 @@ class Offers:
         fields = _ANNOTATED.findall(owner.text)
         if fields and re.search(r"@\S*(dataclass|define|frozen)|NamedTuple|BaseModel", owner.text):
             return _cut(f"{owner.expression}({', '.join(fields)})", SIGNATURE)
-        return f"{owner.expression}(…)" if self._classes.order(owner)[1:] else f"{owner.expression}()"
+        # Without `__init__` in sight, a base may have one.
+        return f"{owner.expression}(…)" if "(" in owner.signature else f"{owner.expression}()"
 
     def _methods(self, owner: CodeBlock) -> dict[str, CodeBlock]:
         """The public methods of a class, inherited ones included."""

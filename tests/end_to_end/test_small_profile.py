@@ -21,13 +21,13 @@ def block(code: str) -> str:
 
 
 def said(server: ChatServer) -> list[list[dict[str, str]]]:
-    return [request.body["messages"] for request in server.received if "messages" in request.body]
+    return [request.body["messages"] for request in server.requests if "messages" in request.body]
 
 
 def test_the_host_searches_imports_and_makes_the_summary(run: Run, chat_server: ChatServer, library: Path) -> None:
-    chat_server.script = [AREA, "ANSWER: 600.0 square metres"]
+    chat_server.script = [AREA, "ANSWER: 600 square metres"]
     ran = run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL)
-    assert ran.out.splitlines()[0] == "600.0 square metres" and "summary: reproduced" in ran.out, ran.err
+    assert ran.out.splitlines()[0] == "600 square metres" and "summary: reproduced" in ran.out, ran.err
     (system, *_, asked), _ = said(chat_server)
     assert len(" ".join(message["content"] for message in said(chat_server)[0]).split()) < 400
     assert "SEARCH:" in system["content"]
@@ -39,33 +39,33 @@ def test_the_host_searches_imports_and_makes_the_summary(run: Run, chat_server: 
 
 
 def test_the_first_move_is_held_by_a_grammar(run: Run, chat_server: ChatServer, library: Path) -> None:
-    chat_server.script = [AREA, "ANSWER: 600.0"]
+    chat_server.script = [AREA, "ANSWER: 600"]
     run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL)
-    first, second = (request.body["grammar"] for request in chat_server.received if "grammar" in request.body)
+    first, second = (request.body["grammar"] for request in chat_server.requests if "grammar" in request.body)
     assert first.startswith("root ::= code | search\n") and second.startswith("root ::= code | search | answer\n")
 
 
 def test_a_server_that_refuses_the_grammar_is_asked_without(run: Run, chat_server: ChatServer, library: Path) -> None:
     refused = Fault(400, "Unrecognized request argument supplied: grammar", param="grammar")
-    chat_server.script = [refused, f"Sure!\n{AREA}\nThis prints it.", "ANSWER: 600.0"]
+    chat_server.script = [refused, f"Sure!\n{AREA}\nThis prints it.", "ANSWER: 600"]
     ran = run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL)
     assert ran.code == 0 and ran.err.count("refuses the grammar") == 1, ran.err
-    assert "grammar" not in chat_server.received[-1].body
+    assert "grammar" not in chat_server.requests[-1].body
 
 
 def test_an_answer_that_was_not_printed_is_replaced_by_what_was(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:
     chat_server.script = [AREA, "ANSWER: 612.5"]
-    assert run("How large is a field of 20 by 30?", "--on", library, *SMALL).out.splitlines()[0] == "600.0"
+    assert run("How large is a field of 20 by 30?", "--on", library, *SMALL).out.splitlines()[0] == "600"
 
 
 @pytest.mark.parametrize(
     ("others", "answer", "agreement"),
     [
-        (["print(Field(20, 30).area())", "print(20 * 31)"], "600.0", "agreement: 2 of 3"),
-        (["print(20 * 31)", "f = Field(20, 31)\nprint(f.area())"], "620.0", "agreement: 2 of 3"),
-        (["print(1)", "1 / 0"], "600.0", "agreement: 1 of 3: check it"),
+        (["print(Field(20, 30).area())", "print(20 * 31)"], "600", "agreement: 2 of 3"),
+        (["print(20 * 31)", "f = Field(20, 31)\nprint(f.area())"], "620", "agreement: 2 of 3"),
+        (["print(1)", "1 / 0"], "600", "agreement: 1 of 3: check it"),
     ],
 )
 def test_three_scripts_are_run_and_what_most_give_counts(
@@ -77,9 +77,9 @@ def test_three_scripts_are_run_and_what_most_give_counts(
     document = codenav("episodes", "show", "last", "--json").document
     assert document["agreement"] == agreement.split(": ")[1]
     drafts = document["steps"][1]["observation"]["drafts"]
-    assert len(drafts) == 3 and drafts[0]["shown"] == "600.0"
+    assert len(drafts) == 3 and drafts[0]["shown"] == "600"
     assert agreement.removeprefix("agreement: ") in codenav("episodes", "show", "last").out
-    bodies = [request.body for request in chat_server.received if "seed" in request.body]
+    bodies = [request.body for request in chat_server.requests if "seed" in request.body]
     assert [body["temperature"] for body in bodies] == [0.8, 0.8] and len({body["seed"] for body in bodies}) == 2
 
 
@@ -104,17 +104,17 @@ def test_a_draft_leaves_nothing_for_the_next_step(run: Run, chat_server: ChatSer
 
 
 def test_a_failed_step_is_told_with_what_is_there(run: Run, chat_server: ChatServer, library: Path) -> None:
-    chat_server.script = [block("print(Field(20, 30).aera())"), AREA, "ANSWER: 600.0"]
+    chat_server.script = [block("print(Field(20, 30).aera())"), AREA, "ANSWER: 600"]
     assert run("How large is a field of 20 by 30?", "--on", library, *SMALL).code == 0
     told = said(chat_server)[1][-1]["content"]
     assert told.startswith("Failed: AttributeError: 'Field' object has no attribute 'aera'")
-    assert "it has: area" in told
+    assert "Hint: there is" in told and ".area() -> float" in told
 
 
 def test_an_import_from_a_made_up_module_is_mended_without_the_model(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:
-    chat_server.script = [block("from farm.area import Field\nprint(Field(20, 30).area())"), "ANSWER: 600.0"]
+    chat_server.script = [block("from farm.area import Field\nprint(Field(20, 30).area())"), "ANSWER: 600"]
     ran = run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL)
     assert ran.code == 0, ran.err
     steps = codenav("episodes", "show", "last", "--json").document["steps"]
@@ -126,7 +126,7 @@ def test_the_same_block_again_is_drawn_anew_and_then_the_search_goes_on(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:
     wrong = block("print(Field(20).area())")
-    chat_server.script = [wrong, wrong, wrong, AREA, "ANSWER: 600.0"]
+    chat_server.script = [wrong, wrong, wrong, AREA, "ANSWER: 600"]
     assert run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL).code == 0
     steps = codenav("episodes", "show", "last", "--json").document["steps"]
     assert [step["action"]["type"] for step in steps] == ["search", "code", "search", "code", "done"]
@@ -150,7 +150,7 @@ def test_the_turns_end_and_the_last_printed_value_is_the_answer(
 
 
 def test_a_block_that_is_cut_off_is_not_run(run: Run, chat_server: ChatServer, library: Path) -> None:
-    chat_server.script = [Answer("```python\nprint(1)\nprint(", "length"), AREA, "ANSWER: 600.0"]
+    chat_server.script = [Answer("```python\nprint(1)\nprint(", "length"), AREA, "ANSWER: 600"]
     assert run("How large is a field of 20 by 30?", "--on", library, *SMALL).code == 0
     assert "cut off" in said(chat_server)[1][-1]["content"]
 
@@ -160,7 +160,7 @@ def test_a_request_in_chinese_and_files_and_earlier_variables(
 ) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "fields.csv").write_text("width,length\n20,30\n")
-    chat_server.script = [AREA, "ANSWER: 600.0"]
+    chat_server.script = [AREA, "ANSWER: 600"]
     ran = run("一块 20 乘 30 米的田地 Field area 有多大?", "--on", library, *SMALL, "--work-dir", tmp_path / "work")
     assert ran.code == 0, ran.err
     assert "fields.csv: width,length" in said(chat_server)[0][-1]["content"]
@@ -171,9 +171,9 @@ def test_a_large_model_gets_the_full_prompt_and_plain_blocks_are_code(
 ) -> None:
     def answer(body: dict[str, Any]) -> str:
         if len(body["messages"]) > 2:
-            return "<type>done</type>\n<content>\n600.0\n</content>"
+            return "<type>done</type>\n<content>\n600\n</content>"
         return block("from farm.fields import Field\nprint(Field(20, 30).area())")
 
     chat_server.script = answer
     ran = run("How large is a field of 20 by 30?", "--on", library)
-    assert ran.out.splitlines()[0] == "600.0" and "<content>" in said(chat_server)[0][0]["content"], ran.err
+    assert ran.out.splitlines()[0] == "600" and "<content>" in said(chat_server)[0][0]["content"], ran.err

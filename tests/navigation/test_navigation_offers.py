@@ -169,7 +169,7 @@ def test_there_are_at_most_eight(networkx: SourceIndex) -> None:
             "AttributeError",
             "'str' object has no attribute 'year'",
             "convert('a')",
-            "another type:\nfrom bank import con",
+            "another type:\nfrom bank",
         ),
         ("ZeroDivisionError", "division by zero", "", ""),
         ("NameError", "name 'zzqqy' is not defined", "", ""),

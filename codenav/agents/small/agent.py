@@ -18,14 +18,15 @@ from codenav.actions import (
     Turn,
     Unreadable,
 )  # fmt: skip
-from codenav.agents.small.answers import printed_value, stands_in, uses_values, values_in
-from codenav.agents.small.mending import (
+from codenav.agents.mending import (
+    MENDED,
     leaves_something,
     names_bound,
     with_content_printed,
     with_imports,
     with_offered_modules,
 )  # fmt: skip
+from codenav.agents.small.answers import printed_value, stands_in, uses_values, values_in
 from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
 from codenav.agents.small.prompt import RULES, asked, example_for, shown
 from codenav.errors import UsageError
@@ -47,7 +48,6 @@ FAILURES, PAGES = 2, 2
 """Failed steps after which the next page of the search is shown, and the most pages."""
 
 BY_HOST = "The host searches with the words of the request."
-MENDED = "Mended by rule: {}."
 MADE_UP = "That block holds none of the values of the request: {}. It was not run. Use them."
 CUT_OFF = InvalidAction("The block was cut off before its end. Write a shorter one.", "truncated")
 NO_MOVE = InvalidAction("That was no move. Write a block of Python, SEARCH: words, or ANSWER: text.", "no_action")
@@ -137,7 +137,8 @@ class SmallAgent:
 
         completion = draw()
         move, usage = read(completion.text, allowed=allowed), completion.usage
-        earlier = {step.action.content.strip() for step in steps}
+        written = (read(step.response) for step in steps if step.response)
+        earlier = {step.action.content.strip() for step in steps} | {move.text for move in written if move}
         if move and move.text.strip() in earlier:
             # The same again gives the same again.
             completion = draw(WARMER, len(steps))

@@ -1,4 +1,4 @@
-"""Mends by rule of a small model's code. Code whose names are all bound stays as it is."""
+"""Mends by rule of a model's code. Code whose names are all bound stays as it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from codenav.actions import Offer
 from codenav.execution import ExecutionError
+
+MENDED = "Mended by rule: {}."
+"""What the record says of a mend, beside the thought of the model."""
 
 _WRITES = re.compile(
     r"(write|save|dump)\w*$|^to_(csv|excel|parquet|feather|pickle|hdf|stata|sql|file|disk)$|^(open|touch|copy|move|rename|mkdir|unlink|remove|rmtree)$|write$"

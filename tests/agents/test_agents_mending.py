@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.actions import Offer
-from codenav.agents.small.mending import (
+from codenav.agents.mending import (
     leaves_something,
     names_bound,
     with_content_printed,
