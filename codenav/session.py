@@ -19,6 +19,7 @@ from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.errors import SandboxUnavailable, UsageError
 from codenav.events import Event
+from codenav.execution import SandboxInfo
 from codenav.graphs.within import Within, told
 from codenav.indexers.build import Progress
 from codenav.indexing import importing
@@ -306,6 +307,7 @@ class Session(Closing):
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
             advice=advice,
             instance_of=instance_of,
+            once=self._leaves_something(space.sandbox.info, calls),
             offering=self._searches.offering(),
             hint=Hints(self._searches.index).on,
             ranking=self._searches.ranking(request, following, self._episodes),
@@ -339,6 +341,12 @@ class Session(Closing):
         if following:
             following.result = lambda: episode.result
         return episode
+
+    def _leaves_something(self, info: SandboxInfo, calls: EpisodeCalls | None) -> bool:
+        """True if code may do what no checkpoint takes back: by a tool, a writable mount, the network, or anything."""
+        writable = any(mount.writable for mount in self._factory.template.mounts)
+        contained = info.isolated and info.network == "none" and not writable
+        return not contained or (calls is not None and not calls.only_reads)
 
     def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:
         made = self._make_environments(parts)

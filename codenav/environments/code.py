@@ -29,6 +29,7 @@ class CodeEnvironment:
     can be imported from the code base) and the `tools` that `checker` runs. `ran` is called after each step. `calls`
     collects what the code calls of tools that the sources have. `hint` says what may mend an error; it may ask for the
     public names of a value. `tells_files`: its facts name the files of the work folder, with the first line of a text.
+    `once`: what code does may stay outside of the sandbox, so no step may be tried in several ways.
     """
 
     action: type[Action] = Code
@@ -46,6 +47,7 @@ class CodeEnvironment:
         calls: CallsOfStep | None = None,
         hint: Callable[[ExecutionError, Callable[[str], Iterable[str]]], str] | None = None,
         tells_files: bool = False,
+        once: bool = False,
     ) -> None:
         self.sandbox = sandbox
         self.timeout = timeout
@@ -57,6 +59,7 @@ class CodeEnvironment:
         self._calls = calls
         self._hint = hint
         self._tells_files = tells_files
+        self._once = once
 
     def facts(self) -> Mapping[str, str]:
         """The facts of this sandbox."""
@@ -76,6 +79,7 @@ class CodeEnvironment:
             else "",
             "files": "\n".join(self._files()) if self._tells_files else "",
             "variables": ", ".join(self._variables()),
+            "once": "yes" if self._once else "",
         }
 
     def _files(self) -> Iterator[str]:

@@ -46,6 +46,8 @@ class EpisodeParts:
     """Orders what a search finds; None: hits come as the index has them."""
     advice: Callable[[Index, SearchResult], Sequence[str]] | None = None
     """What to ask instead, for a search that found nothing; None: nothing is told."""
+    once: bool = False
+    """What code does may stay outside of the sandbox: it writes to tools, mounts or the network."""
     hint: Callable[[ExecutionError, Callable[[str], Iterable[str]]], str] | None = None
     """Says what may mend the error of a step; None: nothing is said."""
     offering: Offering | None = None
@@ -106,4 +108,5 @@ def _code(parts: EpisodeParts, *, small: bool = False) -> CodeEnvironment:
         calls=parts.calls,
         hint=parts.hint,
         tells_files=small,
+        once=parts.once,
     )

@@ -224,6 +224,7 @@ class EpisodeCalls:
         self._tools, self._request = tools, request
         self.told = f"{_CALLING} {_ALLOWED[allow]} {_ONCE}"
         """Sentences for a model. See `CallsOfStep`."""
+        self.only_reads = allow == "read"
         self.hear: Callable[[ToolCall, str], None] = lambda call, by: None
         """`by` is `step` or `replay`."""
 

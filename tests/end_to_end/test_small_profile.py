@@ -13,7 +13,7 @@ from command_line import Ran, codenav
 Run = Callable[..., Ran]
 
 AREA = "```python\nprint(Field(20, 30).area())\n```"
-SMALL = ("--profile", "small")
+SMALL = ("--profile", "small", "--tries", "1")
 
 
 def block(code: str) -> str:

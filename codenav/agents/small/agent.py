@@ -167,7 +167,7 @@ class SmallAgent:
         bound = {name for code in ran for name in names_bound(code)}
         bound.update(self._facts.get("variables", "").split(", "))
         drawn, usage = [move.text], Usage()
-        if not leaves_something(move.text):
+        if not self._facts.get("once") and not leaves_something(move.text):
             for seed in range(1, self._drafts):
                 completion = draw(WARMER, seed)
                 usage += completion.usage
