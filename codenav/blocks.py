@@ -71,9 +71,10 @@ class CodeBlock:
     source: str = ""
     """The source that contains the block: `pkg:stripe@12.1.0`, or an absolute path."""
     module: str = ""
-    """The dotted name of the Python module that defines it; empty if that cannot be imported."""
+    """The module that defines it: of Python its dotted name, else `tokio::task`, `axios/lib/axios.js`; empty if that
+    cannot be imported, and where nothing of its package is offered."""
     public_name: str = ""
-    """The shortest dotted name under which the source offers it, `networkx.density`; empty for what is private."""
+    """The shortest name under which the source offers it, `networkx.density`, `tokio::spawn`; empty if private."""
     import_line: str = ""
     """The statement to import it, by its public name if it has one; empty if that is impossible."""
     calls: tuple[str, ...] = ()

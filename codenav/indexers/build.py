@@ -12,7 +12,7 @@ from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
 from codenav.errors import CodeNavError, IndexUnavailable, MissingExtra, StorageFull, UsageError
 from codenav.indexers.code_blocks import NO_PARSER
 from codenav.indexers.place import Place
-from codenav.indexers.public_names import names_in
+from codenav.indexers.public_names import places_in
 from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
 from codenav.indexers.walk import Found
@@ -128,11 +128,11 @@ class _Run:
         gone = set(self.known) - {found.path for found, _ in files}
         same = not gone and all(self._is_same(found, place) for found, place in files)
         # If any file is new, others may be offered by another name.
-        public = None if same else names_in(files)
+        named = None if same else places_in(files)
         for found, place in files:
             state = None if self._rebuild else self.known.get(found.path)
-            if public is not None:
-                place = replace(place, public=public.get(found.path, {}))
+            if named is not None:
+                place = named[found.path]
                 if state and (state.module, state.public) != (place.module, place.public_digest):
                     state = None
             if state and self._is_same(found, place):

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codenav.blocks import CodeBlock
+from codenav.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_branches import one_branch
 from codenav.indexers.code_draft import Calls, Draft, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
@@ -97,6 +97,7 @@ def code_blocks(
         elide(drafts, inside.drafts)
         drafts, called = drafts + inside.drafts, called + inside.called
         rows = None if root.has_error else inside.damaged
+        _hide(drafts)
     if root.has_error or rows:
         drafts = mend(drafts, data, language, marks.comment_rows(), rows)
     reason = ""
@@ -108,7 +109,17 @@ def code_blocks(
         drafts = [_as_written(draft, closed) for draft in drafts]
         called = [(closed.written(start), closed.written(end)) for start, end in called]
     calls = Calls(called, source)
-    return numbered(finish(draft, source, place, rules.name, calls) for draft in drafts), reason
+    return numbered(finish(draft, source, place, rules, calls) for draft in drafts), reason
+
+
+def _hide(drafts: list[Draft]) -> None:
+    """Take their names from the methods without `pub` of an `impl` that is of no trait."""
+    end = 0
+    for draft in sorted(drafts, key=lambda draft: (draft.start, -draft.end)):
+        if draft.kind is BlockKind.CLASS:
+            end = draft.end if re.match(r"(?:unsafe )?impl\b(?!.* for )", draft.signature) else 0
+        elif draft.end <= end and not draft.signature.startswith("pub "):
+            draft.importable = ""
 
 
 def _closed(data: bytes, language: str) -> Closed | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from codenav.blocks import BlockKind, CodeBlock
+from codenav.indexers.code_rules import Rules
 from codenav.indexers.draft import BlockDraft
 from codenav.indexers.place import Place
 from codenav.indexers.python_text import dedent
@@ -81,7 +82,7 @@ def called_name(source: bytes) -> str:
     return name
 
 
-def finish(draft: Draft, data: bytes, place: Place, language: str, calls: Calls) -> CodeBlock:
+def finish(draft: Draft, data: bytes, place: Place, rules: Rules, calls: Calls) -> CodeBlock:
     """The block of a draft, without an id: `numbered` gives ids to all blocks of a file."""
     called: dict[str, None] = {}
     pieces = []
@@ -99,4 +100,8 @@ def finish(draft: Draft, data: bytes, place: Place, language: str, calls: Calls)
     text = dedent("".join(pieces), "" if indent.strip() else indent)
     if draft.kind is BlockKind.ASSIGNMENT and len(text) > LONG_VALUE:
         text = text[:LONG_VALUE] + " …"
-    return draft.block(text, place, language=language, import_line=draft.importable, calls=called)
+    public, line = "", draft.importable
+    if rules.offers:
+        hidden = not line or draft.signature.startswith(("private ", "protected "))
+        public, line = ("", "") if hidden else place.offered(draft.qualname)
+    return draft.block(text, place, language=rules.name, import_line=line, calls=called, public_name=public)

@@ -63,6 +63,7 @@ _JAVASCRIPT_CONDITIONALS = frozenset(
 
 JAVASCRIPT = Rules(
     name="javascript",
+    offers=True,
     package="tree_sitter_javascript",
     definitions=_JAVASCRIPT_DEFINITIONS,
     wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration"}),
@@ -77,6 +78,7 @@ JAVASCRIPT = Rules(
 
 TYPESCRIPT = Rules(
     name="typescript",
+    offers=True,
     package="tree_sitter_typescript",
     entry="language_typescript",
     definitions={
@@ -106,6 +108,7 @@ TYPESCRIPT = Rules(
 
 TSX = Rules(
     name="typescript",
+    offers=True,
     package="tree_sitter_typescript",
     entry="language_tsx",
     definitions=TYPESCRIPT.definitions,
@@ -179,6 +182,7 @@ JAVA = Rules(
 
 RUST = Rules(
     name="rust",
+    offers=True,
     package="tree_sitter_rust",
     extra="languages",
     definitions={

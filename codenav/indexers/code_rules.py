@@ -73,6 +73,8 @@ class Rules:
     """Nodes that name the package of the file."""
     import_line: Callable[[str, str, BlockKind], str] | None = None
     """The import line for a package, and the outermost name and kind of a definition."""
+    offers: bool = False
+    """True if its packages offer names that other files define: `export … from`, `pub use`."""
     exported: Callable[[str], bool] = lambda signature: True
     """True if other files can import a definition with this signature."""
 

@@ -316,6 +316,8 @@ class Walk:
 
     def _import_line(self, name: str, kind: BlockKind, signature: str) -> str:
         rules = self._rules
+        if rules.offers:
+            return name
         if rules.import_line is None or not self._package or not rules.exported(signature):
             return ""
         if kind not in (BlockKind.CLASS, BlockKind.FUNCTION):

@@ -50,7 +50,7 @@ class BlockDraft:
             docstring=self.docstring,
             language=language,
             source=place.source,
-            module=place.module,
+            module=place.module or place.within,
             public_name=public_name,
             import_line=import_line,
             calls=tuple(calls),

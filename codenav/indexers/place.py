@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,12 +22,42 @@ class Place:
     """The dotted name to import it by; empty if it cannot be imported."""
     public: Mapping[str, str] = field(default_factory=dict)
     """The public names of what is defined at its top level, by the name there."""
+    imports: Mapping[str, str] = field(default_factory=dict)
+    """The statements to import these, where a language has more than one form of it."""
+    within: str = ""
+    """The module of a language that is not imported by dotted names: `tokio::task`, `axios/lib/axios.js`."""
 
     @property
     def public_digest(self) -> str:
         """A short hash of the public names; empty for none."""
-        text = "\n".join(f"{name} {dotted}" for name, dotted in sorted(self.public.items()))
+        names = (f"{name} {dotted} {self.imports.get(name, '')}" for name, dotted in sorted(self.public.items()))
+        text = "\n".join(filter(None, (self.within, *names)))
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest() if text else ""
+
+    def offered(self, qualname: str) -> tuple[str, str]:
+        """The public name of a definition, by that of the nearest one around it, and the statement to import that."""
+        parts = qualname.split(".")
+        for count in range(len(parts), 0, -1):
+            top = ".".join(parts[:count])
+            if top in self.public:
+                dotted, inner = self.public[top], parts[count:]
+                if not dotted or not all(re.fullmatch(r"(?!_)[\w$]+", part) for part in inner):
+                    return "", ""
+                return ("::" if self.path.endswith(".rs") else ".").join((dotted, *inner)), self.imports[top]
+        return "", ""
+
+
+Home = tuple[str, str]
+"""The path of the file that defines a name, and the name there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A name under which a package offers a definition."""
+
+    home: Home
+    public: str
+    import_line: str
 
 
 Identity = tuple[str, BlockKind, str]

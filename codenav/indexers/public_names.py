@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from codenav.indexers.place import Place
+from codenav.indexers.javascript_names import JavaScriptNames
+from codenav.indexers.place import Home, Offer, Place
 from codenav.indexers.python_exports import Exports, Origin, is_facade, own_names, read_exports
 from codenav.indexers.read import text_of
+from codenav.indexers.rust_names import RustNames
 from codenav.indexers.walk import Found
+from codenav.retrieval.aside import is_test
 
 _ASIDE = re.compile(
     r"(?:^|\.)(?:tests|test_\w*|\w+_tests?|conftest|vendor(?:ed)?|externals?|third_party)(?:\.|$)|^test(?:\.|$)"
 )
 """The modules of tests and vendored code: nobody is meant to import them."""
-
-Home = tuple[str, str]
-"""The path of the file that defines a name, and the name there."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +182,60 @@ class PublicNames:
         return self._homes(self._module_of(file, owner) if owner else file.module, origin.name)
 
 
-def names_in(files: Iterable[tuple[Found, Place]]) -> dict[str, dict[str, str]]:
-    """The public names of what the Python files of an index define, by path and by the name in the file."""
-    by_source: dict[str, list[File]] = {}
+def places_in(files: Iterable[tuple[Found, Place]]) -> dict[str, Place]:
+    """The places of the files of an index with the public names of what they define."""
+    by_source: dict[str, list[tuple[Found, Place]]] = {}
     for found, place in files:
-        text = text_of(found) if place.module else ""
-        if text:
-            by_source.setdefault(place.source, []).append(File(place.path, place.module, text))
-    return {path: names for each in by_source.values() for path, names in PublicNames(each).by_path().items()}
+        by_source.setdefault(place.source, []).append((found, place))
+    return {place.path: place for each in by_source.values() for place in _named(each)}
+
+
+def _named(files: Sequence[tuple[Found, Place]]) -> Iterator[Place]:
+    read = ((place, text_of(found)) for found, place in files if place.module)
+    python = PublicNames(File(place.path, place.module, text) for place, text in read if text).by_path()
+    others: dict[str, Place] = {}
+    for languages, manifest, kind in _PACKAGES:
+        found = {place.path: found for found, place in files if found.language in languages}
+        if packages := _manifests(found.values(), manifest):
+            names = kind(found, lambda path, found=found: text_of(found[path]), packages)  # type: ignore[misc]
+            others.update(_offered(names, {place.path: place for _, place in files if place.path in found}))
+    for _, place in files:
+        yield others.get(place.path) or replace(place, public=python.get(place.path, {}))
+
+
+def _offered(names: JavaScriptNames | RustNames, places: Mapping[str, Place]) -> Iterator[tuple[str, Place]]:
+    """The places of the files with what the packages offer of them."""
+    best: dict[str, dict[str, Offer]] = {}
+    for offer in names.offers():
+        path, name = offer.home
+        if path in places and not is_test(path):
+            best.setdefault(path, {}).setdefault(name, offer)
+    for path, place in places.items() if best else ():
+        offers = best.get(path, {})
+        public = {name: offer.public for name, offer in offers.items()}
+        imports = {name: offer.import_line for name, offer in offers.items()}
+        yield path, replace(place, public=public, imports=imports, within=names.module_of(path))
+
+
+def _manifests(files: Iterable[Found], name: str) -> dict[str, str]:
+    """The texts of the files of that name beside or above others, by folder."""
+    folders: dict[str, str] = {}
+    for found in files:
+        folder, location = posixpath.dirname(found.path), posixpath.dirname(found.location)
+        while folder not in folders:
+            folders[folder] = location
+            folder, location = posixpath.dirname(folder), posixpath.dirname(location)
+    texts = {
+        folder: text_of(Found(f"{folder}/{name}", f"{location}/{name}", 0, 0, "text"))
+        for folder, location in folders.items()
+    }
+    return {folder: text for folder, text in texts.items() if text}
+
+
+_PACKAGES = (
+    (("javascript", "typescript", "tsx"), "package.json", JavaScriptNames),
+    (("rust",), "Cargo.toml", RustNames),
+)
 
 
 def _is_public(module: str) -> bool:

@@ -79,12 +79,14 @@ def read(task: Task) -> Reading:
 
 
 def text_of(found: Found) -> str:
-    """The text of a Python file, without that of the module beside a stub; empty if it cannot be read now."""
+    """The text of a file, without that of the module beside a stub; empty if it cannot be read now."""
     try:
         data, _ = _content(found)
     except (OSError, _Changing):
         return ""
-    return "" if len(data) > max_bytes(found.language) or is_binary(data) else decode(data, cookie=True)
+    if len(data) > max_bytes(found.language) or is_binary(data):
+        return ""
+    return decode(data, cookie=found.language == "python")
 
 
 def _whole(found: Found) -> tuple[bytes, bytes, tuple[int, int, int, int]]:

@@ -133,11 +133,12 @@ def _named(index: Index, asked: str) -> list[CodeBlock]:
         exact = [
             block for block in search_all(index, *wanted, tree.Words("text", (owner,))) if block.qualname == dotted
         ]
-        if exact:
+        # `axios.Axios = Axios` is no more than another name of what is offered under it.
+        if any(block.kind is not BlockKind.ASSIGNMENT or block.public_name for block in exact):
             return exact
     found = list(search_all(index, *wanted))
-    if "." in dotted and not any(_is_offered(block, dotted) for block in found):
-        # Its own name may be another one: the package may offer `_scan` as `scan`.
+    if not any(_is_offered(block, dotted) or _is_named(block, dotted) for block in found):
+        # Its own name may be another one: the package may offer `_scan` as `scan`, a function as itself: `express`.
         found += [block for block in search_all(index, tree.Words("text", words)) if _is_offered(block, dotted)]
     for fits in (_is_offered, _is_named, _ends, _is_below, _is_named_case_blind):
         kept = [block for block in found if fits(block, dotted)]
@@ -166,7 +167,7 @@ def _exports(modules: Modules, package: str, name: str, block: CodeBlock) -> boo
 
 
 def _is_offered(block: CodeBlock, dotted: str) -> bool:
-    return dotted == block.public_name
+    return dotted == _dotted(block.public_name)
 
 
 def _is_named(block: CodeBlock, dotted: str) -> bool:
@@ -255,7 +256,7 @@ def _grouped(blocks: Iterable[CodeBlock]) -> list[Definition]:
 def _order(block: CodeBlock) -> tuple[object, ...]:
     private = any(part.startswith("_") for part in block.qualname.split("."))
     kind = _KIND_ORDER.index(block.kind) if block.kind in _KIND_ORDER else len(_KIND_ORDER)
-    shortest = block.public_name.count(".") or LISTED
+    shortest = len(re.findall(r"[./]|::", block.public_name)) if block.public_name else LISTED
     return is_aside(block), private, shortest, kind, block.path.count("/"), block.path, block.lines.start
 
 

@@ -242,3 +242,39 @@ def test_an_instance_at_module_level_is_shown_with_the_methods_of_its_class(tmp_
             assert found.instance_of and found.instance_of.qualname == owner
             assert [block.qualname for block in found.methods] == methods
         assert codenav.show("geo.db.size", on=index).instance_of is None
+
+
+OTHERS = {
+    "js/package.json": '{"name": "p", "type": "module", "exports": "./index.js"}',
+    "js/index.js": "export { default } from './lib/make.js'\nexport { Shape } from './lib/shape.js'\n",
+    "js/lib/make.js": "import { Shape } from './shape.js'\nexport default function createShape() {}\n"
+    "createShape.Shape = Shape\n",
+    "js/lib/shape.js": "/** A shape of round things. */\nexport class Shape { area() {} }\n",
+    "js/dist/index.js": "/** A shape of round things, built. */\nclass Shape { area() {} grow() {} }\n",
+    "rs/Cargo.toml": '[package]\nname = "kit"\n',
+    "rs/src/lib.rs": "mod inner;\npub use inner::spawn;\npub fn main() {\n    inner::spawn();\n}\n",
+    "rs/src/inner.rs": "pub fn spawn() {}\n",
+    "rs/src/other.rs": "pub fn spawn() {}\n",
+}
+
+
+def test_public_names_of_other_languages(tmp_path: Path) -> None:
+    for name, text in OTHERS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with codenav.index(tmp_path) as index:
+        for asked, path, qualname in [
+            ("p", "js/lib/make.js", "createShape"),
+            ("p.Shape", "js/lib/shape.js", "Shape"),
+            ("p.Shape.area", "js/lib/shape.js", "Shape.area"),
+            ("kit::spawn", "rs/src/inner.rs", "spawn"),
+            ("kit.spawn", "rs/src/inner.rs", "spawn"),
+        ]:
+            (block,) = codenav.show(asked, on=index)
+            assert (block.path, block.qualname) == (path, qualname), asked
+        assert [found.block.qualname for found in codenav.callers("kit::spawn", on=index)] == ["main"]
+        # The twin that nobody is offered comes after it.
+        found = [hit.path for hit in index.search("shape of round things") if hit.kind == "CLASS"]
+        assert found == ["js/lib/shape.js", "js/dist/index.js"]
+        (private, public) = sorted(codenav.search("name: spawn", on=index), key=lambda hit: hit.public_name)
+        assert (private.public_name, public.import_line) == ("", "use kit::spawn;")
