@@ -104,9 +104,9 @@ def _variable(script: Script, found: re.Match[str], text: str) -> None:
         for other in _paths(others):
             script.offered[other.removeprefix("exports").strip(".") or "*"] = "", name
         _literal(script, name, text, found.end())
-    for item in _COMMENT.sub("", items or "").split(",") if value else ():
+    for item in _COMMENT.sub("", items or "").split(","):
         key, _, other = (part.strip() for part in item.partition(":"))
-        if key:
+        if key and value:
             script.bound[other or key] = value[0], f"{value[1]}.{key}"
             if exported:
                 script.offered[other or key] = "", other or key

@@ -34,6 +34,10 @@ ERROR_FACTOR = 0.05
 """Factor for exceptions: they are raised everywhere, and nobody begins with them."""
 EXAMPLE_WEIGHT = 3.0
 """Weight of a use in an example (docstring or document) relative to a call in code: examples show what users call."""
+UNSHOWN_FACTOR = 0.2
+"""Factor of calls of what is neither shown in an example nor exported at the top: helpers are called everywhere."""
+_MAKER = re.compile(r"= (\w+)\(")
+"""In a public assignment: the class that it makes an instance of."""
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
 
 
@@ -73,7 +77,7 @@ def _seen(blocks: Iterable[CodeBlock], examples: Examples) -> Iterator[CodeBlock
 class Examples:
     """Counts of the names called in examples of docstrings, documents and files."""
 
-    _CALL = re.compile(r"(?:\b\w+\.|[>@=(\s&])([A-Za-z]\w*)(?:[({]|::)")
+    _CALL = re.compile(r"(?:(?<=\w\.)|(?<=[>@=(\s&]))([A-Za-z]\w+)(?=[({]|::|\.\w+\()")
 
     def __init__(self) -> None:
         self.uses: Counter[str] = Counter()
@@ -132,17 +136,32 @@ def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequen
     """Public functions and classes by their shortest names, most used first, each with all its definitions."""
     most = max((entry.rank for file in files for entry in file.entries), default=0.0) or 1.0
     often = max(examples.uses.values(), default=0) or 1
+    # Where a package offers anything, the rest is private.
+    offering = {_ending(file.path) for file in files for entry in file.entries if entry.public_name}
+    classes = {entry.name: entry.rank for file in files for entry in file.entries if entry.kind is BlockKind.CLASS}
+    makers = {entry.name: _MAKER.search(entry.signature) for file in files for entry in file.instances}
+    made = {name: classes.get(maker[1]) if maker else None for name, maker in makers.items()}
+    instances = {maker[1] for maker in makers.values() if maker}
     found: dict[str, tuple[float, list[Entry]]] = {}
     for file in files:
-        for entry in file.entries if not file.aside else ():
-            private = entry.name.startswith("_") or _is_private(file.module)
-            if "." in entry.qualname or is_example(file.path) or (private and not entry.public_name):
+        for entry in [*file.entries, *file.instances] if not (file.aside or is_example(file.path)) else ():
+            private = entry.name.startswith("_") or _is_private(file.module) or _ending(file.path) in offering
+            if ("." in entry.qualname or private) and not (entry.public_name and entry.qualname == entry.name):
                 continue
-            is_exported = entry.public_name.count(".") == 1
-            worth = entry.rank / most + EXAMPLE_WEIGHT * examples.uses[entry.name] / often
-            worth *= (EXPORTED_FACTOR if is_exported else 1.0) * (ERROR_FACTOR if _ERROR.search(entry.name) else 1.0)
+            used = max(examples.uses[name] for name in (entry.name, re.split(r"\W", entry.public_name)[-1]))
+            central = made[entry.name] if entry.kind is BlockKind.ASSIGNMENT else entry.rank
+            if central is None and not used and not entry.signature.startswith(("exports.", "module.exports.")):
+                continue
+            # Who calls an instance that is offered does not make one.
+            hidden = not used and (
+                not _is_exported(entry) or (entry.kind is BlockKind.CLASS and entry.name in instances)
+            )
+            worth = (central or 0.0) / most * (UNSHOWN_FACTOR if hidden else 1.0) + EXAMPLE_WEIGHT * used / often
+            worth *= (EXPORTED_FACTOR if _is_exported(entry) else 1.0) * (
+                ERROR_FACTOR if _ERROR.search(entry.name) else 1.0
+            )
             name = entry.public_name or f"{file.module}.{entry.name}".strip(".")
-            if not file.path.endswith((".py", ".pyi")):
+            if not entry.public_name and not file.path.endswith((".py", ".pyi")):
                 name = f"{file.path}: {entry.name}"
             before = found.get(name, (0.0, []))
             found[name] = max(before[0], worth), [*before[1], entry]
@@ -171,13 +190,24 @@ def _is_offered(block: CodeBlock) -> bool:
         case "go":
             return block.name[:1].isupper()
         case "rust":
-            return block.signature.startswith("pub ") or "#[macro_export]" in block.text
+            return bool(block.public_name) or block.signature.startswith("pub ") or "#[macro_export]" in block.text
     return True
 
 
+def _is_exported(entry: Entry) -> bool:
+    """True for what a code base offers at its top."""
+    name = re.sub(r"^@[^/]*/", "", entry.public_name)
+    return len(re.findall(r"[./]|::", name)) == 1 or name.isidentifier()
+
+
+def _ending(path: str) -> str:
+    """The ending of a path, that of JavaScript also for TypeScript."""
+    return re.sub(r"^[cm]?[jt]sx?$", "js", path.rpartition(".")[2])
+
+
 def _parameters(block: CodeBlock) -> str:
-    """The parameters of a function, without types; "" for a class."""
-    if block.kind is BlockKind.CLASS:
+    """The parameters of a function, without types; "" for anything else."""
+    if block.kind in (BlockKind.CLASS, BlockKind.ASSIGNMENT):
         return ""
     try:
         (node,) = ast.parse(f"{block.signature.rstrip(' :')}: pass").body

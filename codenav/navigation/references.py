@@ -55,6 +55,8 @@ class File:
     """True for a test or vendored code."""
     module: str = ""
     entries: list[Entry] = field(default_factory=list)
+    instances: list[Entry] = field(default_factory=list)
+    """What is assigned at its top level and public."""
     sections: list[Entry] = field(default_factory=list)
     """The sections of a document; for code its docstring."""
     calls: Counter[str] = field(default_factory=Counter)
@@ -91,11 +93,16 @@ def _take(file: File, block: CodeBlock) -> None:
     if block.kind is BlockKind.CLASS:
         file.calls.update(base_names(block))
     if block.kind in _SHOWN or block.kind is BlockKind.DOCUMENT:
-        signature = " ".join(block.signature.split())
-        entry = Entry(block.id, block.kind, block.name, block.qualname, block.lines, signature, block.public_name)
-        (file.sections if block.kind is BlockKind.DOCUMENT else file.entries).append(entry)
+        (file.sections if block.kind is BlockKind.DOCUMENT else file.entries).append(_entry(block))
+    elif block.kind is BlockKind.ASSIGNMENT and block.public_name and "." not in block.qualname:
+        file.instances.append(_entry(block))
     if not file.module and block.import_line:
         file.module = module_of(block)
+
+
+def _entry(block: CodeBlock) -> Entry:
+    signature = " ".join(block.signature.split())
+    return Entry(block.id, block.kind, block.name, block.qualname, block.lines, signature, block.public_name)
 
 
 @dataclass(frozen=True, slots=True)

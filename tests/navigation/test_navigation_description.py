@@ -61,7 +61,6 @@ def test_a_repository_says_what_its_readme_says(tmp_path: Path) -> None:
         "  farm.fields: What is ploughed\n"
         "Entry points, most used first:\n"
         "  farm.plough(field, *, deep=False): Turn a field over\n"
-        "  farm.fields.hidden()\n"
         "  farm.FieldError"
     )
 
@@ -141,3 +140,27 @@ def test_entry_points_are_what_a_package_offers(tmp_path: Path) -> None:
     (tmp_path / "benchmarks/__init__.py").write_text("class Bench: ...\n")
     points = api.describe(tmp_path).split("first:\n")[1]
     assert sorted(line.split(": ")[1] for line in points.splitlines()) == ["json()", "serve()"]
+
+
+def test_entry_points_of_a_package_with_instances(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/__init__.py").write_text("from p.core import Depot, Near, helper, near, SIZE\n\nshelf = Depot()\n")
+    (tmp_path / "p/core.py").write_text(
+        "__all__ = ['Depot', 'Near', 'helper', 'near', 'SIZE']\nSIZE = 3\n\n\ndef helper(): ...\n\n\n"
+        "def hidden(): ...\n\n\nclass Depot: ...\n\n\nclass Near:\n    def run(self):\n"
+        "        hidden(), hidden()\n\n\nnear = Near()\n"
+    )
+    (tmp_path / "README.md").write_text("```python\nimport p\np.near.run(1)\np.near(2)\n```\n")
+    lines = api.describe(tmp_path).split("first:\n")[1].splitlines()
+    assert lines[0] == "  p.near"
+    assert {line.strip() for line in lines} == {"p.near", "p.shelf", "p.Depot", "p.Near", "p.helper()"}
+
+
+def test_entry_points_of_a_package_of_scripts(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "web"}')
+    (tmp_path / "index.js").write_text(
+        "module.exports = createApp\nexports.Router = require('router')\nfunction createApp() {}\n"
+    )
+    (tmp_path / "utils.js").write_text("exports.trim = function trim() {}\n")
+    (tmp_path / "README.md").write_text("```js\nconst app = web()\n```\n")
+    assert api.describe(tmp_path).split("first:\n")[1] == "  web()\n  web.Router"
