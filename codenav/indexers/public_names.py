@@ -14,7 +14,6 @@ from codenav.indexers.python_exports import Exports, Origin, is_facade, own_name
 from codenav.indexers.read import text_of
 from codenav.indexers.rust_names import RustNames
 from codenav.indexers.walk import Found
-from codenav.retrieval.aside import is_test
 
 _ASIDE = re.compile(
     r"(?:^|\.)(?:tests|test_\w*|\w+_tests?|conftest|vendor(?:ed)?|externals?|third_party)(?:\.|$)|^test(?:\.|$)"
@@ -208,7 +207,7 @@ def _offered(names: JavaScriptNames | RustNames, places: Mapping[str, Place]) ->
     best: dict[str, dict[str, Offer]] = {}
     for offer in names.offers():
         path, name = offer.home
-        if path in places and not is_test(path):
+        if path in places:
             best.setdefault(path, {}).setdefault(name, offer)
     for path, place in places.items() if best else ():
         offers = best.get(path, {})
