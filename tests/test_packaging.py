@@ -63,10 +63,10 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     assert answer == ["2", "summary: reproduced (compared: ONE, the last output)"], ran.stderr
 
 
-def test_extras_are_for_languages_inspect_tools_encoders_pictures_and_tests_only() -> None:
+def test_extras_are_for_what_not_everybody_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "languages", "inspect", "tools", "embeddings", "train", "pictures", "all", "test",
+        "languages", "inspect", "tools", "embeddings", "local", "train", "pictures", "all", "test",
     }  # fmt: skip
     core = {re.split(r"[<>=~! ]", requirement)[0] for requirement in project["dependencies"]}
     assert {"pandas", "docker", "elasticsearch", "orjson"} <= core

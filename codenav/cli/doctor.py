@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, json_option, print_json, python_option, say, sized
-from codenav.errors import ELSEWHERE, CodeNavError, MissingExtra
+from codenav.errors import ELSEWHERE, CodeNavError, MissingExtra, ModelNotConfigured
 
 if TYPE_CHECKING:
     from codenav.config import Config
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LEAST_FREE = 1 << 30
 """Bytes. The index of the largest package that was tried (transformers, 88,000 blocks) takes 60 MB."""
 
+LONGEST_NAME = len("system message")
+"""Characters of the longest name of an ability."""
 
 TOOL_READERS = ("httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec_validator", "yaml")
 """Modules of the extra `tools`."""
@@ -58,17 +60,24 @@ def command(model: str | None, base_url: str | None, probe: bool, python: str | 
       codenav doctor --model local --probe
     """
     rows = list(_rows(model, base_url, python))
-    if probe:
-        rows += _abilities(model, base_url)
-    if as_json:
-        print_json([{key: value for key, value in asdict(row).items() if key != "needed"} for row in rows])
-    else:
+    if not as_json:
         width = max(len(row.name) for row in rows)
         for row in rows:
-            say(f"{'ok     ' if row.ok else 'missing'}  {row.name:<{width}}  {row.detail}")
-            if row.hint:
-                say(f"{'':9}{'':{width}}  → {row.hint}")
+            _print(row, width)
+    for row in _abilities(model, base_url) if probe else ():
+        rows.append(row)
+        if not as_json:
+            # A model on processors alone takes minutes for all of them.
+            _print(row, LONGEST_NAME)
+    if as_json:
+        print_json([{key: value for key, value in asdict(row).items() if key != "needed"} for row in rows])
     return 0 if all(row.ok for row in rows if row.needed) else 4
+
+
+def _print(row: Row, width: int) -> None:
+    say(f"{'ok     ' if row.ok else 'missing'}  {row.name:<{width}}  {row.detail}")
+    if row.hint:
+        say(f"{'':9}{'':{width}}  → {row.hint}")
 
 
 def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterator[Row]:
@@ -194,7 +203,13 @@ def _model(named: str | None, base_url: str | None) -> Row:
 
     config = _settings()
     server = base_url or config.base_url
-    ok, detail, hint = probe(model_name(named or config.model, server), server)
+    try:
+        name = model_name(named or config.model, server)
+    except ModelNotConfigured:
+        raise
+    except CodeNavError:
+        return Row("model", False, "none is looked for where the configuration cannot be read", "see the first row")
+    ok, detail, hint = probe(name, server)
     return Row("model", ok, detail, hint)
 
 
@@ -210,7 +225,7 @@ def _servers() -> Row:
     return Row("servers", True, "; ".join(told), f"--model {first.models[0]} --base-url {first.url}" if first else "")
 
 
-def _abilities(named: str | None, base_url: str | None) -> list[Row]:
+def _abilities(named: str | None, base_url: str | None) -> Iterator[Row]:
     """Try what a model can do, with one row for each thing."""
     from codenav.models import ChatModel, LocalModel, open_model
 
@@ -222,12 +237,14 @@ def _abilities(named: str | None, base_url: str | None) -> list[Row]:
             notice=lambda line: say(line, err=True),
         )
         if not isinstance(model, ChatModel | LocalModel):
-            return [Row("probe", False, f"{model.name} plays a script: there is nothing to try")]
+            yield Row("probe", False, f"{model.name} plays a script: there is nothing to try")
+            return
         with contextlib.closing(model):
             say(f"asking {model.name} a dozen small things", err=True)
-            return [Row(one.name, one.ok, one.detail, one.hint) for one in model.abilities()]
+            for one in model.abilities():
+                yield Row(one.name, one.ok, one.detail, one.hint)
     except CodeNavError as error:
-        return [Row("probe", False, str(error), error.hint)]
+        yield Row("probe", False, str(error), error.hint)
 
 
 def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
