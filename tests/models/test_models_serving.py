@@ -194,7 +194,7 @@ def test_the_installed_one_is_the_model_of_those_who_name_none(small: Callable[.
     assert (model.name, told) == ("local:smol", [])
     assert model.complete(HELLO, timeout=WITHIN).text
     again = open_model("local", base_url="http://localhost:1/v1", notice=told.append)
-    assert again.name == "local:smol" and told[-1].endswith("is not asked: local is served by codenav itself")
+    assert again.name == "local:smol" and told[-1].endswith("is not asked: local:smol is served by codenav itself")
     with pytest.raises(ModelNotConfigured, match="but no model of it"):
         open_model("", base_url="http://localhost:1/v1")
     assert "smol is on this machine" in codenav("doctor", "--json").out
