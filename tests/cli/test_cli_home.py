@@ -14,7 +14,7 @@ from command_line import Ran, codenav
 COMMANDS = [
     ["index", "code"],
     ["search", "one", "--on", "code"],
-    ["run", "One?", "--on", "code", "-q"],
+    ["run", "One?", "--on", "code", "-q", "--model", "any", "--base-url", "http://127.0.0.1:9/v1"],
     ["episodes", "list"],
     ["episodes", "show", "last"],
     ["sources", "list"],
@@ -98,7 +98,7 @@ def test_what_was_indexed_answers_from_a_folder_that_cannot_be_written(home: Pat
     assert codenav("index", "code").code == 0
     home.chmod(0o555)
     assert "one.py" in without_root("search", "one", "--on", "code").out
-    ran = without_root("run", "One?", "--on", "code", "-q")
+    ran = without_root(*COMMANDS[2])
     assert (ran.code, ran.err) == (
         4,
         f"Error: cannot make a folder in {home}/episodes: Permission denied\n{ELSEWHERE}\n",

@@ -22,6 +22,8 @@ from codenav.system.locks import locked
 from codenav.system.process_identity import Owner
 
 ALIVE, STATE, USED, LOG = ".alive", "state.json", "used", "log"
+UNUSED = "nobody used it"
+"""The last line of the log of a server that ended by itself."""
 LOOKS = 10
 """Tries for the lock: somebody who looks whether a server lives has it for a moment."""
 LONGEST = 3600.0
@@ -69,6 +71,7 @@ def _serve(folder: Path, path: str, name: str, context: int, keep_alive: float) 
     write_whole(folder / STATE, json.dumps({**told, "context": context, "keep_alive": keep_alive}))
     _until_unused(folder, keep_alive, f"{url}/slots", key)
     (folder / STATE).unlink(missing_ok=True)
+    print(f"\n{UNUSED}", flush=True)
     # Without the destructor, which waits for answers that nobody reads.
     os._exit(0)
 

@@ -31,7 +31,7 @@ from codenav.errors import MissingExtra, ModelFailed, ModelUnreachable, StorageF
 from codenav.models.local import memory
 from codenav.models.local.catalogue import models_dir
 from codenav.models.local.gguf import Header, read_header
-from codenav.models.local.server import ALIVE, LOG, STATE, USED
+from codenav.models.local.server import ALIVE, LOG, STATE, UNUSED, USED
 from codenav.system.process_identity import Owner
 
 CONTEXT = 16_384
@@ -298,6 +298,8 @@ def _reason(folder: Path) -> str:
         text = (folder / LOG).read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
+    if text.endswith(f"\n{UNUSED}\n"):
+        return UNUSED
     said = re.search(r"^[\d.]+ E .*?: (.*)", text, re.MULTILINE) or re.search(
         r"^(\w*(?:Error|Exception)\b.*)\s*\Z", text, re.MULTILINE
     )
