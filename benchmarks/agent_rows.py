@@ -111,14 +111,14 @@ class Row:
             document = json.loads(output)
         except ValueError:
             return {"reason": f"exit {status}: {errors.strip()[-300:]}"}
-        calls, last = [step["usage"] for step in document["steps"]], document["steps"][-1:]
-        observed = last[0]["observation"] if last and isinstance(last[0]["observation"], dict) else {}
+        calls = [step["usage"] for step in document["steps"] if step["usage"]["requests"]]
         return {
             "answer": document["answer"] if document["status"] == "done" else "",
             "reason": f"{document['status']} {document['reason']}".strip(),
-            "agreement": observed.get("agreement", ""),
+            "agreement": document["agreement"],
             "tokens": document["usage"]["input_tokens"] + document["usage"]["output_tokens"],
-            "prompt": calls[0]["input_tokens"] if calls and calls[0]["requests"] == 1 else 0,
+            # Each script of a step is drawn for the same prompt.
+            "prompt": calls[0]["input_tokens"] // calls[0]["requests"] if calls else 0,
         }
 
     def _smolagents(self, request: Request, model: Model, folder: Path, variables: dict[str, str]) -> dict[str, Any]:
