@@ -16,6 +16,8 @@ from codenav.execution import CheckReport, ExecutionError, Outcome, Ran, Resourc
 from codenav.protocols import CallsOfStep, Checker, Sandbox
 from codenav.system.bounded import Deadline
 
+DRAFT_SECONDS = 20.0
+"""Seconds of each of several scripts for a step: one that never ends costs no more than that."""
 FILES = 12
 """Files of the work folder that the small profile is told."""
 FIRST_LINE, FIRST_LINE_OF = 120, 1_000_000
@@ -119,7 +121,7 @@ class CodeEnvironment:
 
     def _chosen(self, drafts: Sequence[str], timeout: float | None) -> tuple[str, CodeObservation]:
         """The draft that is kept with what it gave; the sandbox is then in the state after it."""
-        deadline = Deadline(self.timeout * len(drafts) if timeout is None else timeout)
+        deadline = Deadline(DRAFT_SECONDS * len(drafts) if timeout is None else timeout)
         begin = self.sandbox.checkpoint()
         ran: dict[str, tuple[CodeObservation, int]] = {}
         for code in dict.fromkeys(drafts):
@@ -127,7 +129,7 @@ class CodeEnvironment:
                 break
             if ran:
                 self.sandbox.restore(begin)
-            ran[code] = self._run(code, deadline.left), self.sandbox.checkpoint()
+            ran[code] = self._run(code, min(DRAFT_SECONDS, deadline.left)), self.sandbox.checkpoint()
         choice = choose([ran[code][0].execution if code in ran else None for code in drafts])
         code = drafts[choice.place]
         seen, after = ran[code]

@@ -43,6 +43,8 @@ STRANGERS = ("README.md", "docs/quickstart.md")
 """Pages of which everything works with what README's `pip install` lines bring."""
 CHECKOUT = "--data code-act"
 """The checkout of a benchmark; the tests have a small one in its place, at a commit of its own."""
+GET = "codenav models get"
+"""Takes the file that `make model` has fetched."""
 STARTED = "codenav sandbox start"
 """What it starts is stopped in the end, also where the page fails before."""
 
@@ -118,6 +120,9 @@ def served(request: pytest.FixtureRequest, chat_server: ChatServer, monkeypatch:
             monkeypatch.setenv("DOCKER_HOST", engine.host)
         if STARTED in text:
             request.addfinalizer(lambda: codenav("sandbox", "stop", "--all"))
+        if GET in text:
+            text = text.replace(GET, f"{GET} --from {request.getfixturevalue('coder_file')}")
+            request.addfinalizer(lambda: codenav("models", "stop"))
         text = text.replace(CHECKOUT, f"{CHECKOUT} --any-commit")
         return text.replace(SERVER, chat_server.url)
 
