@@ -198,10 +198,10 @@ class TestAServerWithoutAModel:
         ran = codenav("run", "How large is a circular area of radius 2?", "--on", library, env=env)
         assert (ran.code, ran.out) == (4, "")
         said, hint = ran.err.splitlines()
-        assert said == "Error: no model is configured"
+        assert said == "Error: no model is configured, and none is installed"
         assert "codenav models get" in hint and "--model NAME --base-url URL" in hint
-        rows = {row["name"]: row for row in codenav("doctor", "--json", env=env).document}
-        assert (rows["model"]["ok"], rows["model"]["detail"]) == (False, "no model is configured")
+        [row] = [row for row in codenav("doctor", "--json", env=env).document if row["name"] == "model"]
+        assert (row["ok"], row["detail"]) == (False, "no model is configured, and none is installed")
 
     def test_with_a_model_the_variable_names_the_server(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Done("600")]

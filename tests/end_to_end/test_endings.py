@@ -42,7 +42,7 @@ def status_of_last() -> str:
 
 def test_a_server_is_named_and_no_model(library: Path) -> None:
     ran = codenav("run", "Do it.", "--on", library, "--base-url", "http://127.0.0.1:9/v1")
-    expect_one_clear_line(ran, 4, "no model is configured", "codenav models get", "--model NAME --base-url URL")
+    expect_one_clear_line(ran, 4, "but no model of it", "codenav models get", "--model NAME --base-url URL")
     assert codenav("episodes", "list", "--json").document == []
 
 
