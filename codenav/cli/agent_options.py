@@ -68,9 +68,7 @@ _OPTIONS = (
         click.option("--prompts", metavar="DIR", help="Folder with prompt files of your own; see codenav prompt copy."),
         click.option("--format/--no-format", default=None, help="Format each step with black. [default: no]"),
         click.option("--lint/--no-lint", default=None, help="Check each step with flake8. [default: yes; no if small]"),
-        click.option(
-            "--types/--no-types", default=None, help="Check each step with mypy. [default: yes; no if small]"
-        ),
+        click.option("--types/--no-types", default=None, help="Check each step with mypy. [default: yes; no if small]"),
     ),
 )
 

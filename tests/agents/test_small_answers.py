@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.agents.small.answers import printed_value, stands_in, uses_values, values_in
+from codenav.agents.small.answers import can_answer, printed_value, stands_in, uses_values, values_in
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,9 @@ def test_the_values_of_a_request() -> None:
     assert uses_values("print(f('red box'))", "What is 'Red Box'?")
     assert not uses_values("print(f('blue'))", "What is 'Red Box'?")
     assert uses_values("print(f())", "What is it?")
+
+
+def test_true_answers_a_question_for_yes_or_no_alone() -> None:
+    assert can_answer("True", "Is 7 prime?") and can_answer("False", "Tell me whether 7 is prime")
+    assert not can_answer("True", "When does it run next?") and not can_answer("[]", "Which prices are there?")
+    assert can_answer("7", "When does it run next?")

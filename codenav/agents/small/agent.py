@@ -26,7 +26,7 @@ from codenav.agents.mending import (
     with_imports,
     with_offered_modules,
 )  # fmt: skip
-from codenav.agents.small.answers import printed_value, stands_in, uses_values, values_in
+from codenav.agents.small.answers import can_answer, printed_value, stands_in, uses_values, values_in
 from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
 from codenav.agents.small.prompt import RULES, asked, example_for, shown
 from codenav.errors import UsageError
@@ -44,8 +44,9 @@ ANSWER_TOKENS = 512
 """Most tokens of a move; a script for one request has 30 to 150."""
 OUTPUT = 1200
 """Characters kept of an output or an error, head and tail."""
-FAILURES, PAGES = 2, 2
-"""Failed steps after which the next page of the search is shown, and the most pages."""
+FAILURES, PAGES, FAILED = 2, 2, 4
+"""Failed steps in a row after which the next page of the search is shown, the most pages, and the failed steps in a row
+that end it."""
 
 BY_HOST = "The host searches with the words of the request."
 MADE_UP = "That block holds none of the values of the request: {}. It was not run. Use them."
@@ -114,7 +115,9 @@ class SmallAgent:
         tail = [step for step in steps[-FAILURES:] if isinstance(step.action, Code) and not step.observation.ok]
         if len(tail) == FAILURES and self._pages(steps) < PAGES:
             return Search(self._request, BY_HOST)
-        if sum(bool(step.response) for step in steps) >= TURNS:
+        failed = [step for step in steps if isinstance(step.action, Code)][-FAILED:]
+        turns = sum(bool(step.response) for step in steps)
+        if turns >= TURNS or (len(failed) == FAILED and not any(step.observation.ok for step in failed)):
             return self._given_up(steps)
         return None
 
@@ -124,7 +127,7 @@ class SmallAgent:
             return Done(
                 value, "The turns are used up: the last printed value is the answer.", agreement=_agreement(steps)
             )
-        return Done(f"FAILED: {TURNS} turns of the model gave no result")
+        return Done("FAILED: the model found no code that works")
 
     def _asked(self, steps: Sequence[Step], timeout: float | None) -> Turn:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -199,7 +202,8 @@ class SmallAgent:
         """The moves that make sense now: no answer before something was printed, no third search in a row."""
         searches = all(isinstance(step.action, Search) for step in steps[-3:]) and len(steps) > 2
         moves = [CODE] if searches else [CODE, SEARCH]
-        printed = steps[-1].observation.ok and printed_value(_outputs(steps))
+        value = printed_value(_outputs(steps)) if steps[-1].observation.ok else ""
+        printed = value and can_answer(value, self._request)
         return (*moves, ANSWER) if printed else tuple(moves)
 
     def _messages(self, steps: Sequence[Step]) -> list[Message]:

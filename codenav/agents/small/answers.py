@@ -8,6 +8,12 @@ from collections.abc import Sequence
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _QUOTED = re.compile(r"['\"“‘`]([^'\"”’`\n]{1,200})['\"”’`]")
 _PLAIN = frozenset({"yes", "no", "true", "false"})
+_EMPTY = frozenset({"True", "False", "None", "[]", "{}", "()", "set()", "nan", "..."})
+_YES_OR_NO = frozenset({
+    "is", "are", "am", "was", "were", "do", "does", "did", "can", "could", "has", "have", "had", "will", "would", "may",
+    "should", "must", "check", "test", "validate", "verify",
+})  # fmt: skip
+"""Words that begin a request which `True` or `False` answers."""
 SHORT = 300
 """Characters of an output that is the answer as it stands; of a longer one its last line is."""
 
@@ -27,6 +33,12 @@ def stands_in(answer: str, printed: str, request: str) -> bool:
     words = set(re.findall(r"\w+", answer.casefold()))
     own = words - set(re.findall(r"\w+", request.casefold()))
     return bool(own & set(re.findall(r"\w+", printed.casefold())) or own & _PLAIN or _NUMBER.search(answer))
+
+
+def can_answer(value: str, request: str) -> bool:
+    """False for what answers no request but a yes-or-no question: `True`, `None`, an empty list."""
+    asked = re.findall(r"[a-z']+", request.casefold())
+    return value not in _EMPTY or "whether" in asked or any(word in _YES_OR_NO for word in asked[:1])
 
 
 def values_in(request: str) -> list[str]:
