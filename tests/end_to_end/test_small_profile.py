@@ -132,6 +132,17 @@ def test_the_same_block_again_is_drawn_anew_and_then_the_search_goes_on(
     assert [step["action"]["type"] for step in steps] == ["search", "code", "search", "code", "done"]
 
 
+def test_a_conversation_that_no_longer_fits_goes_on_with_the_newest_steps(
+    run: Run, chat_server: ChatServer, library: Path
+) -> None:
+    full = Fault(400, "the request exceeds the available context size", type="exceed_context_size_error")
+    chat_server.script = [block("print(1)"), block("print(2)"), block("print(3)"), full, AREA, "ANSWER: 600"]
+    ran = run("How large is a field of 20 by 30?", "--on", library, *SMALL)
+    assert ran.code == 0 and ran.out.splitlines()[0] == "600", ran.err
+    last = said(chat_server)[-1]
+    assert len(last) == len(said(chat_server)[0]) + 4 and "Printed:\n1" not in str(last)
+
+
 @pytest.mark.parametrize("text", ["", "\n\n\n", "I cannot do that."])
 def test_a_model_without_moves_ends_with_one_sentence(
     run: Run, chat_server: ChatServer, library: Path, text: str

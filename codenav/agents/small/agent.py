@@ -29,7 +29,7 @@ from codenav.agents.mending import (
 from codenav.agents.small.answers import can_answer, printed_value, stands_in, uses_values, values_in
 from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
 from codenav.agents.small.prompt import RULES, asked, example_for, shown
-from codenav.errors import UsageError
+from codenav.errors import ContextOverflow, UsageError
 from codenav.messages import Completion, Message, Sampling
 from codenav.protocols import Environment, Model
 from codenav.usage import Usage
@@ -47,6 +47,9 @@ OUTPUT = 1200
 FAILURES, PAGES, FAILED = 2, 2, 4
 """Failed steps in a row after which the next page of the search is shown, the most pages, and the failed steps in a row
 that end it."""
+
+NEWEST = 2
+"""Steps that are shown once the conversation no longer fits the context."""
 
 BY_HOST = "The host searches with the words of the request."
 MADE_UP = "That block holds none of the values of the request: {}. It was not run. Use them."
@@ -66,6 +69,8 @@ class SmallAgent:
         self._notice = notice or (lambda text: None)
         self._request = ""
         self._facts: Mapping[str, str] = {}
+        self._newest = 0
+        """The number of the newest steps that fit into the context; 0 while all do."""
 
     def __repr__(self) -> str:
         return f"SmallAgent({self.name!r})"
@@ -84,7 +89,7 @@ class SmallAgent:
         facts = {environment.action.type: environment.facts() for environment in environments}
         if not {Search.type, Code.type, Done.type} <= set(facts):
             raise UsageError("the small profile needs environments for search, code and done")
-        self._request, self._facts = request, facts[Code.type]
+        self._request, self._facts, self._newest = request, facts[Code.type], 0
         return RULES
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
@@ -131,14 +136,22 @@ class SmallAgent:
 
     def _asked(self, steps: Sequence[Step], timeout: float | None) -> Turn:
         deadline = None if timeout is None else time.monotonic() + timeout
-        messages, allowed = self._messages(steps), self._allowed(steps)
+        allowed = self._allowed(steps)
 
         def draw(temperature: float = 0.0, seed: int | None = None) -> Completion:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             chosen = Sampling(temperature, seed, grammar(*allowed), stop=(), max_tokens=ANSWER_TOKENS)
-            return self.model.complete(messages, timeout=left, sampling=chosen)
+            try:
+                return self.model.complete(self._messages(steps), timeout=left, sampling=chosen)
+            except ContextOverflow:
+                if self._newest or len(steps) <= NEWEST:
+                    raise
+            # From now on the first offers and the newest steps are all that is shown.
+            self._newest = NEWEST
+            return draw(temperature, seed)
 
-        completion = draw()
+        # What was no move would be none again.
+        completion = draw(WARMER, len(steps)) if isinstance(steps[-1].action, Unreadable) else draw()
         move, usage = read(completion.text, allowed=allowed), completion.usage
         written = (read(step.response) for step in steps if step.response)
         earlier = {step.action.content.strip() for step in steps} | {move.text for move in written if move}
@@ -211,7 +224,7 @@ class SmallAgent:
         files, variables = self._facts.get("files", ""), self._facts.get("variables", "")
         request = asked(self._request, first, files=files, variables=variables)
         messages = [Message("system", RULES), *example_for(self._request).messages(), Message("user", request)]
-        for step in steps[1:]:
+        for step in steps[1:][-self._newest :]:
             if isinstance(step.action, Unreadable):
                 messages.append(Message("assistant", _bounded(step.action.content, OUTPUT) or "(nothing)"))
             elif isinstance(step.action, Search):
