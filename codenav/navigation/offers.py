@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codenav.actions import Offer
 from codenav.blocks import BlockKind, CodeBlock
@@ -78,9 +78,14 @@ class Offers:
             if isinstance(kind, _Kind) and block.kind is BlockKind.METHOD:
                 kind.found.append(block.name)
         offers: list[Offer] = []
+        shown: set[str] = set()
         left = TOKENS
         for one in chosen.values():
             offer = self._of_class(one, words) if isinstance(one, _Kind) else _of_function(one, words)
+            # Classes of one family have the same methods.
+            plain = {line: line.replace(f"{offer.name}.", ".") for line in offer.about}
+            offer = replace(offer, about=[line for line in offer.about if plain[line] not in shown])
+            shown.update(plain.values())
             left -= estimate_tokens(str(offer))
             if left < 0 and offers:
                 break

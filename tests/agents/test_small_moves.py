@@ -14,6 +14,8 @@ from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
         ("Here it is:\n```py\n  x = 1\n  print(x)\n```\nDone.", Move(CODE, "x = 1\nprint(x)")),
         ("```\nprint(1)\n```", Move(CODE, "print(1)")),
         ("```python\nprint(1)", Move(CODE, "print(1)")),
+        ("```python\nprint(1)\n`` ```", Move(CODE, "print(1)")),
+        ("```python\nprint('`')\n```", Move(CODE, "print('`')")),
         ("SEARCH: sort a list", Move(SEARCH, "sort a list")),
         ("**SEARCH:** sort\na list", Move(SEARCH, "sort")),
         ("ANSWER: 42\nit is", Move(ANSWER, "42\nit is")),

@@ -107,7 +107,7 @@ def test_a_failed_step_is_told_with_what_is_there(run: Run, chat_server: ChatSer
     chat_server.script = [block("print(Field(20, 30).aera())"), AREA, "ANSWER: 600"]
     assert run("How large is a field of 20 by 30?", "--on", library, *SMALL).code == 0
     told = said(chat_server)[1][-1]["content"]
-    assert told.startswith("Failed: AttributeError: 'Field' object has no attribute 'aera'")
+    assert "print(Field(20, 30).aera())\nAttributeError: 'Field' object has no attribute 'aera'" in told
     assert "Hint: there is" in told and ".area() -> float" in told
 
 

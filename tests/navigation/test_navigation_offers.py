@@ -119,6 +119,14 @@ def test_a_class_is_shown_as_it_is_made_with_its_methods(bank: SourceIndex) -> N
     ]
 
 
+def test_what_classes_of_one_family_have_alike_is_shown_once(tmp_path: Path) -> None:
+    one = "class {0}:\n    @classmethod\n    def calc(cls, data): ...\n\n    def final(self): ...\n\n\n"
+    (tmp_path / "made.py").write_text("".join(one.format(f"Sum{number}") for number in (8, 16)))
+    with codenav.index(tmp_path) as index:
+        first, second = offered(index, "sum8 sum16 sum")
+    assert ".calc(data)" in first and "calc" not in second and "final" not in second
+
+
 def test_a_data_class_is_made_of_its_fields_and_an_enumeration_has_members(tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text(
         "from dataclasses import dataclass\nfrom enum import Enum\n\n\n@dataclass\nclass Parcel:\n    name: str\n"

@@ -220,18 +220,20 @@ class SmallAgent:
         return (*moves, ANSWER) if printed else tuple(moves)
 
     def _messages(self, steps: Sequence[Step]) -> list[Message]:
-        first = steps[0].observation.text
+        """The conversation. Code that failed is not shown, since a small model repeats what it sees: its error is."""
         files, variables = self._facts.get("files", ""), self._facts.get("variables", "")
-        request = asked(self._request, first, files=files, variables=variables)
+        request = asked(self._request, steps[0].observation.text, files=files, variables=variables)
         messages = [Message("system", RULES), *example_for(self._request).messages(), Message("user", request)]
         for step in steps[1:][-self._newest :]:
+            if (isinstance(step.action, Code) and not step.observation.ok) or step.action.content == self._request:
+                last = messages.pop()
+                messages.append(Message("user", f"{last.content}\n\n{_told(step)}"))
+                continue
             if isinstance(step.action, Unreadable):
-                messages.append(Message("assistant", _bounded(step.action.content, OUTPUT) or "(nothing)"))
-            elif isinstance(step.action, Search):
-                messages.append(Message("assistant", f"SEARCH: {step.action.content}"))
+                said = _bounded(step.action.content, OUTPUT) or "(nothing)"
             else:
-                messages.append(Message("assistant", str(Move(CODE, step.action.content))))
-            messages.append(Message("user", _told(step)))
+                said = str(Move(SEARCH if isinstance(step.action, Search) else CODE, step.action.content))
+            messages += [Message("assistant", said), Message("user", _told(step))]
         return messages
 
 
@@ -245,9 +247,9 @@ def _told(step: Step) -> str:
     ran = seen.execution
     if ran.ok:
         return shown(_bounded(ran.stdout.strip(), OUTPUT))
-    error = f"{ran.error.type}: {ran.error.message}\nin: {ran.error.line}" if ran.error else f"{ran.outcome.value}"
+    error = f"{ran.error.line}\n{ran.error.type}: {ran.error.message}" if ran.error else f"{ran.outcome.value}"
     hint = f"\n{seen.hint}" if seen.hint else ""
-    return f"Failed: {_bounded(error, OUTPUT)}{hint}\nChange the code."
+    return f"This fails, so write it in another way: {_bounded(error, OUTPUT)}{hint}"
 
 
 def _offers(steps: Sequence[Step]) -> list[Offer]:

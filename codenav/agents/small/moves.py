@@ -12,6 +12,8 @@ _FENCE = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(?P<code>.*?)(?:\n[ \t]*`
 _WORD = re.compile(
     r"^[\s*#>-]*(?P<move>SEARCH|ANSWER)\b[*\s]*:[*\s]*(?P<text>.*)", re.IGNORECASE | re.DOTALL | re.MULTILINE
 )
+_TICKS = re.compile(r"(?:^[`\s]*`[`\s]*$\n?)+\Z", re.MULTILINE)
+"""Lines of nothing but backticks at the end of a block, which a grammar lets a model write."""
 
 CODE, SEARCH, ANSWER = "code", "search", "answer"
 _RULES = {
@@ -49,8 +51,9 @@ def read(text: str, *, allowed: tuple[str, ...] = (CODE, SEARCH, ANSWER)) -> Mov
     """The first allowed move in an answer; None if it holds none. Servers without grammars get any text here."""
     fence, word = _FENCE.search(text), _WORD.search(text)
     found: list[tuple[int, Move]] = []
-    if fence and fence["code"].strip():
-        found.append((fence.start(), Move(CODE, textwrap.dedent(fence["code"]).strip())))
+    code = textwrap.dedent(_TICKS.sub("", fence["code"])).strip() if fence else ""
+    if fence and code:
+        found.append((fence.start(), Move(CODE, code)))
     if word:
         # A line of a block that happens to begin so is code.
         inside = fence is not None and fence.start() < word.start()
