@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codenav.actions import Action, Code, InvalidAction, Offer, SearchObservation, Step, Turn, Unreadable
 from codenav.agents.history import History
-from codenav.agents.mending import MENDED, names_bound, with_imports
+from codenav.agents.mending import MENDED, names_left, with_imports
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import compose
 from codenav.errors import ContextOverflow, ModelFailed, UsageError
@@ -143,10 +143,10 @@ def _mended(code: Code, steps: Sequence[Step], held: Sequence[str]) -> Code:
     """The code with the import lines of names that searches have shown, where it uses them and nothing binds them."""
     found = (step.observation for step in steps if isinstance(step.observation, SearchObservation))
     hits = [hit.block for seen in found for result in seen.results for hit in result]
-    offers = [Offer(block.import_line, block.expression) for block in hits if block.import_line]
-    bound = {name for step in steps if isinstance(step.action, Code) for name in names_bound(step.action.content)}
-    bound.update(held)
-    content, lines = with_imports(code.content, offers, bound) if offers else (code.content, [])
+    offers = [
+        Offer(block.import_line, block.expression) for block in hits if block.language == "python" and block.import_line
+    ]
+    content, lines = with_imports(code.content, offers, names_left(steps) | set(held)) if offers else (code.content, [])
     if not lines:
         return code
     return replace(code, content=content, thought=f"{code.thought} {MENDED.format('; '.join(lines))}".strip())

@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from codenav.actions import Offer
+from codenav.actions import CodeObservation, Offer, Step
 from codenav.execution import ExecutionError
 
 MENDED = "Mended by rule: {}."
@@ -19,7 +19,8 @@ _WRITES = re.compile(
 
 
 _ITERATOR = re.compile(
-    r"<(?:generator|map|filter|zip|enumerate|reversed|itertools\.\w+|\w*[Ii]terator)\b.* at 0x[0-9a-f]+>$"
+    r"<(?:generator|map|filter|zip|enumerate|reversed|itertools\.(?!count|cycle|repeat)\w+|\w*[Ii]terator)\b"
+    r".* at 0x[0-9a-f]+>$"
 )
 
 
@@ -34,10 +35,10 @@ def parsed(code: str) -> ast.Module | None:
 def with_imports(code: str, offers: Sequence[Offer], bound: Collection[str]) -> tuple[str, list[str]]:
     """The code with the import lines of offered names that it uses and nothing binds; and these lines.
 
-    `bound`: names that earlier steps have bound.
+    `bound`: names that earlier steps have bound; with `*` among them nothing is known to be missing.
     """
     tree = parsed(code)
-    if tree is None:
+    if tree is None or "*" in {*bound, *_bound(tree)}:
         return code, []
     missing = _used(tree) - set(_bound(tree)) - set(bound) - set(dir(builtins))
     lines: dict[str, None] = {}
@@ -47,45 +48,78 @@ def with_imports(code: str, offers: Sequence[Offer], bound: Collection[str]) -> 
         line = offered or (f"import {name}" if name in roots else "")
         if line:
             lines[line] = None
-    return "\n".join([*lines, code]) if lines else code, list(lines)
+    if not lines:
+        return code, []
+    # Python wants `from __future__` first.
+    futures = (node.end_lineno or 0 for node in tree.body if isinstance(node, ast.ImportFrom) and _is_future(node))
+    rows, first = code.split("\n"), max(futures, default=0)
+    return "\n".join([*rows[:first], *lines, *rows[first:]]), list(lines)
 
 
 def with_offered_modules(code: str, error: ExecutionError, offers: Sequence[Offer]) -> str:
-    """Code that failed at an import, with the offered names imported as they are offered; as it was if none is."""
+    """Code that failed at an import, with the offered names of that import as they are offered.
+
+    As it was if none is offered, or if something was called before, which would run twice.
+    """
     tree = parsed(code)
     if tree is None or error.type not in ("ImportError", "ModuleNotFoundError"):
         return code
-    lines = code.split("\n")
-    for node in reversed([node for node in tree.body if isinstance(node, ast.ImportFrom)]):
-        by_name = {offer.name: offer.import_line for offer in offers if offer.import_line.startswith("from ")}
-        wrong = [
-            alias for alias in node.names if alias.name in by_name and f"from {node.module} " not in by_name[alias.name]
-        ]
-        if not wrong:
-            continue
-        named = [by_name[alias.name] + (f" as {alias.asname}" if alias.asname else "") for alias in wrong]
-        others = [alias for alias in node.names if alias not in wrong]
-        kept = [ast.unparse(ast.ImportFrom(node.module, others, node.level))] if others else []
-        lines[node.lineno - 1 : node.end_lineno] = [*named, *kept]
+    lines, failed = code.split("\n"), error.line_number or 0
+    node = next((one for one in tree.body if (one.end_lineno or 0) >= failed), None)
+    if not isinstance(node, ast.ImportFrom) or node.end_lineno is None or node.lineno > failed:
+        return code
+    before = (one for around in tree.body[: tree.body.index(node)] for one in ast.walk(around))
+    behind = lines[node.end_lineno - 1].encode()[node.end_col_offset :].partition(b"#")[0].strip()
+    if node.col_offset or behind or any(isinstance(one, ast.Call) for one in before):
+        return code
+    # The first offer of a name is the best one.
+    by_name = {one.name: one.import_line for one in reversed(offers) if one.import_line.startswith("from ")}
+    wrong = [one for one in node.names if f"from {node.module} " not in by_name.get(one.name, f"from {node.module} ")]
+    if not wrong:
+        return code
+    named = [by_name[one.name] + (f" as {one.asname}" if one.asname else "") for one in wrong]
+    others = [one for one in node.names if one not in wrong]
+    kept = [ast.unparse(ast.ImportFrom(node.module, others, node.level))] if others else []
+    lines[node.lineno - 1 : node.end_lineno] = [*named, *kept]
     return "\n".join(lines)
 
 
 def with_content_printed(code: str, printed: str) -> str:
-    """Code that printed an iterator, with a list of what that yields; as it was if it printed anything else."""
+    """The print of a list, for code whose last print was of an iterator; the code if it printed anything else.
+
+    Nothing but the print is run again: the code may have left something.
+    """
     lines, tree = printed.strip().splitlines(), parsed(code)
     if not lines or not _ITERATOR.match(lines[-1]) or tree is None:
         return code
     match tree.body[-1]:
-        case ast.Expr(value=ast.Call(func=ast.Name("print"), args=[ast.expr() as value], keywords=[])) as node:
-            rest = code.split("\n")[: node.lineno - 1]
-            return "\n".join([*rest, f"print(list({ast.unparse(value)}))"])
+        case ast.Expr(value=ast.Call(func=ast.Name("print"), args=[ast.expr() as value], keywords=[])):
+            return f"print(list({ast.unparse(value)}))"
     return code
 
 
 def names_bound(code: str) -> set[str]:
-    """The names that code binds at its top level or inside; none if it is no Python."""
+    """The names that code binds at its top level or inside, `*` for an import of everything; none if no Python."""
     tree = parsed(code)
     return set(_bound(tree)) if tree else set()
+
+
+def names_left(steps: Sequence[Step]) -> set[str]:
+    """The names that steps have bound; one that failed those up to there, unless all drafts of it were undone."""
+    names: set[str] = set()
+    for step in steps:
+        seen = step.observation
+        tree = parsed(step.action.content) if isinstance(seen, CodeObservation) else None
+        if not isinstance(seen, CodeObservation) or tree is None or (seen.drafts and not seen.ok):
+            continue
+        if seen.execution.error and (failed := seen.execution.error.line_number):
+            tree.body = [
+                node for node in tree.body
+                if (node.end_lineno or 0) < failed
+                or (node.lineno <= failed and not isinstance(node, ast.Import | ast.ImportFrom))
+            ]  # fmt: skip
+        names.update(_bound(tree))
+    return names
 
 
 def leaves_something(code: str) -> bool:
@@ -101,6 +135,10 @@ def _reads(code: str, name: str) -> bool:
     return name == "open" and not re.search(r"open\([^()\n]*,\s*(?:mode\s*=\s*)?['\"][^'\"]*[wax+]", code)
 
 
+def _is_future(node: ast.ImportFrom) -> bool:
+    return node.module == "__future__"
+
+
 def _used(tree: ast.Module) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
@@ -110,16 +148,8 @@ def _bound(tree: ast.Module) -> Iterator[str]:
         match node:
             case ast.Name(ctx=ast.Store() | ast.Del()):
                 yield node.id
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield node.name
-            case ast.arg():
-                yield node.arg
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            case ast.alias():
+                yield (node.asname or node.name).split(".")[0]
+            case ast.arg(arg=name) | ast.MatchMapping(rest=str(name)) | ast.AST(name=str(name)):
+                # The last one: functions, classes, their type parameters, handlers of exceptions, patterns.
                 yield name
-            case ast.MatchMapping(rest=str(name)):
-                yield name
-            case ast.Import() | ast.ImportFrom():
-                if any(alias.name == "*" for alias in node.names):
-                    # Whatever it is that they bind.
-                    yield from _used(tree)
-                yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)

@@ -21,7 +21,7 @@ from codenav.actions import (
 from codenav.agents.mending import (
     MENDED,
     leaves_something,
-    names_bound,
+    names_left,
     with_content_printed,
     with_imports,
     with_offered_modules,
@@ -179,8 +179,7 @@ class SmallAgent:
     ) -> tuple[Code, Usage]:
         """The step of code with other drafts of it, all with the import lines that they lack."""
         offers = _offers(steps)
-        ran = (step.action.content for step in steps if isinstance(step.action, Code) and step.observation.ok)
-        bound = {name for code in ran for name in names_bound(code)}
+        bound = names_left(steps)
         bound.update(self._facts.get("variables", "").split(", "))
         drawn, usage = [move.text], Usage()
         if not self._facts.get("once") and not leaves_something(move.text):
