@@ -14,10 +14,10 @@ MENDED = "Mended by rule: {}."
 """What the record says of a mend, beside the thought of the model."""
 
 _WRITES = re.compile(
-    r"(write|save|dump)\w*$|^to_(csv|excel|parquet|feather|pickle|hdf|stata|sql|file|disk)$|^(open|touch|copy|move|rename|mkdir|unlink|remove|rmtree)$|write$"
+    r"(write|save|dump)\w*(?<!dumps)$|^to_(csv|excel|parquet|feather|pickle|hdf|stata|sql|file|disk)$|^(open|touch|move)$"
+    r"|^(rename|mkdir|makedirs|unlink|remove|rmtree|extractall|system|popen|Popen|check_call)$|^copy(2|file|tree)?$"
 )
-
-
+_MODE = re.compile(r"[rbtU]*[wax+][rwaxbtU+:|\w]*")
 _ITERATOR = re.compile(
     r"<(?:generator|map|filter|zip|enumerate|reversed|itertools\.(?!count|cycle|repeat)\w+|\w*[Ii]terator)\b"
     r".* at 0x[0-9a-f]+>$"
@@ -125,14 +125,23 @@ def names_left(steps: Sequence[Step]) -> set[str]:
 def leaves_something(code: str) -> bool:
     """True if the code may write a file, so that it cannot be run a second time as if nothing had been."""
     tree = parsed(code)
-    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call)) if tree else ()
-    names = (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in called)
-    return any(_WRITES.search(name) and not _reads(code, name) for name in names)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree else []
+    return any(_WRITES.search(_last_name(call.func)) and not _reads(call) for call in calls)
 
 
-def _reads(code: str, name: str) -> bool:
-    """True if a call of `open` in the code only reads: no mode is given that writes."""
-    return name == "open" and not re.search(r"open\([^()\n]*,\s*(?:mode\s*=\s*)?['\"][^'\"]*[wax+]", code)
+def _last_name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _reads(call: ast.Call) -> bool:
+    """True for a call of `open` that only reads: no argument is a mode that writes, or may be one."""
+    if _last_name(call.func) != "open":
+        return False
+    modes = [
+        *call.args[isinstance(call.func, ast.Name) :][:2],
+        *(one.value for one in call.keywords if one.arg == "mode"),
+    ]
+    return all(isinstance(one, ast.Constant) and not _MODE.fullmatch(str(one.value)) for one in modes)
 
 
 def _is_future(node: ast.ImportFrom) -> bool:
