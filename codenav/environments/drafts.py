@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,11 @@ from dataclasses import dataclass
 
 from codenav.execution import Execution
 
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_VALUE = re.compile(
+    r"(?<![\w.])(?:(?P<number>[-+]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?!\.?\w)|[\w.]*\d[\w.]*)"
+    r"|(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\""
+)
+"""A number, a word with a digit in it such as `1.2.3` or `00ff00`, a text as `repr` shows it."""
 _MUTE = re.compile(r"<(?:[\w.]+ object|function|generator|bound method|built-in|class|module|map|filter|zip)\b[^>]*>")
 DIGITS = 6
 """Significant digits in which two numbers are the same; `repr` shows 17, people ask for fewer."""
@@ -43,5 +48,15 @@ def result_of(execution: Execution) -> str:
     lines = [line for line in execution.stdout.splitlines() if line.strip()]
     if not execution.ok or not lines or _MUTE.search(lines[-1]):
         return ""
-    numbers = [f"{float(found.replace(',', '')):.{DIGITS}g}" for found in _NUMBER.findall(lines[-1])]
-    return " ".join(numbers) or " ".join(re.findall(r"\w+", lines[-1].casefold()))
+    values = [_same(found["number"], found[0]) for found in _VALUE.finditer(lines[-1])]
+    return " ".join(values) or _words(lines[-1])
+
+
+def _same(number: str | None, text: str) -> str:
+    """The form of a value in which equal ones are equal texts."""
+    value = float(number.replace(",", "")) if number else math.inf
+    return f"{value:.{DIGITS}g}" if math.isfinite(value) else _words(text)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))

@@ -20,6 +20,11 @@ from codenav.agents.small.answers import can_answer, printed_value, stands_in, u
         ("Berlin", "Paris", "What is the capital?", False),
         ("Paris", "Paris", "What is the capital?", True),
         ("the capital", "Paris", "What is the capital?", False),
+        ("20", "600", "What is the area of 20 by 30?", False),
+        ("30", "30", "Which is larger, 20 or 30?", True),
+        ("7", "9" * 400, "What is the power?", False),
+        ("9" * 400, "9" * 400, "What is the power?", True),
+        ("8" + "9" * 399, "9" * 400, "What is the power?", False),
     ],
 )
 def test_an_answer_beside_what_was_printed(answer: str, printed: str, request_: str, stands: bool) -> None:

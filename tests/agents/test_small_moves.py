@@ -16,6 +16,8 @@ from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
         ("```python\nprint(1)", Move(CODE, "print(1)")),
         ("```python\nprint(1)\n`` ```", Move(CODE, "print(1)")),
         ("```python\nprint('`')\n```", Move(CODE, "print('`')")),
+        ("```python\nprint(1)```", Move(CODE, "print(1)")),
+        ("```python\nprint('```')\n```\nDone.", Move(CODE, "print('```')")),
         ("SEARCH: sort a list", Move(SEARCH, "sort a list")),
         ("**SEARCH:** sort\na list", Move(SEARCH, "sort")),
         ("ANSWER: 42\nit is", Move(ANSWER, "42\nit is")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -19,20 +20,26 @@ SHORT = 300
 
 
 def stands_in(answer: str, printed: str, request: str) -> bool:
-    """True if each number and each quotation of the answer was printed, or stands in the request."""
+    """True if each number and each quotation of the answer was printed, or stands in the request; but not all there."""
     known = f"{printed}\n{request}".casefold()
-    numbers = [_value(found) for found in _NUMBER.findall(printed)]
+    numbers = [value for found in _NUMBER.findall(printed) if math.isfinite(value := _value(found))]
     asked = {_value(found) for found in _NUMBER.findall(request)}
+    shown = False
     for found in _NUMBER.findall(_QUOTED.sub(lambda match: " " if match[1].casefold() in known else match[0], answer)):
         decimals = len(found.partition(".")[2].rstrip("%"))
         value = _value(found)
-        if value not in asked and not any(value in (one, round(one, decimals), int(one)) for one in numbers):
+        # One that is too large for a number is compared as text.
+        known_too = any(value in (one, round(one, decimals), int(one)) for one in numbers) or (
+            math.isinf(value) and found in printed
+        )
+        if not known_too and value not in asked:
             return False
+        shown |= known_too
     if not all(quoted.casefold() in known for quoted in _QUOTED.findall(answer)):
         return False
     words = set(re.findall(r"\w+", answer.casefold()))
     own = words - set(re.findall(r"\w+", request.casefold()))
-    return bool(own & set(re.findall(r"\w+", printed.casefold())) or own & _PLAIN or _NUMBER.search(answer))
+    return bool(own & set(re.findall(r"\w+", printed.casefold())) or own & _PLAIN or shown)
 
 
 def can_answer(value: str, request: str) -> bool:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from codenav.actions import Action, Code, Done, Search
 
-_FENCE = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(?P<code>.*?)(?:\n[ \t]*```|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(
+    r"```[ \t]*(?:python3?|py)?[ \t]*\n(?P<code>.*?)(?:\n[ \t]*```|[ \t]*```\s*\Z|\Z)", re.DOTALL | re.IGNORECASE
+)
 _WORD = re.compile(
     r"^[\s*#>-]*(?P<move>SEARCH|ANSWER)\b[*\s]*:[*\s]*(?P<text>.*)", re.IGNORECASE | re.DOTALL | re.MULTILINE
 )
