@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from codenav.actions import Action, Observation
+from codenav.actions import Action, CodeObservation, Observation
 from codenav.protocols import Environment
 
 
 class MaskedEnvironment:
-    """An environment with `mask` applied to the text of what it answers. The record masks all of it by itself."""
+    """An environment with `mask` applied to the texts of what it answers. The record masks all of it by itself."""
 
     def __init__(self, environment: Environment, mask: Callable[[Any], Any]) -> None:
         self.action = environment.action
@@ -24,4 +24,7 @@ class MaskedEnvironment:
     def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Answer an action."""
         observation = self._environment.respond(action, timeout=timeout)
-        return replace(observation, text=str(self._mask(observation.text)))
+        masked = {"text": str(self._mask(observation.text))}
+        if isinstance(observation, CodeObservation):
+            masked["hint"] = str(self._mask(observation.hint))
+        return replace(observation, **masked)

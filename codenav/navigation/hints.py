@@ -22,9 +22,12 @@ _NAME = re.compile(r"name '(\w+)' is not defined")
 _IMPORTED = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
 _OF_MODULE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
-_ATTRIBUTE = re.compile(r"'?([\w.]+)'? object has no attribute '(\w+)'|type object '(\w+)' has no attribute '(\w+)'")
+_ATTRIBUTE = re.compile(
+    r"(?<![\w.])'?([\w.]+)'? object has no attribute '(\w+)'|type object '(\w+)' has no attribute '(\w+)'"
+)
 _CALLED = re.compile(
-    r"(?P<name>[\w.<>]+)\(\) (?:got an unexpected keyword|got some positional|got multiple values|takes|missing)"
+    r"(?<![\w.<>])(?P<name>[\w.<>]+)\(\)"
+    r" (?:got an unexpected keyword|got some positional|got multiple values|takes|missing)"
 )
 
 Names = Callable[[str], Iterable[str]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,6 +154,13 @@ def test_errors_tests_and_private_names_are_not_offered(bank: SourceIndex) -> No
 def test_there_are_at_most_eight(networkx: SourceIndex) -> None:
     found = offered(networkx, "Which node of the karate club graph has the highest betweenness?")
     assert len(found) == MOST and any("from networkx import karate_club_graph" in offer for offer in found)
+
+
+@pytest.mark.parametrize("kind", ["AttributeError", "TypeError", "NameError"])
+def test_a_long_message_is_read_at_once(bank: SourceIndex, kind: str) -> None:
+    began = time.thread_time()
+    assert Hints(bank).on(ExecutionError(kind, "a" * 20_000), lambda value: []) == ""
+    assert time.thread_time() - began < 1
 
 
 @pytest.mark.parametrize(
