@@ -11,13 +11,15 @@ from codenav.actions import Action, Code, CodeObservation, Draft
 from codenav.cancelling import current_scope
 from codenav.environments.drafts import choose
 from codenav.environments.formatting import executed
-from codenav.errors import SandboxUnavailable
+from codenav.errors import NotFound, SandboxUnavailable, Unavailable
 from codenav.execution import CheckReport, ExecutionError, Outcome, Ran, Resources
 from codenav.protocols import CallsOfStep, Checker, Sandbox
 from codenav.system.bounded import Deadline
 
 DRAFT_SECONDS = 20.0
 """Seconds of each of several scripts for a step: one that never ends costs no more than that."""
+LEAST_SECONDS = 0.1
+"""Seconds that a script gets at the end of the time."""
 FILES = 12
 """Files of the work folder that the small profile is told."""
 FIRST_LINE, FIRST_LINE_OF = 120, 1_000_000
@@ -89,8 +91,9 @@ class CodeEnvironment:
         with suppress(SandboxUnavailable):
             for entry in [one for one in self.sandbox.files.list(recursive=True) if one.kind == "file"][:FILES]:
                 first = b""
-                if entry.size <= FIRST_LINE_OF:
-                    first = self.sandbox.read_file(entry.name).partition(b"\n")[0]
+                with suppress(NotFound):
+                    if entry.size <= FIRST_LINE_OF:
+                        first = self.sandbox.read_file(entry.name).partition(b"\n")[0]
                 shown = first.decode("utf-8", "replace") if b"\0" not in first else ""
                 yield entry.name + (f": {shown.strip()[:FIRST_LINE]}" if shown.isprintable() and shown.strip() else "")
 
@@ -111,6 +114,9 @@ class CodeEnvironment:
             code, seen = self._chosen([action.content, *drafts], timeout)
         else:
             code, seen = action.content, self._run(action.content, timeout)
+        # Of drafts that all failed nothing is left.
+        if seen.drafts and not seen.ok:
+            return seen
         if self._ran:
             self._ran(Ran(code, seen.execution))
         # An exception keeps what the step bound before it; a crash or a timeout undoes the step.
@@ -120,27 +126,46 @@ class CodeEnvironment:
         return seen
 
     def _chosen(self, drafts: Sequence[str], timeout: float | None) -> tuple[str, CodeObservation]:
-        """The draft that is kept with what it gave; the sandbox is then in the state after it."""
+        """The draft that is kept with what it gave; the sandbox is then in the state after it.
+
+        None runs beside one that wrote a file, which no checkpoint takes back, or whose state cannot be kept.
+        """
         deadline = Deadline(DRAFT_SECONDS * len(drafts) if timeout is None else timeout)
-        begin = self.sandbox.checkpoint()
-        ran: dict[str, tuple[CodeObservation, int]] = {}
+        begin, after = self._kept(), None
+        ran: dict[str, tuple[CodeObservation, int | None]] = {}
         for code in dict.fromkeys(drafts):
-            if ran and not deadline.left:
+            if ran and (not deadline.left or current_scope().cancelled or not (after and self._back(begin))):
                 break
-            if ran:
-                self.sandbox.restore(begin)
-            ran[code] = self._run(code, min(DRAFT_SECONDS, deadline.left)), self.sandbox.checkpoint()
+            seen = self._run(code, max(min(DRAFT_SECONDS, deadline.left), LEAST_SECONDS))
+            after = None if seen.execution.files or begin is None else self._kept()
+            if after is None and not ran:
+                return code, seen
+            ran[code] = seen, after
         choice = choose([ran[code][0].execution if code in ran else None for code in drafts])
         code = drafts[choice.place]
         seen, after = ran[code]
         if not seen.ok:
             # The next script begins where this one did, so that the steps that ended well replay without it.
-            self.sandbox.restore(begin)
+            self._back(begin)
         elif code != next(reversed(ran)):
-            self.sandbox.restore(after)
+            self._back(after)
         told = [Draft.of(code, ran[code][0].execution) for code in drafts if code in ran]
         agreement = f"{choice.agreeing} of {len(drafts)}" if choice.agreeing else ""
         return code, replace(seen, drafts=told, chosen=code, agreement=agreement)
+
+    def _kept(self) -> int | None:
+        """A checkpoint of the state; None where the sandbox has no room for one."""
+        with suppress(SandboxUnavailable):
+            return self.sandbox.checkpoint()
+        return None
+
+    def _back(self, checkpoint: int | None) -> bool:
+        """True if the state is that of a checkpoint again; a small sandbox drops the older ones."""
+        with suppress(NotFound):
+            if checkpoint is not None:
+                self.sandbox.restore(checkpoint)
+                return True
+        return False
 
     def _run(self, code: str, timeout: float | None) -> CodeObservation:
         reports: list[CheckReport] = []
@@ -160,7 +185,10 @@ class CodeEnvironment:
             execution = self.sandbox.run(code, timeout=min(self.timeout, timeout or self.timeout))
         scope.wait(read)
         checks, made = tuple(reports), tuple(calls)
-        hint = self._hint(execution.error, self._names_of) if self._hint and execution.error else ""
+        hint = ""
+        if self._hint and execution.error:
+            with suppress(Unavailable):
+                hint = self._hint(execution.error, self._names_of)
         text = "\n\n".join(filter(None, (executed(execution, checks, made), hint)))
         return CodeObservation(text, execution=execution, checks=checks, calls=made, hint=hint)
 

@@ -154,6 +154,9 @@ def test_the_real_environments_have_the_facts_that_the_prompt_uses() -> None:
     class Idle:
         info = types.SimpleNamespace(python_version="3.12.1", work_dir="/work", network="none")
 
+        def variables(self) -> dict[str, str]:
+            return {}
+
     class Empty:
         def stats(self) -> IndexStats:
             return IndexStats("", "embedded")
