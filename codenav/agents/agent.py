@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from codenav.agents.prompts import compose
 from codenav.errors import ContextOverflow, ModelFailed, UsageError
 from codenav.messages import Completion, Sampling
 from codenav.protocols import Environment, Model
+from codenav.system.bounded import Deadline
 from codenav.usage import Usage
 
 LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32768 (docs/models.md)"
@@ -78,11 +80,12 @@ class CodeNavAgent:
                 server says that it read only a part of the prompt.
             UsageError: `brief` was not called.
         """
+        deadline = Deadline(math.inf if timeout is None else timeout)
         completion = self._complete(steps, timeout)
         read = parse(completion.text, self._actions, truncated=completion.truncated)
         if isinstance(read, Code) and _failed_before(read, steps):
             # The same again gives the same again.
-            again = self._complete(steps, timeout, Sampling(WARMER, len(steps)))
+            again = self._complete(steps, None if timeout is None else deadline.left, Sampling(WARMER, len(steps)))
             completion = replace(again, usage=completion.usage + again.usage)
             read = parse(completion.text, self._actions, truncated=completion.truncated)
         invalid = read if isinstance(read, InvalidAction) else None
