@@ -133,6 +133,7 @@ class Session(Closing):
         contained = sandbox if isinstance(sandbox, SandboxOptions) else SandboxOptions(sandbox or "")
         contained = config.sandbox_options(contained)
         self._given = checked_work_dir(contained.work_dir)
+        self._answers_calls = contained.calls is not None
         kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
         wanted = tools.checked() if tools is not None else config.tool_options()
         chosen = selection.checked() if selection is not None else config.selection()
@@ -343,9 +344,9 @@ class Session(Closing):
         return episode
 
     def _leaves_something(self, info: SandboxInfo, calls: EpisodeCalls | None) -> bool:
-        """True if code may do what no checkpoint takes back: by a tool, a writable mount, the network, or anything."""
+        """True if code may do what no checkpoint takes back: by a tool, a call, a mount, the network, or anything."""
         writable = any(mount.writable for mount in self._factory.template.mounts)
-        contained = info.isolated and info.network == "none" and not writable
+        contained = info.isolated and info.network == "none" and not writable and not self._answers_calls
         return not contained or (calls is not None and not calls.only_reads)
 
     def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:

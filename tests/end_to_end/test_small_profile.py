@@ -10,6 +10,8 @@ import pytest
 from chat_server import Answer, ChatServer, Fault
 from command_line import Ran, codenav
 
+import codenav as api
+
 Run = Callable[..., Ran]
 
 AREA = "```python\nprint(Field(20, 30).area())\n```"
@@ -91,6 +93,20 @@ def test_nothing_is_run_twice_that_writes_a_file(
     chat_server.script = [block("open('a.txt', 'a').write('x')\nprint('written')"), "ANSWER: written"]
     ran = run("Write it.", "--on", library, *SMALL, "--tries", 3, "--work-dir", work)
     assert ran.code == 0 and (work / "a.txt").read_text() == "x" and "agreement" not in ran.out, ran.err
+
+
+def test_nothing_is_run_twice_that_calls_the_host(library: Path) -> None:
+    script = [block("from codenav_host import call_host\nprint(call_host('order'))"), "ANSWER: sent"]
+    asked: list[str] = []
+
+    def order(name: str, arguments: dict[str, Any]) -> str:
+        asked.append(name)
+        return "sent"
+
+    result = api.run(
+        "Order it.", on=library, model=api.ScriptedModel(script), profile="small", tries=3, calls=order,
+    )  # fmt: skip
+    assert (result.answer, asked) == ("sent", ["order"]), result.reason
 
 
 def test_a_draft_leaves_nothing_for_the_next_step(run: Run, chat_server: ChatServer, library: Path) -> None:
