@@ -63,10 +63,9 @@ class SmallAgent:
     `drafts`: scripts that are drawn for each step of code; 1 for servers that cost money.
     """
 
-    def __init__(self, model: Model, *, drafts: int = DRAFTS, notice: Callable[[str], None] | None = None) -> None:
+    def __init__(self, model: Model, *, drafts: int = DRAFTS) -> None:
         self.model = model
         self._drafts = drafts
-        self._notice = notice or (lambda text: None)
         self._request = ""
         self._facts: Mapping[str, str] = {}
         self._newest = 0
@@ -172,7 +171,7 @@ class SmallAgent:
             return Turn(action, usage=usage + spent, response=completion.text)
         if move.kind == ANSWER:
             return Turn(self._answered(move, steps), usage=usage, response=completion.text)
-        return Turn(move.action, usage=usage, response=completion.text)
+        return Turn(Search(move.text), usage=usage, response=completion.text)
 
     def _drafted(
         self, move: Move, steps: Sequence[Step], draw: Callable[[float, int], Completion]

@@ -6,8 +6,6 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from codenav.actions import Action, Code, Done, Search
-
 _FENCE = re.compile(
     r"```[ \t]*(?:python3?|py)?[ \t]*\n(?P<code>.*?)(?:\n[ \t]*```|[ \t]*```\s*\Z|\Z)", re.DOTALL | re.IGNORECASE
 )
@@ -37,13 +35,6 @@ class Move:
 
     kind: str
     text: str
-
-    @property
-    def action(self) -> Action:
-        """The action that carries it out."""
-        if self.kind == CODE:
-            return Code(self.text)
-        return Search(self.text) if self.kind == SEARCH else Done(self.text)
 
     def __str__(self) -> str:
         return f"```python\n{self.text}\n```" if self.kind == CODE else f"{self.kind.upper()}: {self.text}"
