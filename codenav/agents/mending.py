@@ -159,6 +159,8 @@ def _bound(tree: ast.Module) -> Iterator[str]:
                 yield node.id
             case ast.alias():
                 yield (node.asname or node.name).split(".")[0]
-            case ast.arg(arg=name) | ast.MatchMapping(rest=str(name)) | ast.AST(name=str(name)):
-                # The last one: functions, classes, their type parameters, handlers of exceptions, patterns.
+            case ast.arg(arg=name) | ast.MatchMapping(rest=str(name)):
                 yield name
+            case _ if isinstance(named := getattr(node, "name", None), str):
+                # Functions, classes, their type parameters, handlers of exceptions, patterns.
+                yield named
