@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from codenav.actions import CodeObservation, Offer, Step
 from codenav.execution import ExecutionError
+from codenav.system.syntax import parsed
 
 MENDED = "Mended by rule: {}."
 """What the record says of a mend, beside the thought of the model."""
@@ -22,14 +23,6 @@ _ITERATOR = re.compile(
     r"<(?:generator|map|filter|zip|enumerate|reversed|itertools\.(?!count|cycle|repeat)\w+|\w*[Ii]terator)\b"
     r".* at 0x[0-9a-f]+>$"
 )
-
-
-def parsed(code: str) -> ast.Module | None:
-    """The syntax tree of code; None if it is no Python."""
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def with_imports(code: str, offers: Sequence[Offer], bound: Collection[str]) -> tuple[str, list[str]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from codenav.system.syntax import parsed
 
 PRINTS = frozenset({"print", "pprint", "pp", "display"})
 _WRITES = re.compile(r"(write|save|dump|to_)\w*$|^(open|touch|copy|move|rename|mkdir|unlink|remove)$|write$")
@@ -15,16 +16,6 @@ OUT, FILES = "(printed in step {})", "(files)"
 """Nodes of the flow beside the names; no valid name looks like them."""
 OURS = "_codenav"
 """Prefix of the names in code that codenav itself runs in a sandbox."""
-
-
-def parsed(code: str) -> ast.Module | None:
-    """The syntax tree of code; None where this Python cannot read it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
 
 
 def printed(code: str, stdout: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from codenav.episodes.code import parsed
+from codenav.system.syntax import parsed
 
 _TOOLS = ("openapi:", "mcp:", "tools:")
 _STUBS = re.compile(r"/tools/[^/]+/[0-9a-f]{32}/stubs$")

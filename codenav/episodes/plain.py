@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from codenav.episodes.code import bound_names, parsed
+from codenav.episodes.code import bound_names
+from codenav.system.syntax import parsed
 
 _DISPLAY = '''\
 def display(*values):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codenav.actions import Step, Summary
 from codenav.cancelling import current_scope
-from codenav.episodes.code import OURS, parsed, printed
+from codenav.episodes.code import OURS, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
 from codenav.episodes.repeats import Repeats, Results
@@ -21,6 +21,7 @@ from codenav.errors import Cancelled, CodeNavError
 from codenav.execution import NOT_COMPARED, Execution, Outcome, Replayed, Verdict
 from codenav.protocols import Sandbox, StartSandbox
 from codenav.system.bounded import Deadline, OutOfTime
+from codenav.system.syntax import parsed
 
 WITNESS_SECONDS = 10.0
 """Seconds for a step that only fails."""

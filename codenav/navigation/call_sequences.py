@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,16 +34,6 @@ class Value:
 
 
 _NOTHING = Value(outside=True)
-
-
-def parsed(code: str) -> ast.Module | None:
-    """The syntax tree of code; None where it cannot be read."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 class Reader:

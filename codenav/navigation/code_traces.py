@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from codenav.blocks import BlockKind, CodeBlock
-from codenav.navigation.call_sequences import Reader, parsed
+from codenav.navigation.call_sequences import Reader
 from codenav.navigation.called import Called, InCode, KnownCallables
 from codenav.navigation.code_snippets import examples_in, snippets_in, without_magic
 from codenav.navigation.episode_traces import context_of, imports_of
@@ -19,6 +19,7 @@ from codenav.navigation.loaded import LoadedResolver
 from codenav.navigation.typed_flows import typed_flows
 from codenav.protocols import Index
 from codenav.retrieval.aside import is_aside, is_test, is_vendored
+from codenav.system.syntax import parsed
 from codenav.traces import Trace, TracedCall
 
 _EXAMPLES = re.compile(

@@ -14,11 +14,12 @@ from codenav.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.episodes.record import EpisodeResult
 from codenav.events import Status
 from codenav.execution.calls import ToolCall
-from codenav.navigation.call_sequences import Reader, parsed
+from codenav.navigation.call_sequences import Reader
 from codenav.navigation.called import Called, InCode, KnownCallables
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.resolve import Resolver
 from codenav.protocols import Index
+from codenav.system.syntax import parsed
 from codenav.toolgraph.data_flow import Exchange, flows
 from codenav.traces import Trace, TracedCall
 

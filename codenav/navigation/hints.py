@@ -12,6 +12,7 @@ from codenav.blocks import BlockKind
 from codenav.execution import ExecutionError
 from codenav.navigation.offers import Offers
 from codenav.protocols import Index
+from codenav.system.syntax import parsed
 
 NAMED = 4
 """Names that a hint lists."""
@@ -104,9 +105,8 @@ class Hints:
 
 def _value_before(line: str, name: str) -> str:
     """The dotted name whose attribute `name` a line of code takes; empty where it is another expression."""
-    try:
-        tree = ast.parse(line.strip().rstrip(":"))
-    except (SyntaxError, ValueError):
+    tree = parsed(line.strip().rstrip(":"))
+    if tree is None:
         found = re.search(rf"([^\W\d][\w.]*)\.{re.escape(name)}\b", line)
         return found[1] if found else ""
     for node in ast.walk(tree):

@@ -50,6 +50,11 @@ def test_missing_imports_are_added(code: str, bound: tuple[str, ...], lines: lis
     assert with_imports(code, OFFERS, bound) == ("\n".join([*lines, code]), lines)
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_escape_that_is_none_is_no_reason_for_a_warning() -> None:
+    assert with_imports("print(price('\\d'))", OFFERS, ())[1] == ["from shop.prices import price"]
+
+
 def test_an_import_is_added_below_those_from_the_future() -> None:
     code = '"""Prices."""\nfrom __future__ import (\n    annotations,\n)\nprint(price(2))'
     mended, _ = with_imports(code, OFFERS, ())

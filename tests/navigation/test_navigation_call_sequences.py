@@ -15,11 +15,12 @@ from codenav.events import Status
 from codenav.execution import Execution, Outcome
 from codenav.execution.calls import ToolCall
 from codenav.execution.results import ExecutionError
-from codenav.navigation.call_sequences import MOST_CALLS, Reader, parsed
+from codenav.navigation.call_sequences import MOST_CALLS, Reader
 from codenav.navigation.called import Called
 from codenav.navigation.code_snippets import examples_in, snippets_in
 from codenav.navigation.code_traces import CodeTraces
 from codenav.navigation.episode_traces import trace_of_episode
+from codenav.system.syntax import parsed
 from codenav.traces import Trace
 
 
