@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
@@ -28,6 +30,12 @@ from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
 )
 def test_the_first_move_is_read(text: str, move: Move) -> None:
     assert read(text) == move
+
+
+def test_lines_of_backticks_are_read_at_once() -> None:
+    began = time.thread_time()
+    assert read("```python\nx = 1\n" + "`\n" * 18 + "x\n```") == Move(CODE, "x = 1\n" + "`\n" * 18 + "x")
+    assert time.thread_time() - began < 1
 
 
 @pytest.mark.parametrize("text", ["", "\n\n \n", "I do not know.", "```python\n\n```", "ANSWER:", "SEARCH:  \n"])

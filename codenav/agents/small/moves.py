@@ -12,8 +12,6 @@ _FENCE = re.compile(
 _WORD = re.compile(
     r"^[\s*#>-]*(?P<move>SEARCH|ANSWER)\b[*\s]*:[*\s]*(?P<text>.*)", re.IGNORECASE | re.DOTALL | re.MULTILINE
 )
-_TICKS = re.compile(r"(?:^[`\s]*`[`\s]*$\n?)+\Z", re.MULTILINE)
-"""Lines of nothing but backticks at the end of a block, which a grammar lets a model write."""
 
 CODE, SEARCH, ANSWER = "code", "search", "answer"
 _RULES = {
@@ -44,8 +42,11 @@ def read(text: str, *, allowed: tuple[str, ...] = (CODE, SEARCH, ANSWER)) -> Mov
     """The first allowed move in an answer; None if it holds none. Servers without grammars get any text here."""
     fence, word = _FENCE.search(text), _WORD.search(text)
     found: list[tuple[int, Move]] = []
-    code = textwrap.dedent(_TICKS.sub("", fence["code"])).strip() if fence else ""
-    if fence and code:
+    rows = fence["code"].split("\n") if fence else []
+    # A grammar lets a model end its block with lines of nothing but backticks.
+    while rows and not rows[-1].strip("` \t\r"):
+        rows.pop()
+    if fence and (code := textwrap.dedent("\n".join(rows)).strip()):
         found.append((fence.start(), Move(CODE, code)))
     if word:
         # A line of a block that happens to begin so is code.
