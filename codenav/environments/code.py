@@ -20,9 +20,9 @@ DRAFT_SECONDS = 20.0
 """Seconds of each of several scripts for a step: one that never ends costs no more than that."""
 LEAST_SECONDS = 0.1
 """Seconds that a script gets at the end of the time."""
-FILES = 12
+FILES = 8
 """Files of the work folder that the small profile is told."""
-FIRST_LINE, FIRST_LINE_OF = 120, 1_000_000
+FIRST_LINE, FIRST_LINE_OF = 80, 1_000_000
 """Characters of a first line that are shown, and bytes of the largest file that is read for it."""
 
 

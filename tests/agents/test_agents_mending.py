@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codenav.actions import Code, CodeObservation, Draft, Offer, Step
@@ -73,6 +73,8 @@ BINDINGS = st.one_of(
 )
 
 
+# The first draw imports what draws characters, which a loaded machine does in seconds.
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(BINDINGS, max_size=6), VALUES)
 def test_code_whose_names_are_bound_stays_as_it_is(bindings: list[str], used: str) -> None:
     code = "\n".join([*bindings, f"print({used})"])

@@ -148,6 +148,14 @@ def test_the_same_block_again_is_drawn_anew_and_then_the_search_goes_on(
     assert [step["action"]["type"] for step in steps] == ["search", "code", "search", "code", "done"]
 
 
+def test_a_server_that_fails_after_the_first_script_costs_the_others_alone(
+    run: Run, chat_server: ChatServer, library: Path
+) -> None:
+    chat_server.script = [AREA, Fault(400, "no more of this"), "ANSWER: 600"]
+    ran = run("How large is a field of 20 by 30?", "--on", library, *SMALL, "--tries", 3)
+    assert ran.code == 0 and ran.out.splitlines()[0] == "600", ran.err
+
+
 def test_a_conversation_that_no_longer_fits_goes_on_with_the_newest_steps(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from codenav.actions import (
     Action,
@@ -29,7 +30,7 @@ from codenav.agents.mending import (
 from codenav.agents.small.answers import can_answer, printed_value, stands_in, uses_values, values_in
 from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
 from codenav.agents.small.prompt import RULES, asked, example_for, shown
-from codenav.errors import ContextOverflow, UsageError
+from codenav.errors import ContextOverflow, ModelFailed, ModelRefused, ModelUnreachable, UsageError
 from codenav.messages import Completion, Message, Sampling
 from codenav.protocols import Environment, Model
 from codenav.usage import Usage
@@ -44,6 +45,8 @@ ANSWER_TOKENS = 512
 """Most tokens of a move; a script for one request has 30 to 150."""
 OUTPUT = 1200
 """Characters kept of an output or an error, head and tail."""
+VARIABLES = 300
+"""Characters of the names of variables from before that are shown."""
 FAILURES, PAGES, FAILED = 2, 2, 4
 """Failed steps in a row after which the next page of the search is shown, the most pages, and the failed steps in a row
 that end it."""
@@ -182,15 +185,14 @@ class SmallAgent:
         bound.update(self._facts.get("variables", "").split(", "))
         drawn, usage = [move.text], Usage()
         if not self._facts.get("once") and not leaves_something(move.text):
-            for seed in range(1, self._drafts):
-                completion = draw(WARMER, seed)
-                usage += completion.usage
-                other = read(completion.text, allowed=(CODE,))
-                if other and not completion.truncated and not leaves_something(other.text):
-                    drawn.append(other.text)
-        if not bound:
-            # A script without any value of the request made its own up, if others have them.
-            drawn = [code for code in drawn if uses_values(code, self._request)] or drawn
+            # Without further ones the first is still there.
+            with suppress(ModelUnreachable, ModelRefused, ModelFailed):
+                for seed in range(1, self._drafts):
+                    completion = draw(WARMER, seed)
+                    usage += completion.usage
+                    other = read(completion.text, allowed=(CODE,))
+                    if other and not completion.truncated and not leaves_something(other.text):
+                        drawn.append(other.text)
         mended = [with_imports(code, offers, bound) for code in drawn]
         thought = MENDED.format("; ".join(mended[0][1])) if mended[0][1] else ""
         return Code(mended[0][0], thought, drafts=tuple(code for code, _ in mended[1:])), usage
@@ -219,7 +221,7 @@ class SmallAgent:
 
     def _messages(self, steps: Sequence[Step]) -> list[Message]:
         """The conversation. Code that failed is not shown, since a small model repeats what it sees: its error is."""
-        files, variables = self._facts.get("files", ""), self._facts.get("variables", "")
+        files, variables = self._facts.get("files", ""), _bounded(self._facts.get("variables", ""), VARIABLES)
         request = asked(self._request, steps[0].observation.text, files=files, variables=variables)
         messages = [Message("system", RULES), *example_for(self._request).messages(), Message("user", request)]
         for step in steps[1:][-self._newest :]:

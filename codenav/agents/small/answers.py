@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _QUOTED = re.compile(r"['\"“‘`]([^'\"”’`\n]{1,200})['\"”’`]")
-_PLAIN = frozenset({"yes", "no", "true", "false"})
+_YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 _EMPTY = frozenset({"True", "False", "None", "[]", "{}", "()", "set()", "nan", "..."})
 _YES_OR_NO = frozenset({
     "is", "are", "am", "was", "were", "do", "does", "did", "can", "could", "has", "have", "had", "will", "would", "may",
@@ -39,7 +39,12 @@ def stands_in(answer: str, printed: str, request: str) -> bool:
         return False
     words = set(re.findall(r"\w+", answer.casefold()))
     own = words - set(re.findall(r"\w+", request.casefold()))
-    return bool(own & set(re.findall(r"\w+", printed.casefold())) or own & _PLAIN or shown)
+    there = set(re.findall(r"\w+", printed.casefold()))
+    if (own & _YES and "false" in there and "true" not in there) or (
+        own & _NO and "true" in there and "false" not in there
+    ):
+        return False
+    return bool(own & there or own & (_YES | _NO) or shown)
 
 
 def can_answer(value: str, request: str) -> bool:
