@@ -36,10 +36,12 @@ class Ran:
         return json.loads(self.out)
 
 
-def codenav(*arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ran:
-    """Run `codenav` to its end, with no terminal and no stdin."""
+def codenav(
+    *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, within: float = 120
+) -> Ran:
+    """Run `codenav` to its end, which comes `within` seconds, with no terminal and no stdin."""
     with start(*arguments, env=env, cwd=cwd) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=within)
     assert process.returncode is not None
     return Ran(process.returncode, out, err)
 

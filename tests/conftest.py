@@ -37,8 +37,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, group in groups.items():
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
-    # Servers first, because their tests take longest; single tests last, because they fill the gaps.
-    items.sort(key=lambda item: (not groups[item].startswith(("docker", "elasticsearch")), not groups[item]))
+    # The real model first, then servers: their tests take longest. Single tests last: they fill the gaps.
+    items.sort(
+        key=lambda item: (
+            groups[item] != "local agent",
+            not groups[item].startswith(("docker", "elasticsearch")),
+            not groups[item],
+        )
+    )
 
 
 def _group(item: pytest.Item) -> str:

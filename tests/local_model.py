@@ -100,14 +100,6 @@ def coder_file() -> Path:
     return path
 
 
-@pytest.fixture
-def with_coder(coder_file: Path, codenav_home: Path) -> Path:
-    """This test's CODENAV_HOME, with the real coder model installed."""
-    (codenav_home / "models").mkdir(exist_ok=True)
-    (codenav_home / "models" / f"{CODER}.gguf").symlink_to(coder_file)
-    return codenav_home
-
-
 def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser(description=main.__doc__)
