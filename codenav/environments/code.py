@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -15,7 +17,12 @@ from codenav.errors import NotFound, SandboxUnavailable, Unavailable
 from codenav.execution import CheckReport, ExecutionError, Outcome, Ran, Resources
 from codenav.protocols import CallsOfStep, Checker, Sandbox
 from codenav.system.bounded import Deadline
+from codenav.system.syntax import parsed
 
+OBJECT = re.compile(r"<[^<>\n]+ at 0x[0-9a-f]+>\Z")
+"""An object as it is printed without a `repr` of its own."""
+ATTRIBUTES = 16
+"""Attributes of such an object that are named."""
 DRAFT_SECONDS = 20.0
 """Seconds of each of several scripts for a step: one that never ends costs no more than that."""
 LEAST_SECONDS = 0.1
@@ -189,8 +196,19 @@ class CodeEnvironment:
         if self._hint and execution.error:
             with suppress(Unavailable):
                 hint = self._hint(execution.error, self._names_of)
+        elif self._hint and execution.ok:
+            hint = self._content_of(code, execution.stdout)
         text = "\n\n".join(filter(None, (executed(execution, checks, made), hint)))
         return CodeObservation(text, execution=execution, checks=checks, calls=made, hint=hint)
+
+    def _content_of(self, code: str, printed: str) -> str:
+        """The attributes of an object that a step printed without its content; empty for any other output."""
+        tree = parsed(code) if OBJECT.search(printed.rstrip()) else None
+        match tree.body[-1:] if tree else []:
+            case [ast.Expr(value=ast.Call(func=ast.Name("print"), args=[ast.Name() | ast.Attribute() as value]))]:
+                names = self._names_of(ast.unparse(value))
+                return f"Hint: print what it holds; it has: {', '.join(names[:ATTRIBUTES])}" if names else ""
+        return ""
 
     def _names_of(self, value: str) -> list[str]:
         """The public names of a value in the sandbox."""

@@ -53,3 +53,4 @@ def test_true_answers_a_question_for_yes_or_no_alone() -> None:
     assert can_answer("True", "Is 7 prime?") and can_answer("False", "Tell me whether 7 is prime")
     assert not can_answer("True", "When does it run next?") and not can_answer("[]", "Which prices are there?")
     assert can_answer("7", "When does it run next?")
+    assert not can_answer("<mmh3.mmh3_32 object at 0x7f1e>", "Is it there?")

@@ -148,6 +148,13 @@ def test_the_same_block_again_is_drawn_anew_and_then_the_search_goes_on(
     assert [step["action"]["type"] for step in steps] == ["search", "code", "search", "code", "done"]
 
 
+def test_an_object_without_content_is_no_answer(run: Run, chat_server: ChatServer, library: Path) -> None:
+    chat_server.script = [block("f = Field(20, 30)\nprint(f)"), "ANSWER: it", AREA, "ANSWER: 600"]
+    ran = run("How large is a field of 20 by 30?", "--on", library, *SMALL)
+    assert ran.out.splitlines()[0] == "600", ran.err
+    assert "Hint: print what it holds; it has: area, length, width" in said(chat_server)[1][-1]["content"]
+
+
 def test_a_server_that_fails_after_the_first_script_costs_the_others_alone(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:

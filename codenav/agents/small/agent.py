@@ -246,7 +246,7 @@ def _told(step: Step) -> str:
         return seen.text
     ran = seen.execution
     if ran.ok:
-        return shown(_bounded(ran.stdout.strip(), OUTPUT))
+        return "\n".join(filter(None, (shown(_bounded(ran.stdout.strip(), OUTPUT)), seen.hint)))
     error = f"{ran.error.line}\n{ran.error.type}: {ran.error.message}" if ran.error else f"{ran.outcome.value}"
     hint = f"\n{seen.hint}" if seen.hint else ""
     return f"This fails, so write it in another way: {_bounded(error, OUTPUT)}{hint}"

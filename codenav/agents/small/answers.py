@@ -9,6 +9,7 @@ from collections.abc import Sequence
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _QUOTED = re.compile(r"['\"“‘`]([^'\"”’`\n]{1,200})['\"”’`]")
 _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
+_OBJECT = re.compile(r"<[^<>]+ at 0x[0-9a-f]+>$")
 _EMPTY = frozenset({"True", "False", "None", "[]", "{}", "()", "set()", "nan", "..."})
 _YES_OR_NO = frozenset({
     "is", "are", "am", "was", "were", "do", "does", "did", "can", "could", "has", "have", "had", "will", "would", "may",
@@ -48,8 +49,10 @@ def stands_in(answer: str, printed: str, request: str) -> bool:
 
 
 def can_answer(value: str, request: str) -> bool:
-    """False for what answers no request but a yes-or-no question: `True`, `None`, an empty list."""
+    """False for an object without content, and for what answers a yes-or-no question alone: `True`, `None`, `[]`."""
     asked = re.findall(r"[a-z']+", request.casefold())
+    if _OBJECT.search(value):
+        return False
     return value not in _EMPTY or "whether" in asked or any(word in _YES_OR_NO for word in asked[:1])
 
 

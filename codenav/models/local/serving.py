@@ -153,6 +153,8 @@ def start(served: Served, keep_alive: float) -> None:
     _prepare(folder)
     root = str(Path(errors.__file__).parent.parent)
     kept = {name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith("LC_")}
+    # Threads that wait for each other sleep: where they spin, a machine with other work writes a tenth of the tokens.
+    kept["OMP_WAIT_POLICY"] = "PASSIVE"
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))
     arguments = [folder, served.path, served.name, served.context, keep_alive]
     with (folder / LOG).open("wb") as log:
