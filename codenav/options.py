@@ -142,14 +142,18 @@ class ModelOptions:
     """
 
     def is_small(self, parameters: float | None) -> bool:
-        """True if a model with that many weights, None for unknown, is for the small profile.
+        """True if a model with that many weights, None for unknown, is for the small profile, which has no prompt files.
 
         Raises:
-            UsageError: there is no such profile.
+            UsageError: there is no such profile, or prompt files are given for the small one.
         """
         if self.profile not in PROFILES:
             raise UsageError(f"there is no profile {self.profile!r}", hint=near_one(self.profile, PROFILES))
-        return self.profile == "small" or (self.profile == "auto" and parameters is not None and parameters < SMALL)
+        if self.profile == "small" and self.prompts:
+            raise UsageError("the small profile has no prompt files", hint="leave out --prompts, or --profile small")
+        if self.profile != "auto" or self.prompts:
+            return self.profile == "small"
+        return parameters is not None and parameters < SMALL
 
 
 @dataclass(frozen=True)

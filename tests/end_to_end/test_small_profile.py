@@ -208,6 +208,12 @@ def test_a_request_in_chinese_and_files_and_earlier_variables(
     assert "fields.csv: width,length" in said(chat_server)[0][-1]["content"]
 
 
+def test_prompt_files_are_for_the_full_profile(run: Run, library: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    ran = run("How large is a field?", "--on", library, *SMALL, "--prompts", tmp_path / "mine")
+    assert (ran.code, ran.out) == (2, "") and "the small profile has no prompt files" in ran.err
+
+
 def test_a_large_model_gets_the_full_prompt_and_plain_blocks_are_code(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:
