@@ -142,7 +142,7 @@ class ModelOptions:
     """
 
     def is_small(self, parameters: float | None) -> bool:
-        """True if a model with that many weights, None for unknown, is for the small profile, which has no prompt files.
+        """True if a model with that many weights, None for unknown, is for the small profile. It has no prompt files.
 
         Raises:
             UsageError: there is no such profile, or prompt files are given for the small one.
