@@ -122,7 +122,7 @@ class Endpoint:
         return "the same seed, the same answer" + ("; another, too" if other == one else "; another, another")
 
     def _grammar(self) -> Ability | str:
-        asked = self._asked("Toss a coin and tell a story about it.", extra_body={"grammar": _GRAMMAR})
+        asked = self._asked("Toss a coin and tell a story about it.", grammar=_GRAMMAR)
         held = asked.answer.text.strip() in ("heads", "tails")
         return "holds (GBNF)" if held else Ability("grammar", False, f"ignored: {_shown(asked)}", _HINTS["grammar"])
 
@@ -190,7 +190,7 @@ class Endpoint:
 
         body = self._transport.chat(
             {"model": self._name, "messages": [*messages, {"role": "user", "content": text}], **chosen},
-            sent=[*chosen, *chosen.get("extra_body", ())],
+            sent=list(chosen),
             seconds=SECONDS,
             into=Stream(),
             hear=hear,

@@ -60,7 +60,7 @@ class Transport:
 
         def send(client: OpenAI, timeout: Any) -> Any:
             plain = {name: value for name, value in parameters.items() if name not in BEYOND}
-            more = {name: value for name, value in parameters.items() if name in BEYOND}
+            more = {name: parameters[name] for name in BEYOND if name in parameters}
             create = client.chat.completions.with_streaming_response.create
             return create(**plain, extra_body=more, timeout=timeout)
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,11 @@ RAISES = "\n".join([*LINES, "raise ValueError(x9)"])
 def test_a_run_that_fails_takes_ten_lines(
     run: Run, chat_server: ChatServer, library: Path, answer: Action | str
 ) -> None:
-    chat_server.script = [answer] * 5
+    # The same code again would be drawn anew.
+    answers = [
+        answer if isinstance(answer, str) else replace(answer, content=f"{answer.content}  # {n}") for n in range(5)
+    ]
+    chat_server.script = answers
     ran = run("Do it.", "--on", library, "--max-steps", "5")
     assert ran.code == 3 - 2 * isinstance(answer, str) and not ran.out, ran.err
     lines = ran.err.splitlines()
@@ -126,7 +131,9 @@ def test_a_run_that_fails_after_steps_that_went_well_takes_ten_lines(
 
 def test_code_that_goes_well_after_failures_is_shown_whole(run: Run, chat_server: ChatServer, library: Path) -> None:
     good = "\n".join(f"y{n} = {n}" for n in range(10))
-    chat_server.script = [*[Code(RAISES)] * 4, Search("area"), Code(good), Code(RAISES), Done("done")]
+    chat_server.script = [
+        *[Code(f"{RAISES}  # {number}") for number in range(4)], Search("area"), Code(good), Code(RAISES), Done("done")
+    ]  # fmt: skip
     ran = run("Do it.", "--on", library)
     assert good.replace("\n", "\n   ") in ran.err
     assert ran.err.index("… 3 more failed steps: codenav") < ran.err.index("y0 = 0")

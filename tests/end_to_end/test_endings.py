@@ -202,7 +202,8 @@ def first_line_with(process: Command, text: str) -> None:
 def test_an_interrupt_while_the_model_thinks(chat_server: ChatServer, library: Path, number: int) -> None:
     chat_server.script = [Code("x = 1"), Hang()]
     process = start("run", "Do it.", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url)
-    chat_server.wait_for(2)
+    # The first request is for the size of the model.
+    chat_server.wait_for(3)
     ran = interrupted(process, number)
     assert ran.code == 130, ran.err
     assert "Traceback" not in ran.err
