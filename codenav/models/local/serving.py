@@ -153,8 +153,9 @@ def start(served: Served, keep_alive: float) -> None:
     _prepare(folder)
     root = str(Path(errors.__file__).parent.parent)
     kept = {name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith("LC_")}
-    # Threads that wait for each other sleep: where they spin, a machine with other work writes a tenth of the tokens.
-    kept["OMP_WAIT_POLICY"] = "PASSIVE"
+    # Threads that wait for each other sleep after a moment: on two processors 10 to 11 tokens a second in place of 9 to
+    # 17 where there is no other work, 1.1 to 2 in place of 0.4 to 0.8 at a load of 9; without spinning 6 to 7, and 4 to 8.
+    kept["GOMP_SPINCOUNT"] = "10000"
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))
     arguments = [folder, served.path, served.name, served.context, keep_alive]
     with (folder / LOG).open("wb") as log:
