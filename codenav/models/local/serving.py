@@ -153,8 +153,8 @@ def start(served: Served, keep_alive: float) -> None:
     _prepare(folder)
     root = str(Path(errors.__file__).parent.parent)
     kept = {name: os.environ[name] for name in os.environ if name in _KEPT or name.startswith("LC_")}
-    # Threads that wait for each other sleep after a moment: on two processors 10 to 11 tokens a second in place of 9 to
-    # 17 where there is no other work, 1.1 to 2 in place of 0.4 to 0.8 at a load of 9; without spinning 6 to 7, and 4 to 8.
+    # Threads that wait for each other spin for a moment, then sleep: on two processors 10 to 11 tokens a second are
+    # written in place of 9 to 17 without other work, and 1.1 to 2 in place of 0.4 to 0.8 at a load of 9.
     kept["GOMP_SPINCOUNT"] = "10000"
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))
     arguments = [folder, served.path, served.name, served.context, keep_alive]
