@@ -148,8 +148,10 @@ class Runner:
             raise UsageError(f"{out} holds a run already", hint=f"{RESUME} {out}, or another folder with --out")
         self._task, self._settings, self._out, self._before = task, settings, out, before
         samples = settings.samples(checked_samples(task.samples()))
+        # Raises where there is none, before anything is written.
+        model = settings.model_name
         self._setting = self._written(out)
-        self._head = settings.head(task.name, samples, self._setting)
+        self._head = settings.head(task.name, samples, self._setting, model=model)
         different = before.head.differences(self._head) if before else []
         if before and different:
             fixed = (before.head.task, before.head.epochs, list(before.head.samples))

@@ -88,14 +88,14 @@ class Settings:
                 raise UsageError(f"there is no sample {id!r}", hint=near_one(id, known[:20]))
         return [sample for sample in every if not self.ids or sample.id in self.ids][: self.limit]
 
-    def head(self, task: str, samples: Sequence[Sample], setting: Setting) -> Head:
+    def head(self, task: str, samples: Sequence[Sample], setting: Setting, *, model: str) -> Head:
         """Return the head of a run with these settings."""
         live = ("limits", "resources", "progress", "notice", *PLACE)
         written = {name: plain(value) for name, value in self.keywords.items() if name not in live}
         return Head(
             task=task,
             mode=self.mode.value,
-            model=self.model_name,
+            model=model,
             epochs=self.epochs,
             samples=[sample.id for sample in samples],
             settings={
@@ -111,7 +111,7 @@ class Settings:
             facts=plain(setting.facts),
             shard=self.shard,
             place={
-                **({"base_url": server} if (server := self.keywords.get("base_url") or load_config().base_url) else {}),
+                **({"base_url": self.base_url} if self.base_url else {}),
                 **{name: _text(self.keywords[name]) for name in PLACE if name in self.keywords and name not in SECRET},
                 **plain(self.place),
             },
@@ -121,10 +121,15 @@ class Settings:
         )
 
     @property
+    def base_url(self) -> str:
+        """The server of the model, given or configured; empty if there is none."""
+        return self.keywords.get("base_url") or load_config().base_url
+
+    @property
     def model_name(self) -> str:
         """The name for the head of a run. Raises ModelNotConfigured."""
         if self.model is None or isinstance(self.model, str):
-            return model_name(self.model or "")
+            return model_name(self.model or "", self.base_url)
         return str(getattr(self.model, "name", None) or getattr(self.model, "__name__", "a function"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -189,8 +190,8 @@ class Watched:
 
 def test_the_constant_beginning_of_the_prompt_is_read_once(with_coder: Path, library: Path) -> None:
     for request in ("How large is a round field with a radius of 7 metres?", HARVEST):
-        model = Watched(LocalModel(MODEL))
-        result = package.run(request, on=library, model=model, profile="small", tries=1)
+        with contextlib.closing(Watched(LocalModel(MODEL))) as model:
+            result = package.run(request, on=library, model=model, profile="small", tries=1)
         assert result.status == "done", result.reason
     *constant, asked = model.asked
     assert HARVEST in asked.content and len(constant) == 5

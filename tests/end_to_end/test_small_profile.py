@@ -138,6 +138,13 @@ def test_an_import_from_a_made_up_module_is_mended_without_the_model(
     assert steps[2]["thought"] == "Mended by rule: imported as offered."
 
 
+def test_the_other_drafts_are_mended_with_the_first(run: Run, chat_server: ChatServer, library: Path) -> None:
+    wrong = "from farm.area import Field\nprint(Field({}).area())"
+    chat_server.script = [*(block(wrong.format(sides)) for sides in ("20, 30", "20, 31", "30, 20")), "ANSWER: 600"]
+    ran = run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL, "--tries", 3)
+    assert ran.out.splitlines()[:2] == ["600", "agreement: 2 of 3"], ran.err
+
+
 def test_the_same_block_again_is_drawn_anew_and_then_the_search_goes_on(
     run: Run, chat_server: ChatServer, library: Path
 ) -> None:

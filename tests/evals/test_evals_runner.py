@@ -22,7 +22,7 @@ import codenav.evals
 from codenav.actions import Action, Code, Done, Search
 from codenav.config import episodes_dir
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import ModelFailed, ModelUnreachable, Unavailable, UsageError
+from codenav.errors import ModelFailed, ModelNotConfigured, ModelUnreachable, Unavailable, UsageError
 from codenav.evals import Mode, Result, Sample, Setting, attempts
 from codenav.evals.recorded import Recorded, outcome_of
 from codenav.evals.report import report
@@ -386,6 +386,12 @@ def test_what_is_wrong_with_every_sample_stops_the_run_before_the_first(tmp_path
         run(Shop(2), tmp_path / "a", model="scripted:/nowhere")
     assert not RunFolder.holds(tmp_path / "a")
     assert run(Shop(1), tmp_path / "a").missing == 0
+
+
+def test_without_a_model_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotConfigured, match="no model of it"):
+        run(Shop(), tmp_path / "out", model=None, base_url="http://127.0.0.1:9/v1")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_setting_that_cannot_be_made_leaves_no_folder(tmp_path: Path) -> None:

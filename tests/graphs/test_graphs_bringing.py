@@ -23,6 +23,7 @@ from codenav.graphs.folders import GraphFolder
 from codenav.graphs.within import LimitedIndex
 from codenav.indexing.source_index import SourceIndex
 from codenav.protocols import Index
+from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.ranker import GraphRanker
 from codenav.traces import Trace, TracedCall
 
@@ -136,7 +137,7 @@ def test_a_query_that_names_or_filters_gets_nothing_else(index: SourceIndex, que
 def test_without_a_request_or_an_episode_nothing_comes(index: SourceIndex) -> None:
     assert not brought(shown(index, ranking(index, ""), "customers money")[0])
     assert not brought(shown(index, ranking(index, "Paint a fence"), "customers money")[0])
-    assert not GraphRanker(Graphs([index])._graph, names={"a": "b"}).brings(AGAIN, AGAIN, (), ())
+    assert not GraphRanker(ToolGraph(), names={"a": "b"}).brings(AGAIN, AGAIN, (), ())
 
 
 def test_what_was_shown_in_full_does_not_come_again(index: SourceIndex) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from codenav.actions import (
     Action,
@@ -111,10 +112,14 @@ class SmallAgent:
             return Search(self._request, BY_HOST)
         last = steps[-1].observation
         if isinstance(last, CodeObservation) and last.execution.error:
-            code = steps[-1].action.content
-            mended = with_offered_modules(code, last.execution.error, _offers(steps))
+            code, offers = steps[-1].action.content, _offers(steps)
+            mended = with_offered_modules(code, last.execution.error, offers)
             if mended != code and all(step.action.content != mended for step in steps):
-                return Code(mended, MENDED.format("imported as offered"))
+                # Where another draft failed is not kept; imports come first.
+                error = replace(last.execution.error, line_number=1)
+                others = [draft.code for draft in last.drafts[1:]]
+                drafts = tuple(with_offered_modules(other, error, offers) for other in others)
+                return Code(mended, MENDED.format("imported as offered"), drafts=drafts)
         elif isinstance(last, CodeObservation) and last.ok:
             mended = with_content_printed(steps[-1].action.content, last.execution.stdout)
             if mended != steps[-1].action.content:
