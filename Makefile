@@ -12,6 +12,7 @@ REQUEST := Which node of the karate club graph has the highest betweenness?
 MODEL := qwen2.5-coder-1.5b
 # Outside of .venv, which `make clean` removes: 1.1 GB.
 MODEL_HOME ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/codenav-tests
+PYTEST := MODEL_HOME="$(MODEL_HOME)" $(BIN)/python -m pytest
 
 .PHONY: demo model test fuzz lint bubblewrap servers clean
 
@@ -35,7 +36,11 @@ model: .venv/installed
 test: .venv/installed model bubblewrap servers
 # Compiled once, not by each process where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q -j 0 codenav
-	MODEL_HOME="$(MODEL_HOME)" $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder
+# Beside other tests the model is ten times slower, and slows them down.
+	@status=0; \
+	$(PYTEST) -m real_model || status=1; \
+	$(PYTEST) -m "not real_model" --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder || status=1; \
+	exit $$status
 
 DRAWS ?= 20
 SEED ?= $(shell date +%s)

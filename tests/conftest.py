@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # The real model first, then servers: their tests take longest. Single tests last: they fill the gaps.
     items.sort(
         key=lambda item: (
-            groups[item] != "local agent",
+            groups[item] != "real model",
             not groups[item].startswith(("docker", "elasticsearch")),
             not groups[item],
         )
@@ -49,6 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _group(item: pytest.Item) -> str:
     """The group of a test, which runs in one process, one test after another; "" for a test that any process runs."""
+    if item.get_closest_marker("real_model"):
+        return "real model"
     for mark in item.iter_markers("xdist_group"):
         return str(mark.args[0])
     fixtures = set(getattr(item, "fixturenames", ()))

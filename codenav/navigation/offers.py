@@ -243,20 +243,47 @@ def _private(name: str) -> bool:
 def _call(name: str, signature: str, words: frozenset[str] = frozenset()) -> str:
     """The call of a name with the parameters of a signature.
 
-    Of a long one the types are left out, then the optional parameters that share no word with the request.
+    Left out are the optional parameters that are None, unless they share a word with the request: a small model gives
+    them values of its own. Of a call that is still long so are the types, then others that share none.
     """
     start = signature.find("(")
     if start < 0:
         return f"{name}()"
     written = name + _SELF.sub("(", " ".join(signature[start:].split()), count=1).rstrip(":").strip()
     written = written.removesuffix("-> None").strip()
-    if len(written) <= SIGNATURE:
-        return written
     with suppress(SyntaxError, ValueError):
         (function,) = ast.parse(f"def f{signature[start:].rstrip(' :')}: ...").body
         assert isinstance(function, ast.FunctionDef)
-        return _shortened(name, function, words)
+        if _has_others(function.args) and _without_none(function.args, words):
+            returned = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+            written = f"{name}({ast.unparse(function.args)}, …){returned}".replace("(, …)", "(…)")
+            written = _SELF.sub("(", written, count=1).removesuffix("-> None").strip()
+        if len(written) > SIGNATURE:
+            return _shortened(name, function, words)
     return _cut(written, SIGNATURE)
+
+
+def _has_others(given: ast.arguments) -> bool:
+    """True if a call has anything to give beside optional parameters that are None."""
+    plain = [*given.posonlyargs, *given.args]
+    required = len(plain) - len(given.defaults) - (bool(plain) and plain[0].arg in ("self", "cls"))
+    defaults = [*given.defaults, *given.kw_defaults]
+    return required > 0 or any(not (isinstance(one, ast.Constant) and one.value is None) for one in defaults)
+
+
+def _without_none(given: ast.arguments, words: frozenset[str]) -> bool:
+    """Take out the last parameters whose default is None and that share no word; True if there were some."""
+
+    def is_left_out(one: ast.arg, default: ast.expr | None) -> bool:
+        return isinstance(default, ast.Constant) and default.value is None and not words & _words(one.arg)
+
+    before = len(given.args) + len(given.kwonlyargs)
+    while given.args and given.defaults and is_left_out(given.args[-1], given.defaults[-1]) and not given.vararg:
+        given.args.pop()
+        given.defaults.pop()
+    kept = [pair for pair in zip(given.kwonlyargs, given.kw_defaults, strict=True) if not is_left_out(*pair)]
+    given.kwonlyargs, given.kw_defaults = [one for one, _ in kept], [default for _, default in kept]
+    return len(given.args) + len(given.kwonlyargs) < before
 
 
 def _shortened(name: str, function: ast.FunctionDef, words: frozenset[str]) -> str:

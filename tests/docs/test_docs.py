@@ -211,7 +211,7 @@ def run_block(code: str, place: Path, variables: Mapping[str, str]) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.xdist_group("local agent")
+@pytest.mark.real_model
 @pytest.mark.parametrize("name", STRANGERS)
 def test_a_stranger_gets_what_a_page_shows(name: str, new_environment: Path, here: Path, served: Serve) -> None:
     type_in(served(pages("console")[name]), here, environment(new_environment))

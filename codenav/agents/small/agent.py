@@ -44,6 +44,8 @@ WARMER = 0.8
 """Temperature of the drafts after the first, and of an answer that is drawn again."""
 ANSWER_TOKENS = 512
 """Most tokens of a move; a script for one request has 30 to 150."""
+LONGER, SPARE = 2, 32
+"""Most tokens of a further draft, by those of the first, and some more: warm, a small model can forget to end."""
 OUTPUT = 1200
 """Characters kept of an output or an error, head and tail."""
 VARIABLES = 300
@@ -145,9 +147,9 @@ class SmallAgent:
         deadline = None if timeout is None else time.monotonic() + timeout
         allowed = self._allowed(steps)
 
-        def draw(temperature: float = 0.0, seed: int | None = None) -> Completion:
+        def draw(temperature: float = 0.0, seed: int | None = None, most: int = ANSWER_TOKENS) -> Completion:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            chosen = Sampling(temperature, seed, grammar(*allowed), stop=(), max_tokens=ANSWER_TOKENS)
+            chosen = Sampling(temperature, seed, grammar(*allowed), stop=(), max_tokens=most)
             try:
                 return self.model.complete(self._messages(steps), timeout=left, sampling=chosen)
             except ContextOverflow:
@@ -155,7 +157,7 @@ class SmallAgent:
                     raise
             # From now on the first offers and the newest steps are all that is shown.
             self._newest = NEWEST
-            return draw(temperature, seed)
+            return draw(temperature, seed, most)
 
         # What was no move would be none again.
         completion = draw(WARMER, len(steps)) if isinstance(steps[-1].action, Unreadable) else draw()
@@ -175,15 +177,14 @@ class SmallAgent:
             told = InvalidAction(MADE_UP.format(", ".join(values_in(self._request))), "no_action")
             return Turn(Unreadable(completion.text), told, usage, completion.text)
         if move.kind == CODE:
-            action, spent = self._drafted(move, steps, draw)
+            most = min(ANSWER_TOKENS, LONGER * completion.usage.output_tokens + SPARE)
+            action, spent = self._drafted(move, steps, lambda seed: draw(WARMER, seed, most))
             return Turn(action, usage=usage + spent, response=completion.text)
         if move.kind == ANSWER:
             return Turn(self._answered(move, steps), usage=usage, response=completion.text)
         return Turn(Search(move.text), usage=usage, response=completion.text)
 
-    def _drafted(
-        self, move: Move, steps: Sequence[Step], draw: Callable[[float, int], Completion]
-    ) -> tuple[Code, Usage]:
+    def _drafted(self, move: Move, steps: Sequence[Step], draw: Callable[[int], Completion]) -> tuple[Code, Usage]:
         """The step of code with other drafts of it, all with the import lines that they lack."""
         offers = _offers(steps)
         bound = names_left(steps)
@@ -193,7 +194,7 @@ class SmallAgent:
             # Without further ones the first is still there.
             with suppress(ModelUnreachable, ModelRefused, ModelFailed):
                 for seed in range(1, self._drafts):
-                    completion = draw(WARMER, seed)
+                    completion = draw(seed)
                     usage += completion.usage
                     other = read(completion.text, allowed=(CODE,))
                     if other and not completion.truncated and not leaves_something(other.text):
