@@ -83,6 +83,8 @@ def test_three_scripts_are_run_and_what_most_give_counts(
     assert agreement.removeprefix("agreement: ") in codenav("episodes", "show", "last").out
     bodies = [request.body for request in chat_server.requests if "seed" in request.body]
     assert [body["temperature"] for body in bodies] == [0.8, 0.8] and len({body["seed"] for body in bodies}) == 2
+    # A further script is not much longer than the first.
+    assert max(body["max_tokens"] for body in bodies) < 100
 
 
 def test_nothing_is_run_twice_that_writes_a_file(

@@ -102,7 +102,7 @@ def test_a_ready_instance_stands_for_its_class_with_a_real_call_without_values(b
     assert first.splitlines() == [
         "from bank import rates  # a ready _Table",
         "#   Exchange rates by currency.",
-        "#   .of(currency, *, year=None): The exchange rate of a currency.",
+        "#   .of(currency, …): The exchange rate of a currency.",
         "#   .all(): All rates.",
         "#   as in: rates.of(..., year=...)",
     ]
@@ -144,6 +144,24 @@ def test_parameters_that_fit_the_request_stay_in_a_long_signature(tmp_path: Path
     with codenav.index(tmp_path) as index:
         (first,) = offered(index, "trim the text to a limit of five words")
     assert "word_limit=3" in first and "…" in first and len(first) < 250
+
+
+@pytest.mark.parametrize(
+    ("signature", "request_", "shown"),
+    [
+        ("latitude, longitude, zone=None, band=None", "the easting of a point", "place(latitude, longitude, …)"),
+        ("latitude, zone=None, band=None", "the easting in zone 31", "place(latitude, zone=None, …)"),
+        ("name, *, strict=True, zone=None", "where is it", "place(name, *, strict=True, …)"),
+        ("zone=None", "where is it", "place(zone=None)"),
+        ("first, /, *others, zone=None, **more", "where is it", "place(first, /, *others, **more, …)"),
+    ],
+)
+def test_optional_parameters_that_are_none_are_shown_where_they_fit(
+    tmp_path: Path, signature: str, request_: str, shown: str
+) -> None:
+    (tmp_path / "made.py").write_text(f"def place({signature}): ...\n")
+    with codenav.index(tmp_path) as index:
+        assert offered(index, f"place: {request_}") == [f"from made import place\n# {shown}"]
 
 
 def test_errors_tests_and_private_names_are_not_offered(bank: SourceIndex) -> None:
