@@ -8,8 +8,9 @@ from inspect import cleandoc
 from typing import Any
 
 from codenav.tools.model import Body, Effect, Parameter, Schema
-from codenav.tools.moved_schemas import PREFIX, MovedSchemas
+from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, unique
+from codenav.tools.types import resolved
 
 WHOLE = "body"
 """Name of the parameter that is all arguments, where their schema is no object with known properties."""
@@ -29,7 +30,7 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
         schema: Schema of the arguments, moved.
         schemas: The table that it refers to.
     """
-    plain = _resolved(schema, schemas)
+    plain = resolved(schema, schemas)
     properties = plain.get("properties", {})
     kind = plain.get("type", "object")
     spread = kind == "object" and isinstance(properties, Mapping) and set(plain) <= _OBJECT
@@ -47,7 +48,7 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
     for wire, part in properties.items():
         name = unique(identifier(wire), taken)
         taken.add(name)
-        described = {**_resolved(part, schemas), **part}
+        described = {**resolved(part, schemas), **part}
         made.append(
             Parameter(
                 name=name,
@@ -100,16 +101,6 @@ def titled(title: str, text: str) -> tuple[str, str]:
     if len(first) > TITLE_CHARACTERS:
         return "", text
     return first.strip().removesuffix("."), (line[len(first) :].strip() + "\n" + rest).strip()
-
-
-def _resolved(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
-    """Follow a reference at the top of a schema."""
-    for _ in range(20):
-        reference = schema.get("$ref", "")
-        if not reference.startswith(PREFIX):
-            break
-        schema = {**schemas[reference.removeprefix(PREFIX)], **{k: v for k, v in schema.items() if k != "$ref"}}
-    return schema
 
 
 def _text(schema: Schema) -> str:

@@ -122,7 +122,7 @@ class _Document:
                 )
             elif key not in DROPPED:
                 found[key] = value
-        return _of_2020(found)
+        return of_2020(found, null=found.pop("nullable", None) is True)
 
     def _reference(self, reference: str) -> Schema:
         if reference in self._names:
@@ -212,13 +212,18 @@ def is_expression(pattern: Any) -> bool:
     return True
 
 
-def _of_2020(schema: dict[str, Any]) -> Schema:
-    """Replace words of older dialects: limits as `true`, and `nullable` of OpenAPI 3.0."""
+def of_2020(schema: dict[str, Any], *, null: bool) -> dict[str, Any]:
+    """A schema, changed, with words of older dialects replaced: limits as `true`; `null`: it accepts null, too."""
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
             schema[exclusive] = schema.pop(bound)
-    if schema.pop("nullable", None) is True and isinstance(schema.get("type"), str):
-        schema["type"] = [schema["type"], "null"]
+    kind = schema.get("type") if null else None
+    if kind:
+        kinds = [kind] if isinstance(kind, str) else list(kind)
+        schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
         if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
             schema["enum"] = [*schema["enum"], None]
+    elif null:
+        parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "properties") if key in schema}
+        schema |= {"anyOf": [parts, {"type": "null"}]} if parts else {}
     return schema

@@ -41,8 +41,9 @@ def resolved(schema: Any, schemas: Schemas) -> Schema:
         if not isinstance(reference, str):
             return found
         target = schemas.get(reference.removeprefix("#/schemas/"))
-        target = target if isinstance(target, dict) else {}
-        found = {**target, **{key: value for key, value in found.items() if key != "$ref"}}
+        beside = {key: value for key, value in found.items() if key != "$ref"}
+        found = target if isinstance(target, dict) else {}
+        found = {**found, **beside} if beside else found
     return {}
 
 

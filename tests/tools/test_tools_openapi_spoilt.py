@@ -17,7 +17,8 @@ from openapi_made import document, read
 
 from codenav.errors import CodeNavError
 from codenav.tools.model import ToolSpec
-from codenav.tools.openapi.directions import PREFIX, references
+from codenav.tools.moved_schemas import PREFIX
+from codenav.tools.openapi.directions import references
 
 TEXT = {"type": "string", "minLength": 1, "example": "x"}
 PARAMETERS = [

@@ -11,6 +11,7 @@ from codenav.tools.openapi.context import Context, example_of, examples_of, flag
 from codenav.tools.openapi.directions import Directions
 from codenav.tools.openapi.parameters import fitting, old_schema, old_style, schema_example
 from codenav.tools.references import Place
+from codenav.tools.types import resolved
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 BINARY: Schema = {"type": "string", "format": "binary"}
@@ -111,7 +112,7 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
     # `explode` of the whole says that the document did not say whether the body is required.
     forgotten = whole.explode
     if flat is None or not flat[0]:
-        if kind == "other" and context.schemas.resolved(schema).get("type") not in ("string", None):
+        if kind == "other" and resolved(schema, context.schemas.found).get("type") not in ("string", None):
             # XML and the like: the text is written by who calls.
             schema = {"type": "string", "description": f"{body.content_type} as text"}
         elif kind == "other" and not schema:
@@ -125,7 +126,7 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
     found = [
         Parameter(
             name=name, wire=name, place="body", schema=item, required=needed and name in required,
-            text=text_of(context.schemas.resolved(item).get("description")),
+            text=text_of(resolved(item, context.schemas.found).get("description")),
             example=fitting(context, item, example[name]) if name in example else schema_example(context, item),
         )
         for name, item in properties.items()
@@ -140,7 +141,7 @@ def flattened(context: Context, schema: Schema) -> tuple[dict[str, Schema], set[
     waiting: list[Schema] = [schema]
     seen: set[int] = set()
     while waiting:
-        found = context.schemas.resolved(waiting.pop(0))
+        found = resolved(waiting.pop(0), context.schemas.found)
         if id(found) in seen:
             continue
         seen.add(id(found))

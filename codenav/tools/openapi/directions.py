@@ -9,22 +9,11 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from codenav.tools.model import Schema
+from codenav.tools.moved_schemas import LISTS, PREFIX, SCHEMAS, TABLES
 from codenav.tools.naming import unique
 
-IN_PLACE_LISTS = ("allOf", "anyOf")
-IN_PLACE = ("not", "if", "then", "else")
-DOWN = (
-    "additionalProperties", "contains", "contentSchema", "items", "propertyNames", "unevaluatedItems",
-    "unevaluatedProperties",
-)  # fmt: skip
-MAPS = ("dependentSchemas", "patternProperties", "properties")
-SAME_VALUE = {**dict.fromkeys(IN_PLACE_LISTS, "list"), **dict.fromkeys(IN_PLACE, "one"), "dependentSchemas": "map"}
-"""Keywords with schemas of the same value, and how they hold them."""
-ALL = {
-    **SAME_VALUE, **dict.fromkeys(DOWN, "one"), **dict.fromkeys(MAPS, "map"), "prefixItems": "list",
-}  # fmt: skip
-"""Keywords with schemas, and how they hold them."""
-PREFIX = "#/schemas/"
+SAME_VALUE = {"allOf", "anyOf", "dependentSchemas", "else", "if", "not", "then"}
+"""Keywords with schemas of the same value."""
 MOST_PARTS = 200
 """Schemas that one may be made of for their properties to be seen as its own."""
 
@@ -32,14 +21,14 @@ MOST_PARTS = 200
 def parts(schema: Schema, *, in_place: bool = False) -> list[Any]:
     """The schemas directly in a schema; `in_place`: only those that look at the same value."""
     found: list[Any] = []
-    kinds = SAME_VALUE if in_place else ALL
     for key, item in schema.items():
-        kind = kinds.get(key)
-        if kind == "map":
+        if in_place and key not in SAME_VALUE:
+            continue
+        if key in TABLES:
             found += item.values()
-        elif kind == "list":
+        elif key in LISTS:
             found += item
-        elif kind and isinstance(item, dict):
+        elif key in SCHEMAS and isinstance(item, dict):
             found.append(item)
     return found
 
@@ -140,20 +129,18 @@ class Directions:
             made["required"] = [name for name in made["required"] if name not in hidden]
             if not made["required"]:
                 del made["required"]
-        for key in MAPS:
-            if key in made:
+        for key, value in schema.items():
+            if key in TABLES:
                 made[key] = {
                     name: self._changed(item, flag)
-                    for name, item in made[key].items()
+                    for name, item in value.items()
                     if not (key == "properties" and flag == "readOnly" and name in hidden)
                 }
-        for key in (*IN_PLACE_LISTS, "prefixItems"):
-            if key in made:
+            elif key in LISTS:
                 below = hidden if key == "allOf" else frozenset[str]()
-                made[key] = [self._changed(item, flag, below) for item in made[key]]
-        for key in (*IN_PLACE, *DOWN):
-            if isinstance(made.get(key), dict):
-                made[key] = self._changed(made[key], flag)
+                made[key] = [self._changed(item, flag, below) for item in value]
+            elif key in SCHEMAS and isinstance(value, dict):
+                made[key] = self._changed(value, flag)
         return made
 
     def _variant(self, name: str, flag: str) -> str:

@@ -11,6 +11,7 @@ from codenav.tools.model import Parameter
 from codenav.tools.naming import identifier
 from codenav.tools.openapi.context import Context, LeftOut, example_of, flag, mapping_of, text_of
 from codenav.tools.references import Place
+from codenav.tools.types import resolved
 
 IGNORED_HEADERS = frozenset({"accept", "content-type"})
 """The specification: parameters with these names are ignored, because other parts of the document say them."""
@@ -83,7 +84,7 @@ def parameter_of(context: Context, place: Place, where: str) -> Parameter:
     example = schema_example(context, schema) if example is None else fitting(context, schema, example)
     return Parameter(
         name=value["name"], wire=value["name"], place=where, schema=schema, required=required or where == "path",
-        text=text_of(value.get("description")) or text_of(context.schemas.resolved(schema).get("description")),
+        text=text_of(value.get("description")) or text_of(resolved(schema, context.schemas.found).get("description")),
         example=example, style=style, explode=explode, allow_reserved=flag(value.get("allowReserved")),
         content_type=content_type,
     )  # fmt: skip
@@ -124,13 +125,13 @@ def old_schema(context: Context, place: Place) -> dict[str, Any]:
 
 def schema_example(context: Context, schema: Mapping[str, Any]) -> Any:
     """The first example of a schema, else None."""
-    found = context.schemas.resolved(schema).get("examples")
+    found = resolved(schema, context.schemas.found).get("examples")
     return fitting(context, schema, found[0]) if isinstance(found, list) and found else None
 
 
 def fitting(context: Context, schema: Mapping[str, Any], example: Any) -> Any:
     """An example as a value of its schema: documents often have numbers and lists as text; None if it is not one."""
-    kind = context.schemas.resolved(schema).get("type")
+    kind = resolved(schema, context.schemas.found).get("type")
     if isinstance(example, str) and isinstance(kind, str):
         if kind == "integer":
             return int(example) if re.fullmatch(r"-?\d{1,18}", example) else None
@@ -139,7 +140,7 @@ def fitting(context: Context, schema: Mapping[str, Any], example: Any) -> Any:
         if kind == "boolean":
             return {"true": True, "false": False}.get(example.lower())
         if kind == "array":
-            items = context.schemas.resolved(schema).get("items", {})
+            items = resolved(schema, context.schemas.found).get("items", {})
             return [fitting(context, items, item.strip()) for item in example.split(",")]
         return example if kind == "string" else None
     if kind == "string" and isinstance(example, int | float) and not isinstance(example, bool):

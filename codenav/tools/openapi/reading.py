@@ -11,10 +11,11 @@ from codenav.errors import UsageError
 from codenav.system.collecting import uncollected
 from codenav.tools.fetching import shown
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
+from codenav.tools.moved_schemas import PREFIX
 from codenav.tools.naming import identifier, package_name, unique
 from codenav.tools.openapi.bodies import body_of, old_body, spread
 from codenav.tools.openapi.context import Context, LeftOut, first_line, mapping_of, text_of
-from codenav.tools.openapi.directions import PREFIX, Directions, cut_circles, references
+from codenav.tools.openapi.directions import Directions, cut_circles, references
 from codenav.tools.openapi.links import links_of
 from codenav.tools.openapi.parameters import (
     IGNORED_HEADERS,

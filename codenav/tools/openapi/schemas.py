@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.tools.model import Schema
-from codenav.tools.moved_schemas import DROPPED, LISTS, SCHEMAS, TABLES, add_parts, is_expression
+from codenav.tools.moved_schemas import DROPPED, LISTS, PREFIX, SCHEMAS, TABLES, add_parts, is_expression, of_2020
 from codenav.tools.naming import unique
 from codenav.tools.references import Library, Place, Unresolved
 
@@ -72,7 +72,7 @@ class Schemas:
         for key, item in value.items():
             self._keyword(place, made, key, item)
         if not self.dialect:
-            self._old(value, made)
+            of_2020(made, null=value.get("nullable") in (True, "true") or value.get("x-nullable") is True)
         if isinstance(made.get("default"), str) and made.get("type") in ("boolean", "integer", "number"):
             self._default(place, made)
         if made.get("type") == "file":
@@ -116,7 +116,7 @@ class Schemas:
             if known:
                 made[key] = known[0] if isinstance(item, str) or len(known) == 1 else known
         elif key in ("exclusiveMaximum", "exclusiveMinimum") and isinstance(item, bool):
-            pass
+            made.update({} if self.dialect else {key: item})
         elif key in _MAY_BE:
             if fine := _MAY_BE[key](item):
                 made[key] = item
@@ -163,14 +163,6 @@ class Schemas:
         read = f"read as {made['default']!r}" if "default" in made else "left out"
         self.note(f"{place.pointer}/default: the text {text!r} is no default of the type {made['type']}: {read}")
 
-    def _old(self, value: Mapping[str, Any], made: dict[str, Any]) -> None:
-        """What 2.0 and 3.0 say in their own way."""
-        for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-            if value.get(exclusive) is True and bound in made:
-                made[exclusive] = made.pop(bound)
-        if value.get("nullable") in (True, "true") or value.get("x-nullable") is True:
-            nullable(made)
-
     def _discriminator(self, place: Place) -> Any:
         """The discriminator as an annotation, its targets under their names here."""
         value = place.value
@@ -188,7 +180,7 @@ class Schemas:
                 if re.fullmatch(r"[\w.-]+", target) and not target.endswith((".json", ".yaml", ".yml")):
                     target = f"#/components/schemas/{target}"
                 try:
-                    found[key] = f"#/schemas/{self.name(self.library.target(target, place.document))}"
+                    found[key] = f"{PREFIX}{self.name(self.library.target(target, place.document))}"
                 except Unresolved as error:
                     self.note(f"{place.pointer}/mapping/{key}: {error}: left out")
         return made
@@ -200,7 +192,7 @@ class Schemas:
         except Unresolved as error:
             self.note(f"{place.pointer}: {error}: anything is accepted there")
             return {key: value[key] for key in ("title", "description") if isinstance(value.get(key), str)}
-        made: dict[str, Any] = {"$ref": f"#/schemas/{self.name(target)}"}
+        made: dict[str, Any] = {"$ref": PREFIX + self.name(target)}
         if self.dialect:
             for key, item in value.items():
                 if key != "$ref":
@@ -228,29 +220,3 @@ class Schemas:
             self.found[name] = {}
             self.waiting.append((name, target))
         return self.names[key]
-
-    def resolved(self, schema: Schema) -> Schema:
-        """A converted schema, references at its top followed; texts beside a reference win."""
-        beside: dict[str, Any] = {}
-        for _ in range(len(self.found) + 1):
-            reference = schema.get("$ref")
-            if not isinstance(reference, str):
-                break
-            beside = {**{key: item for key, item in schema.items() if key != "$ref"}, **beside}
-            schema = self.found.get(reference.removeprefix("#/schemas/"), {})
-        return {**schema, **beside} if beside else schema
-
-
-def nullable(schema: dict[str, Any]) -> None:
-    """Let a schema accept null, too."""
-    kind = schema.get("type")
-    if kind is not None:
-        kinds = [kind] if isinstance(kind, str) else list(kind)
-        if "null" not in kinds:
-            schema["type"] = [*kinds, "null"]
-        if "enum" in schema and None not in schema["enum"]:
-            schema["enum"] = [*schema["enum"], None]
-        return
-    parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "properties") if key in schema}
-    if parts:
-        schema["anyOf"] = [parts, {"type": "null"}]
