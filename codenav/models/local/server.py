@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from codenav.models.local.memory import PROMPTS_KEPT, processors
 from codenav.system.atomic_files import write_whole
@@ -94,9 +94,19 @@ def _until_unused(folder: Path, keep_alive: float, slots: str, key: str) -> None
 
 def _works(slots: str, key: str) -> bool:
     """True while an answer is written, also a long one. The server says so between two steps, which may take long."""
-    asked = urllib.request.Request(slots, headers={"Authorization": f"Bearer {key}"})
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=10) as answer:
-            return any(slot.get("is_processing") for slot in json.load(answer))
+        return any(slot.get("is_processing") for slot in answer_of(slots, key))
     except (OSError, ValueError):
         return True
+
+
+def answer_of(url: str, key: str) -> Any:
+    """What a server says.
+
+    Raises:
+        OSError, ValueError: it does not answer in ten seconds, or no JSON.
+    """
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})
+    # Proxies are for other machines.
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=10) as answer:
+        return json.load(answer)

@@ -18,8 +18,6 @@ import stat
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,7 +29,7 @@ from codenav.errors import MissingExtra, ModelFailed, ModelUnreachable, StorageF
 from codenav.models.local import memory
 from codenav.models.local.catalogue import models_dir
 from codenav.models.local.gguf import Header, read_header
-from codenav.models.local.server import ALIVE, LOG, STATE, UNUSED, USED
+from codenav.models.local.server import ALIVE, LOG, STATE, UNUSED, USED, answer_of
 from codenav.system.process_identity import Owner
 
 CONTEXT = 16_384
@@ -189,7 +187,7 @@ def ready(
             return server
         if not alive:
             if started:
-                raise ModelFailed(f"the server of {served.name} ended while it loaded: {_reason(folder)}")
+                raise ModelFailed(f"the server of {served.name} ended while it loaded: {why_ended(served)}")
             started = True
             start(served, keep_alive)
         if not told:
@@ -227,8 +225,19 @@ def stop(path: Path | None = None) -> Sequence[str]:
 
 
 def why_ended(served: Served) -> str:
-    """The last that the server of a model said, for an error message."""
-    return _reason(served.folder)
+    """The first error of llama.cpp in the log of the server of a model, else the last one of Python."""
+    try:
+        text = (served.folder / LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    if text.endswith(f"\n{UNUSED}\n"):
+        return UNUSED
+    said = re.search(r"^[\d.]+ E .*?: (.*)", text, re.MULTILINE) or re.search(
+        r"^(\w*(?:Error|Exception)\b.*)\s*\Z", text, re.MULTILINE
+    )
+    if said:
+        return said[1][:300]
+    return "it was killed, perhaps for its memory" if text else "it said nothing"
 
 
 def _servers() -> Path:
@@ -286,29 +295,11 @@ def _answering(folder: Path) -> Server | None:
     server = _told(folder)
     if server is None:
         return None
-    asked = urllib.request.Request(f"{server.url}/models", headers={"Authorization": f"Bearer {server.key}"})
     try:
-        # Proxies are for other machines.
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=5):
-            return server
+        answer_of(f"{server.url}/models", server.key)
+        return server
     except (OSError, ValueError):
         return None
-
-
-def _reason(folder: Path) -> str:
-    """The first error of llama.cpp in the log of a server, else the last one of Python."""
-    try:
-        text = (folder / LOG).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    if text.endswith(f"\n{UNUSED}\n"):
-        return UNUSED
-    said = re.search(r"^[\d.]+ E .*?: (.*)", text, re.MULTILINE) or re.search(
-        r"^(\w*(?:Error|Exception)\b.*)\s*\Z", text, re.MULTILINE
-    )
-    if said:
-        return said[1][:300]
-    return "it was killed, perhaps for its memory" if text else "it said nothing"
 
 
 def _gb(number: int) -> str:
