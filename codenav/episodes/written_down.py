@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codenav.episodes.code import PRINTS, base_name, last_name
@@ -52,18 +52,19 @@ class Made:
 
 @dataclass
 class _Function:
-    parameters: list[str]
     returns: list[ast.expr]
     scope: _Names
+    parameters: Mapping[str, Made]
+    """Nothing for each: what is passed counts at the call."""
     result: Made | None = None
-    """The origin of what it returns, with its parameters as names; None before it is asked for."""
+    """The origin of what it returns, without its arguments; None before it is asked for."""
 
 
 class Code:
     """The origins of the values in a script, or in the steps of a session."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        self._names: dict[str, list[tuple[ast.expr | None, bool]]] = {}
+        self._names: _Names = {}
         self._functions: dict[str, _Function] = {}
         self._scopes: dict[int, _Names] = {id(self._names): self._names}
         self._read: dict[_Place, Made] | None = None
@@ -113,7 +114,7 @@ class Code:
                 self._define(node, scope)
                 continue
             if isinstance(node, ast.ClassDef):
-                scope.setdefault(node.name, []).append((None, True))
+                scope.setdefault(node.name, []).append(None)
                 continue
             self._bind(node, scope, heads)
             inner = [*heads, *_heads(node)]
@@ -125,24 +126,21 @@ class Code:
                 self._collect(case.body, scope, inner)
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Names) -> None:
-        inner: _Names = {}
+        inner: _Names = {one.arg: [None] for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         self._scopes[id(inner)] = inner
-        arguments = node.args
-        parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        parameters = {name: Made() for name in inner}
         self._collect(node.body, inner, [])
-        for name in parameters:
-            inner.setdefault(name, []).append((None, True))
         found = [one.value for one in ast.walk(node) if isinstance(one, ast.Return | ast.Yield) and one.value]
-        self._functions[node.name] = _Function(parameters, found, inner)
+        self._functions[node.name] = _Function(found, inner, parameters)
 
     def _bind(self, node: ast.stmt, scope: _Names, heads: list[ast.expr]) -> None:
         """Record the names that a statement itself binds; `heads` are the conditions that it depends on."""
         computed = any(self.of(head, scope).computed for head in heads)
 
-        def add(target: ast.AST, value: ast.expr | None) -> None:
+        def add(target: ast.AST, value: ast.expr) -> None:
             for one in ast.walk(target):
                 if isinstance(one, ast.Name) and (isinstance(one.ctx, ast.Store) or one.id == base_name(target)):
-                    scope.setdefault(one.id, []).append((None if computed else value, computed))
+                    scope.setdefault(one.id, []).append(None if computed else value)
 
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -162,7 +160,7 @@ class Code:
                     add(item.optional_vars, item.context_expr)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                scope.setdefault((alias.asname or alias.name).split(".")[0], []).append((None, True))
+                scope.setdefault((alias.asname or alias.name).split(".")[0], []).append(None)
         for child in [node] if isinstance(node, ast.Expr) else _heads(node):
             self._called(child, scope)
         for walrus in (one for one in ast.walk(node) if isinstance(one, ast.NamedExpr)):
@@ -180,40 +178,34 @@ class Code:
             elif name.startswith("to_") and isinstance(call.func, ast.Attribute):
                 self.written.append((call.func.value, scope))
             if isinstance(call.func, ast.Attribute) and base_name(call.func) in scope:
-                scope[base_name(call.func)] += [(one, False) for one in call.args]
+                scope[base_name(call.func)] += call.args
             if isinstance(node, ast.Expr) and node.value is call and name not in _BUILTINS:
                 # The call may fill its arguments.
                 for argument in call.args:
                     if isinstance(argument, ast.Name) and argument.id in scope and isinstance(call.func, ast.Name):
-                        scope[argument.id].append((None, True))
+                        scope[argument.id].append(None)
 
     # The origin of an expression
 
-    def _whole(self, made: Made, open_: Collection[_Place] = ()) -> Made:
-        """An origin with those of all names in it, each looked up once; names in `open_` stay names.
-
-        Of a computed one no more is asked for.
-        """
+    def _whole(self, made: Made) -> Made:
+        """An origin with those of all names in it, each looked up once; of a computed one no more is asked for."""
         whole, seen, queue = Made(), set[_Place](), [made]
         while queue and not whole.computed:
             part = queue.pop()
-            for place in part.names - seen:
-                queue.append(self._read_at(place, is_open=place in open_))
+            queue += [self._read_at(place) for place in part.names - seen]
             seen |= part.names
             whole.with_(part)
-        whole.names = seen.intersection(open_)
+        whole.names = set()
         return whole
 
-    def _read_at(self, place: _Place, *, is_open: bool) -> Made:
-        if self._read is not None and place in self._read and not is_open:
+    def _read_at(self, place: _Place) -> Made:
+        if self._read is not None and place in self._read:
             return self._read[place]
-        names, made = self._scopes[place[0]], Made()
-        for value, computed in names[place[1]]:
-            if value is not None and not computed:
-                made.with_(self._of(value, names, {}))
-            elif not is_open:
-                made.computed = True
-        if self._read is not None and not is_open:
+        names = self._scopes[place[0]]
+        made = Made().with_(
+            *(self._of(value, names, {}) if value else Made(computed=True) for value in names[place[1]])
+        )
+        if self._read is not None:
             self._read[place] = made
         return made
 
@@ -228,17 +220,12 @@ class Code:
         return Made(computed=name not in _BUILTINS)
 
     def _returned(self, function: _Function, given: Sequence[Made]) -> Made:
-        """The origin of what a call returns: the arguments count as far as they reach it."""
-        places = {(id(function.scope), name): name for name in function.parameters}
+        """The origin of what a call returns, all arguments included."""
         if function.result is None:
             function.result = Made()  # for the calls of itself that it returns
-            returned = [self._of(one, function.scope, {}) for one in function.returns]
-            function.result = self._whole(Made().with_(*returned), places)
-        made = Made(works=True).with_(function.result)
-        passed = dict(zip(function.parameters, given, strict=False))
-        reached = [places[place] for place in made.names]
-        made.names = set()
-        return made.with_(*(passed.get(name, Made(computed=True)) for name in reached))
+            returned = [self._of(one, function.scope, function.parameters) for one in function.returns]
+            function.result = self._whole(Made().with_(*returned))
+        return Made(works=True).with_(function.result, *given)
 
     def _of(self, node: ast.AST, scope: _Names, local: Mapping[str, Made]) -> Made:
         def of(*nodes: ast.AST | None, inside: Mapping[str, Made] = local) -> Made:
@@ -299,7 +286,8 @@ class Code:
         return Made(computed=True)
 
 
-_Names = dict[str, list[tuple[ast.expr | None, bool]]]
+_Names = dict[str, list[ast.expr | None]]
+"""The values that names are bound to; None for what is computed."""
 _Place = tuple[int, str]
 """A name in one of the scopes."""
 
