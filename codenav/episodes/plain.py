@@ -6,6 +6,7 @@ import ast
 import textwrap
 
 from codenav.episodes.code import bound_names
+from codenav.episodes.needs import joined
 from codenav.system.syntax import parsed
 
 _DISPLAY = '''\
@@ -29,7 +30,7 @@ def as_script(code: str) -> str:
         code = _in_coroutine(tree)
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     if "display" in named - {name for node in tree.body for name in bound_names(node)}:
-        return _after_futures(_DISPLAY, code)
+        return joined(code, _DISPLAY)
     return code
 
 
@@ -88,16 +89,3 @@ def _without_annotation(node: ast.stmt) -> ast.stmt:
     if node.value is None:
         return ast.copy_location(ast.Pass(), node)
     return ast.copy_location(ast.Assign([node.target], node.value), node)
-
-
-def _after_futures(added: str, code: str) -> str:
-    tree = parsed(code)
-    last = 0
-    for node in tree.body if tree else ():
-        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-            if _is_leading(node) and isinstance(node, ast.Expr):
-                continue
-            break
-        last = node.end_lineno or node.lineno
-    lines = code.split("\n")
-    return "\n".join([*lines[:last], added, *lines[last:]])
