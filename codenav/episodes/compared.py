@@ -251,13 +251,13 @@ class Comparison:
         return tuple(found)
 
     def _prints_what_it_computes(self) -> bool:
-        made = [self._script.of(one, scope) for arguments, scope in self._script.printed for one in arguments]
+        made = list(map(self._script.of, self._script.printed))
         return any(one.computed or one.works for one in made) or not made
 
     def _session_is_plain(self) -> bool:
         """True if the session computed nothing."""
         made = [self._session.name(name) for name in self._flow.bound & set(self._left.held.digests)]
-        made += [self._session.of(one, scope) for arguments, scope in self._session.printed for one in arguments]
+        made += map(self._session.of, self._session.printed)
         return bool(self._flow.statements) and not any(one.computed or one.works for one in made)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codenav.episodes.code import PRINTS, base_name, last_name
@@ -36,7 +36,7 @@ class Made:
     """True if it is more than a literal: it holds an operation or a call."""
     numbers: set[float] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
-    names: set[_Place] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
     """The names in it that are not looked up yet."""
 
     def with_(self, *others: Made) -> Made:
@@ -50,44 +50,49 @@ class Made:
         return self
 
 
-@dataclass
-class _Function:
-    returns: list[ast.expr]
-    scope: _Names
-    parameters: Mapping[str, Made]
-    """Nothing for each: what is passed counts at the call."""
-    result: Made | None = None
-    """The origin of what it returns, without its arguments; None before it is asked for."""
-
-
 class Code:
-    """The origins of the values in a script, or in the steps of a session."""
+    """The origins of the values in a script, or in the steps of a session. A name is the same one in all scopes."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        self._names: _Names = {}
-        self._functions: dict[str, _Function] = {}
-        self._scopes: dict[int, _Names] = {id(self._names): self._names}
-        self._read: dict[_Place, Made] | None = None
-        """The origins of names, each without those of the names in it; kept once all code is collected."""
-        self.printed: list[tuple[list[ast.expr], _Names]] = []
-        """The arguments of each `print`, and each value displayed at the end of a step; with the scope."""
-        self.written: list[tuple[ast.expr, _Names]] = []
+        self._names: dict[str, list[ast.expr | None]] = {}
+        """What each name is bound to, with the conditions of that; None for what is computed.
+
+        That of a function stands for what it returns, that of a parameter for what is passed.
+        """
+        self._functions: dict[str, list[str]] = {}
+        """The parameters of each function that the code defines."""
+        self._read: dict[str, Made] = {}
+        """The origins of names, each without those of the names in it."""
+        self.printed: list[ast.expr] = []
+        """The arguments of each `print`, and each value displayed at the end of a step."""
+        self.written: list[ast.expr] = []
         self._trees = [tree for code in codes if (tree := parsed(code))]
         for tree in self._trees:
-            self._collect(tree.body, self._names, [])
+            self._collect(tree.body, [])
             if tree.body and isinstance(tree.body[-1], ast.Expr) and not isinstance(tree.body[-1].value, ast.Call):
-                self.printed.append(([tree.body[-1].value], self._names))
-        self._read = {}
-        for function in self._functions.values():
-            function.result = None
+                self.printed.append(tree.body[-1].value)
+        for call in (one for tree in self._trees for one in ast.walk(tree) if isinstance(one, ast.Call)):
+            if isinstance(call.func, ast.Name) and call.func.id in self._functions:
+                passed = zip(self._functions[call.func.id], call.args, strict=False)
+                for name, value in (*passed, *((one.arg or "", one.value) for one in call.keywords)):
+                    self._names.setdefault(name, []).append(value)
 
     def name(self, name: str) -> Made:
         """The origin of a name of the module."""
-        return self._whole(self._name(name, self._names, {}))
+        return self.of(ast.Name(name))
 
-    def of(self, node: ast.expr, scope: _Names) -> Made:
-        """The origin of an expression."""
-        return self._whole(self._of(node, scope, {}))
+    def of(self, node: ast.expr) -> Made:
+        """The origin of an expression: with those of all names in it, each looked up once.
+
+        Of a computed one no more is asked for.
+        """
+        whole, seen, queue = Made(), set[str](), [self._of(node)]
+        while queue and not whole.computed:
+            part = queue.pop()
+            queue += map(self._bound, part.names - seen)
+            seen |= part.names
+            whole.with_(part)
+        return whole
 
     def constants(self) -> tuple[set[float], list[str]]:
         """The numbers and texts that stand in the code."""
@@ -106,205 +111,148 @@ class Code:
         for tree in self._trees:
             yield from _values(tree)
 
-    # Collection of the names in a scope
+    # Collection of the names
 
-    def _collect(self, body: Sequence[ast.stmt], scope: _Names, heads: list[ast.expr]) -> None:
+    def _collect(self, body: Sequence[ast.stmt], heads: list[ast.expr]) -> None:
+        """Take the statements of a block, which runs if and as often as the expressions `heads` say."""
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                self._define(node, scope)
+                arguments = node.args
+                parameters = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+                self._functions[node.name] = parameters
+                for name in (node.name, *parameters):
+                    self._names.setdefault(name, [])
+                found = (one.value for one in ast.walk(node) if isinstance(one, ast.Return | ast.Yield))
+                self._names[node.name] += [one for one in found if one]
+                self._collect(node.body, [])
                 continue
             if isinstance(node, ast.ClassDef):
-                scope.setdefault(node.name, []).append(None)
+                self._names.setdefault(node.name, []).append(None)
                 continue
-            self._bind(node, scope, heads)
+            self._bind(node, heads)
             inner = [*heads, *_heads(node)]
             for part in ("body", "orelse", "finalbody"):
-                self._collect(getattr(node, part, None) or [], scope, inner)
-            for handler in getattr(node, "handlers", ()):
-                self._collect(handler.body, scope, inner)
-            for case in getattr(node, "cases", ()):
-                self._collect(case.body, scope, inner)
+                self._collect(getattr(node, part, None) or [], inner)
+            for branch in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                self._collect(branch.body, inner)
 
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Names) -> None:
-        inner: _Names = {one.arg: [None] for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-        self._scopes[id(inner)] = inner
-        parameters = {name: Made() for name in inner}
-        self._collect(node.body, inner, [])
-        found = [one.value for one in ast.walk(node) if isinstance(one, ast.Return | ast.Yield) and one.value]
-        self._functions[node.name] = _Function(found, inner, parameters)
-
-    def _bind(self, node: ast.stmt, scope: _Names, heads: list[ast.expr]) -> None:
-        """Record the names that a statement itself binds; `heads` are the conditions that it depends on."""
-        computed = any(self.of(head, scope).computed for head in heads)
+    def _bind(self, node: ast.stmt, heads: list[ast.expr]) -> None:
+        """Record the names that a statement itself binds."""
 
         def add(target: ast.AST, value: ast.expr) -> None:
+            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            if both and len(target.elts) == len(value.elts):  # type: ignore[attr-defined]
+                for pair in zip(target.elts, value.elts, strict=True):  # type: ignore[attr-defined]
+                    add(*pair)
+                return
             for one in ast.walk(target):
                 if isinstance(one, ast.Name) and (isinstance(one.ctx, ast.Store) or one.id == base_name(target)):
-                    scope.setdefault(one.id, []).append(None if computed else value)
+                    self._names.setdefault(one.id, []).extend([value, *heads])
 
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                pairs = [(target, node.value)]
-                both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-                if both and len(target.elts) == len(node.value.elts):  # type: ignore[attr-defined]
-                    pairs = list(zip(target.elts, node.value.elts, strict=True))  # type: ignore[attr-defined]
-                for to, value in pairs:
-                    add(to, value)
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
-            add(node.target, node.value)
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            add(node.target, node.iter)
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                if item.optional_vars:
-                    add(item.optional_vars, item.context_expr)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                scope.setdefault((alias.asname or alias.name).split(".")[0], []).append(None)
-        for child in [node] if isinstance(node, ast.Expr) else _heads(node):
-            self._called(child, scope)
-        for walrus in (one for one in ast.walk(node) if isinstance(one, ast.NamedExpr)):
-            add(walrus.target, walrus.value)
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    add(target, node.value)
+            case ast.AnnAssign() | ast.AugAssign() if node.value is not None:
+                add(node.target, node.value)
+            case ast.For() | ast.AsyncFor():
+                add(node.target, node.iter)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    if item.optional_vars:
+                        add(item.optional_vars, item.context_expr)
+            case ast.Import() | ast.ImportFrom():
+                for alias in node.names:
+                    self._names.setdefault((alias.asname or alias.name).split(".")[0], []).append(None)
+        for part in (one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)):
+            for one in ast.walk(part):
+                if isinstance(one, ast.comprehension):
+                    add(one.target, one.iter)
+                elif isinstance(one, ast.NamedExpr):
+                    add(one.target, one.value)
+                elif isinstance(one, ast.Call):
+                    self._called(one, alone=isinstance(node, ast.Expr) and part is one)
 
-    def _called(self, node: ast.AST, scope: _Names) -> None:
-        for call in (one for one in ast.walk(node) if isinstance(one, ast.Call)):
-            name = last_name(call.func)
-            arguments = [*call.args, *(one.value for one in call.keywords)]
-            if name in PRINTS:
-                self.printed.append((list(call.args), scope))
-                continue
-            if name in WRITES and arguments:
-                self.written.append((arguments[0], scope))
-            elif name.startswith("to_") and isinstance(call.func, ast.Attribute):
-                self.written.append((call.func.value, scope))
-            if isinstance(call.func, ast.Attribute) and base_name(call.func) in scope:
-                scope[base_name(call.func)] += call.args
-            if isinstance(node, ast.Expr) and node.value is call and name not in _BUILTINS:
-                # The call may fill its arguments.
-                for argument in call.args:
-                    if isinstance(argument, ast.Name) and argument.id in scope and isinstance(call.func, ast.Name):
-                        scope[argument.id].append(None)
+    def _called(self, call: ast.Call, *, alone: bool) -> None:
+        """Record what a call prints, writes or changes; `alone`: it is a statement."""
+        name, owner = last_name(call.func), base_name(call.func)
+        if name in PRINTS:
+            self.printed += call.args
+            return
+        arguments = [*call.args, *(one.value for one in call.keywords)]
+        if name in WRITES and arguments:
+            self.written.append(arguments[0])
+        elif name.startswith("to_") and isinstance(call.func, ast.Attribute):
+            self.written.append(call.func.value)
+        if isinstance(call.func, ast.Attribute):
+            if owner in self._names:
+                self._names[owner] += call.args
+        elif alone and name not in _BUILTINS:
+            # The call may fill its arguments.
+            for argument in call.args:
+                if isinstance(argument, ast.Name) and argument.id in self._names:
+                    self._names[argument.id].append(None)
 
     # The origin of an expression
 
-    def _whole(self, made: Made) -> Made:
-        """An origin with those of all names in it, each looked up once; of a computed one no more is asked for."""
-        whole, seen, queue = Made(), set[_Place](), [made]
-        while queue and not whole.computed:
-            part = queue.pop()
-            queue += [self._read_at(place) for place in part.names - seen]
-            seen |= part.names
-            whole.with_(part)
-        whole.names = set()
-        return whole
+    def _bound(self, name: str) -> Made:
+        if name not in self._read:
+            bound = self._names[name]
+            made = Made(computed=not bound or None in bound)
+            self._read[name] = made.with_(*(self._of(one) for one in bound if one is not None))
+        return self._read[name]
 
-    def _read_at(self, place: _Place) -> Made:
-        if self._read is not None and place in self._read:
-            return self._read[place]
-        names = self._scopes[place[0]]
-        made = Made().with_(
-            *(self._of(value, names, {}) if value else Made(computed=True) for value in names[place[1]])
-        )
-        if self._read is not None:
-            self._read[place] = made
-        return made
-
-    def _name(self, name: str, scope: _Names, local: Mapping[str, Made]) -> Made:
-        if name in local:
-            return local[name]
-        for names in (scope, self._names):
-            if name in names:
-                return Made(names={(id(names), name)})
-        if name in self._functions:
-            return Made(works=True)
-        return Made(computed=name not in _BUILTINS)
-
-    def _returned(self, function: _Function, given: Sequence[Made]) -> Made:
-        """The origin of what a call returns, all arguments included."""
-        if function.result is None:
-            function.result = Made()  # for the calls of itself that it returns
-            returned = [self._of(one, function.scope, function.parameters) for one in function.returns]
-            function.result = self._whole(Made().with_(*returned))
-        return Made(works=True).with_(function.result, *given)
-
-    def _of(self, node: ast.AST, scope: _Names, local: Mapping[str, Made]) -> Made:
-        def of(*nodes: ast.AST | None, inside: Mapping[str, Made] = local) -> Made:
-            return Made().with_(*(self._of(one, scope, inside) for one in nodes if one is not None))
-
+    def _of(self, node: ast.AST) -> Made:
         match node:
             case ast.Constant():
                 return _constant(node.value)
             case ast.Name():
-                return Made().with_(self._name(node.id, scope, local))
+                known = node.id in self._names
+                return Made(computed=not known and node.id not in _BUILTINS, names={node.id} if known else set())
             case ast.Call():
-                return self._call(node, scope, local)
-            case ast.Subscript():
-                return of(node.value).with_(Made(works=True))
-            case ast.Attribute():
-                return of(node.value).with_(Made(works=True))
+                return self._call(node)
+            case ast.Subscript() | ast.Attribute():
+                return Made(works=True).with_(self._of(node.value))
             case ast.JoinedStr():
-                texts = [one.value for one in node.values if isinstance(one, ast.Constant)]
-                figures = Made(numbers={abs(one.value) for text in texts for one in numbers_in(str(text))})
-                return of(*(one.value for one in node.values if isinstance(one, ast.FormattedValue))).with_(figures)
-            case ast.UnaryOp():
-                return of(node.operand)
-            case ast.BinOp():
-                return of(node.left, node.right).with_(Made(works=True))
-            case ast.Compare():
-                return of(node.left, *node.comparators).with_(Made(works=True))
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                inner = dict(local)
-                made = Made(works=True)
-                for generator in node.generators:
-                    given = self._of(generator.iter, scope, inner)
-                    made.with_(given)
-                    for one in ast.walk(generator.target):
-                        if isinstance(one, ast.Name):
-                            inner[one.id] = given
-                parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
-                return made.with_(of(*parts, inside=inner))
+                texts = [str(one.value) for one in node.values if isinstance(one, ast.Constant)]
+                figures = Made(numbers={abs(one.value) for text in texts for one in numbers_in(text)})
+                return figures.with_(
+                    *(self._of(one.value) for one in node.values if isinstance(one, ast.FormattedValue))
+                )
             case ast.Lambda():
                 return Made()
             case ast.Await() | ast.Yield() | ast.YieldFrom():
                 return Made(computed=True)
-            case _:
-                return of(*ast.iter_child_nodes(node))
+        return Made(works=isinstance(node, _WORKS)).with_(*map(self._of, ast.iter_child_nodes(node)))
 
-    def _call(self, node: ast.Call, scope: _Names, local: Mapping[str, Made]) -> Made:
+    def _call(self, node: ast.Call) -> Made:
         name = last_name(node.func)
-        given = [self._of(one, scope, local) for one in node.args]
-        given += [self._of(one.value, scope, local) for one in node.keywords if one.arg not in ("key", "ndigits")]
-        if isinstance(node.func, ast.Name) and name in self._functions and name not in local:
-            return self._returned(self._functions[name], given)
-        if isinstance(node.func, ast.Name) and name in _BUILTINS and name not in scope and name not in self._names:
+        given = [self._of(one) for one in node.args]
+        given += [self._of(one.value) for one in node.keywords if one.arg not in ("key", "ndigits")]
+        if isinstance(node.func, ast.Name) and name in self._functions:
+            return Made(works=True, names={name})
+        if isinstance(node.func, ast.Name) and name in _BUILTINS and name not in self._names:
             plain = name in ("float", "int", "str", "list", "dict", "tuple", "set", "round", "format", "bool")
             return Made(works=not plain).with_(*(given[:1] if name in ("round", "format") else given))
         if name in MAKERS:
             return Made().with_(*given)
         if isinstance(node.func, ast.Attribute):
-            return self._of(node.func.value, scope, local).with_(Made(works=True), *given)
+            return self._of(node.func.value).with_(Made(works=True), *given)
         return Made(computed=True)
 
 
-_Names = dict[str, list[ast.expr | None]]
-"""The values that names are bound to; None for what is computed."""
-_Place = tuple[int, str]
-"""A name in one of the scopes."""
+_WORKS = (ast.BinOp, ast.Compare, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
-def _heads(node: ast.AST) -> list[ast.expr]:
-    """The expressions that decide whether or how often the body of a statement runs; of an assignment its value."""
+def _heads(node: ast.stmt) -> list[ast.expr]:
+    """The expressions that decide whether or how often the body of a statement runs."""
     match node:
         case ast.If() | ast.While():
             return [node.test]
         case ast.For() | ast.AsyncFor():
             return [node.iter]
-        case ast.With() | ast.AsyncWith():
-            return []
         case ast.Match():
             return [node.subject]
-        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-            return [node.value] if node.value else []
     return []
 
 
@@ -353,26 +301,25 @@ class Given:
 
 def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -> str:
     """A result that the script prints as a literal although the session computed it; empty where there is none."""
-    theirs = [session.of(one, scope) for arguments, scope in session.printed for one in arguments]
+    theirs = list(map(session.of, session.printed))
     if theirs and not any(one.computed or one.works for one in theirs):
         return ""
-    ours = [(script.of(one, scope), one, scope) for arguments, scope in script.printed for one in arguments]
-    nothing = not any(made.computed for made, _, _ in ours)
-    for _, node, scope in ours:
-        for number in _literal_numbers(script, node, scope):
+    ours = list(map(script.of, script.printed))
+    nothing = not any(made.computed for made in ours)
+    for node in script.printed:
+        for number in _literal_numbers(script, node):
             known = abs(number.value) in given.pool.few
             if not known and session_had.holds(number) and (nothing or number.digits > 1):
                 return number.text
     if nothing:
-        texts = [text for made, _, _ in ours for text in sorted(made.texts) if not made.works]
+        texts = [text for made in ours for text in sorted(made.texts) if not made.works]
         return next((text for text in texts if not given.pool.names(text) and session_had.names(text)), "")
     return ""
 
 
 def files_down(script: Code, session: Code, given: Given) -> str:
     """A literal that the script writes to files although the session computed it; empty where there is none."""
-    theirs = [session.of(one, scope) for one, scope in session.written]
-    ours = [script.of(one, scope) for one, scope in script.written]
+    theirs, ours = list(map(session.of, session.written)), list(map(script.of, script.written))
     if not any(one.computed for one in theirs) or not ours or any(one.computed for one in ours):
         return ""
     return next((lacking[0] for lacking in map(given.lacks, ours) if lacking), "")
@@ -386,18 +333,18 @@ def values_down(script: Code, given: Given, session_had: Pool) -> str:
     return ""
 
 
-def _literal_numbers(script: Code, node: ast.expr, scope: _Names) -> Iterator[Number]:
+def _literal_numbers(script: Code, node: ast.expr) -> Iterator[Number]:
     """The numbers in a printed expression that no code computes."""
-    made = script.of(node, scope)
+    made = script.of(node)
     if not made.computed and not made.works:
         texts = [repr(number) for number in made.numbers] + sorted(made.texts)
         yield from (number for text in texts for number in numbers_in(text))
     elif isinstance(node, ast.JoinedStr):
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
-                yield from _literal_numbers(script, part.value, scope)
+                yield from _literal_numbers(script, part.value)
             elif isinstance(part, ast.Constant):
                 yield from numbers_in(str(part.value))
     elif isinstance(node, ast.BinOp):
-        yield from _literal_numbers(script, node.left, scope)
-        yield from _literal_numbers(script, node.right, scope)
+        yield from _literal_numbers(script, node.left)
+        yield from _literal_numbers(script, node.right)
