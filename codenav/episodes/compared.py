@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from codenav.episodes.code import FILES, OURS, OUT, Flow, printed
 from codenav.episodes.files import Content
 from codenav.episodes.outputs import Outputs
 from codenav.episodes.repeats import Repeats, Results, masked
-from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
+from codenav.episodes.written_down import Code, Given, Made, literals_down, values_down
 from codenav.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
 
 SHOWN = 80
@@ -164,10 +165,12 @@ class Comparison:
         for there, here in self._pairs:
             if self._worth(there, here) == "written":
                 return f"{here.name} is written down, not computed: {cut(masked(here.repr))}"
-        down = printed_down(self._script, self._session, self._given, self._outputs.session)
+        ours, theirs = self._script, self._session
+        down = literals_down(_all(ours, ours.printed), _all(theirs, theirs.printed), self._given, self._outputs.session)
         if down:
             return f"the answer is written down, not computed: {cut(down)}"
-        down = files_down(self._script, self._session, self._given) if self._left.files else ""
+        written = _all(theirs, theirs.written) if self._left.files else []
+        down = literals_down(_all(ours, ours.written), written, self._given) if written else ""
         if down:
             return f"the content of a file is written down, not computed: {cut(down)}"
         down = values_down(self._script, self._given, self._outputs.session)
@@ -241,24 +244,17 @@ class Comparison:
         worth = [(self._worth(there, here), there, here) for there, here in self._pairs]
         found = [_named(there, here) for kind, there, here in worth if kind == "evidence"]
         found += [name for name, digest in self._left.files.items() if self._files.get(name) == digest]
-        prints = self._outputs.agrees and self._outputs.tells and self._prints_what_it_computes()
-        if prints:
+        if self._outputs.agrees and self._outputs.tells and self._prints_what_it_computes():
             found.append(LAST_OUTPUT)
-        if not found and self._session_is_plain():
-            # A session that computes nothing can only be compared by the literals that both sides hold.
-            found = [_named(there, here) for kind, there, here in worth if kind == "input"]
-            found += [LAST_OUTPUT] if self._outputs.agrees and self._outputs.tells else []
         return tuple(found)
 
     def _prints_what_it_computes(self) -> bool:
-        made = list(map(self._script.of, self._script.printed))
+        made = _all(self._script, self._script.printed)
         return any(one.computed or one.works for one in made) or not made
 
-    def _session_is_plain(self) -> bool:
-        """True if the session computed nothing."""
-        made = [self._session.name(name) for name in self._flow.bound & set(self._left.held.digests)]
-        made += map(self._session.of, self._session.printed)
-        return bool(self._flow.statements) and not any(one.computed or one.works for one in made)
+
+def _all(code: Code, nodes: Sequence[ast.expr]) -> list[Made]:
+    return list(map(code.of, nodes))
 
 
 def _named(there: Digest, here: Digest) -> str:

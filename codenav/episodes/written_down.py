@@ -299,30 +299,23 @@ class Given:
         return self.pool.names(text) and all(abs(one.value) in self.pool.few for one in numbers_in(text))
 
 
-def printed_down(script: Code, session: Code, given: Given, session_had: Pool) -> str:
-    """A result that the script prints as a literal although the session computed it; empty where there is none."""
-    theirs = list(map(session.of, session.printed))
-    if theirs and not any(one.computed or one.works for one in theirs):
+def literals_down(ours: Sequence[Made], theirs: Sequence[Made], given: Given, had: Pool | None = None) -> str:
+    """A literal of the script in place of what the session computed; empty where there is none.
+
+    Args:
+        ours: what the script prints, or writes to files.
+        theirs: what the session does.
+        had: where a literal must be to count.
+    """
+    if any(one.computed for one in ours) or (theirs and not any(one.computed or one.works for one in theirs)):
         return ""
-    ours = list(map(script.of, script.printed))
-    nothing = not any(made.computed for made in ours)
-    for node in script.printed:
-        for number in _literal_numbers(script, node):
-            known = abs(number.value) in given.pool.few
-            if not known and session_had.holds(number) and (nothing or number.digits > 1):
-                return number.text
-    if nothing:
-        texts = [text for made in ours for text in sorted(made.texts) if not made.works]
-        return next((text for text in texts if not given.pool.names(text) and session_had.names(text)), "")
-    return ""
+    lacking = (literal for made in ours for literal in given.lacks(made))
+    return next((one for one in lacking if had is None or _has(had, one)), "")
 
 
-def files_down(script: Code, session: Code, given: Given) -> str:
-    """A literal that the script writes to files although the session computed it; empty where there is none."""
-    theirs, ours = list(map(session.of, session.written)), list(map(script.of, script.written))
-    if not any(one.computed for one in theirs) or not ours or any(one.computed for one in ours):
-        return ""
-    return next((lacking[0] for lacking in map(given.lacks, ours) if lacking), "")
+def _has(pool: Pool, literal: str) -> bool:
+    numbers = list(numbers_in(literal))
+    return all(map(pool.holds, numbers)) if numbers else pool.names(literal.strip("'\""))
 
 
 def values_down(script: Code, given: Given, session_had: Pool) -> str:
@@ -331,20 +324,3 @@ def values_down(script: Code, given: Given, session_had: Pool) -> str:
         if abs(number.value) not in given.pool.few and session_had.holds(number):
             return number.text
     return ""
-
-
-def _literal_numbers(script: Code, node: ast.expr) -> Iterator[Number]:
-    """The numbers in a printed expression that no code computes."""
-    made = script.of(node)
-    if not made.computed and not made.works:
-        texts = [repr(number) for number in made.numbers] + sorted(made.texts)
-        yield from (number for text in texts for number in numbers_in(text))
-    elif isinstance(node, ast.JoinedStr):
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue):
-                yield from _literal_numbers(script, part.value)
-            elif isinstance(part, ast.Constant):
-                yield from numbers_in(str(part.value))
-    elif isinstance(node, ast.BinOp):
-        yield from _literal_numbers(script, node.left)
-        yield from _literal_numbers(script, node.right)
