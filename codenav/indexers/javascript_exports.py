@@ -37,6 +37,9 @@ _WRITTEN = re.compile(rf"(?:async\s+)?(?:function\b\s*\*?|class\b)\s*({_NAME})")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 LITERAL = 20_000
 """Characters of the longest `{ … }` that is read for the names in it."""
+NESTED = 10
+"""The most brackets in each other there."""
+_INNER = re.compile(r"(?<!require)\([^(){}\[\]]*\)|\[[^(){}\[\]]*\]|\{[^(){}\[\]]*\}")
 
 Value = tuple[str, str]
 """A module as it is written (empty: this file), and a dotted name there: `*` for the whole module, `*.a` for a name of
@@ -137,17 +140,10 @@ def _literal(script: Script, owner: str, text: str, at: int) -> None:
     """The names in `{ a, b: c, d: require("./d") }`; what it defines itself are blocks of their own."""
     if not text.startswith("{", at):
         return
-    depth, piece, pieces = 0, "", []
-    for part in re.split(r"([{}()\[\],])", _COMMENT.sub("", text[at : at + LITERAL])):
-        depth += (part in "{([") - (part in "})]") if part else 0
-        if depth == 0:
-            break
-        if depth == 1 and part in (",", "{"):
-            pieces.append(piece)
-            piece = ""
-        else:
-            piece += part
-    for item in [*pieces, piece]:
+    inside = _COMMENT.sub("", text[at + 1 : at + LITERAL])
+    for _ in range(NESTED):
+        inside = _INNER.sub(" ", inside)
+    for item in inside.partition("}")[0].split(","):
         key, colon, rest = (part.strip() for part in item.partition(":"))
         value = _value(rest if colon else key, 0)
         if value and re.fullmatch(_NAME, key):

@@ -15,10 +15,6 @@ ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts"
 _ENDING = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?$")
 _BUILT = re.compile(r"^(?:dist|build|lib|out|es|esm|cjs|umd)/(?:(?:es|esm|cjs|umd|node|browser|types)/)*")
 """The folders that a build writes to."""
-_TWIN = re.compile(r"/(?:dist|build|out|esm?|cjs|umd)/")
-"""The same in the name of an import: a package that has other ones says by it what it was built to."""
-DEEP = 4
-"""The most namespaces inside each other that are followed."""
 
 
 class JavaScriptNames:
@@ -69,7 +65,7 @@ class JavaScriptNames:
                 public = module if whole else f"{module}.{dotted}"
                 for home in self._exported(path, name, frozenset()):
                     if home[1] == "*":
-                        if home[0] not in seen and dotted.count(".") < DEEP and not whole:
+                        if home[0] not in seen and not whole:
                             seen.add(home[0])
                             waiting.append((home[0], dotted))
                     elif public not in taken:
@@ -184,7 +180,7 @@ def _entries(data: Mapping[str, Any], folder: str, at: Callable[[str], str]) -> 
     found: dict[str, list[str]] = {}
     for key, value in exports.items():
         written = [target for target in _targets(value, ()) if "*" not in target[1]]
-        if not key.startswith(".") or key.endswith(".json"):
+        if not key.startswith("."):
             continue
         written.sort(key=lambda target: ("source" not in target[0], bool(_BUILT.match(target[1]))))
         sources = [front for names, target in written for front in _sources(target, names, top=key == ".")]
@@ -193,7 +189,7 @@ def _entries(data: Mapping[str, Any], folder: str, at: Callable[[str], str]) -> 
         types = next(filter(None, typed), "")
         files = [code, types] if code and re.search(r"js$", code) else [code or types]
         files = list(dict.fromkeys(filter(None, files)))
-        if files and not (found and _TWIN.search(key)):
+        if files:
             found[key[1:]] = files
     return found
 

@@ -72,6 +72,12 @@ COMMON = {
     "lib/application.js": "var app = exports = module.exports = {}\napp.use = function use(f) { return f }\n",
     "lib/table.js": "const parse = require('./parse')\nmodule.exports = { parse, other: 3 }\n",
 }
+TABLE = {
+    "package.json": '{"name": "p"}',
+    "index.js": "function area(r) { return r }\nfunction volume() {}\nconst limits = { volume }\nmodule.exports = {\n"
+    "  size: area, // its name\n  more: { volume, deep: [volume] },\n  sum: require('./sum').sum,\n  last: 3,\n}\n",
+    "sum.js": "exports.sum = function sum(a, b) { return a + b }\n",
+}
 
 
 def test_what_a_package_of_requires_offers(index: Any, interpreter: Interpreter, tree: Tree) -> None:
@@ -84,6 +90,12 @@ def test_what_a_package_of_requires_offers(index: Any, interpreter: Interpreter,
         "Router": ("@s/shop.Router", "const { Router } = require('@s/shop')"),
     }
     assert {block.module for block in index.blocks if block.name == "hidden"} == {"@s/shop/lib/shop.js"}
+
+
+def test_what_a_table_of_names_offers(index: Any, interpreter: Interpreter, tree: Tree) -> None:
+    build(resolve(str(tree(TABLE)), interpreter), index)
+    names = {block.qualname: block.public_name for block in index.blocks if block.kind == "FUNCTION"}
+    assert names == {"area": "p.size", "volume": "", "sum": "p.sum"}
 
 
 def test_packages_beside_each_other_and_below_a_name(index: Any, interpreter: Interpreter, tree: Tree) -> None:
