@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -23,6 +23,7 @@ from codenav.broker.flights import Flight, OutOfTime
 from codenav.broker.request import Request, origin
 from codenav.errors import CodeNavError, UsageError
 from codenav.options import ToolOptions
+from codenav.system.connection_faults import causes, reason_of
 from codenav.system.terminal_text import flattened, neutral, shown_url
 from codenav.tools.fetching import at_address, public_address
 
@@ -174,7 +175,8 @@ class Http:
             connecting = isinstance(error, httpx2.ConnectError | httpx2.ProxyError)
             what = f"cannot reach {_host(request)}" if connecting else f"the connection to {_host(request)} broke off"
             again = isinstance(error, httpx2.TransportError) and not _is_final(error)
-            raise _Lost(f"{what}: {_reason(error)}", again=again) from None
+            why = reason_of(error) or flattened(str(error) or type(error).__name__, 200)
+            raise _Lost(f"{what}: {why}", again=again) from None
 
     def _pieces(self, response: httpx2.Response, encoding: str, flight: Flight) -> Iterator[bytes]:
         """Yield the body, unpacked. An answer that is too large is not read to its end."""
@@ -289,37 +291,9 @@ def _without_query(url: str) -> str:
     return url.partition("?")[0].partition("#")[0]
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _is_final(error: BaseException) -> bool:
     """True for what no second try changes: certificates, TLS, names that do not exist."""
     return any(
         isinstance(item, ssl.SSLError) or (isinstance(item, socket.gaierror) and item.errno != socket.EAI_AGAIN)
-        for item in _chain(error)
+        for item in causes(error)
     )
-
-
-def _reason(error: BaseException) -> str:
-    """Return the reason, from the system's own error if there is one."""
-    found: Callable[[BaseException], str | None] = _system_reason
-    for item in _chain(error):
-        reason = found(item)
-        if reason:
-            return reason
-    return flattened(str(error) or type(error).__name__, 200)
-
-
-def _system_reason(item: BaseException) -> str | None:
-    if isinstance(item, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({item.verify_message})"
-    if isinstance(item, ssl.SSLError):
-        return f"TLS failed ({item.reason or item})"
-    if isinstance(item, socket.gaierror):
-        return f"unknown host ({item.strerror})"
-    if isinstance(item, OSError):
-        return (item.strerror or str(item)).lower() or None
-    return None

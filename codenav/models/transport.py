@@ -5,11 +5,9 @@ from __future__ import annotations
 import ipaddress
 import json
 import queue
-import socket
-import ssl
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +17,7 @@ from codenav.errors import Cancelled
 from codenav.messages import Hear
 from codenav.models.faults import Fault, Kind, classify, classify_told, is_page
 from codenav.models.streams import Stream
+from codenav.system.connection_faults import causes, reason_of
 from codenav.system.terminal_text import shown_url
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ class Transport:
 
         if isinstance(error, openai.APIStatusError):
             return classify(error.status_code, error.response.text, headers=error.response.headers, sent=sent)
-        names = {type(item).__name__ for item in _chain(error)}
+        names = {type(item).__name__ for item in causes(error)}
         if "ConnectTimeout" in names:
             return Fault(
                 Kind.UNREACHABLE, f"cannot reach {self.url}: no connection within {min(CONNECT, seconds):.3g} s"
@@ -191,7 +190,8 @@ class Transport:
         if isinstance(error, openai.APITimeoutError) or "ReadTimeout" in names or "WriteTimeout" in names:
             return self._silent(seconds, into)
         if "ConnectError" in names or "ProxyError" in names:
-            return Fault(Kind.UNREACHABLE, f"cannot reach {self.url}: {_reason(error)}")
+            why = reason_of(error) or " ".join(str(list(causes(error))[-1]).split())
+            return Fault(Kind.UNREACHABLE, f"cannot reach {self.url}: {why}")
         # While a body is read, openai 2 lets the errors of httpx through and openai 3 wraps them.
         if isinstance(error, openai.APIConnectionError) or type(error).__module__.partition(".")[0] in (
             "httpx",
@@ -239,23 +239,3 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _reason(error: BaseException) -> str:
-    """The reason why there is no connection, from the system's own error if there is one."""
-    for item in _chain(error):
-        if isinstance(item, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({item.verify_message})"
-        if isinstance(item, ssl.SSLError):
-            return f"TLS failed ({item.reason or item})"
-        if isinstance(item, socket.gaierror):
-            return f"unknown host ({item.strerror})"
-        if isinstance(item, OSError):
-            return (item.strerror or str(item)).lower()
-    return " ".join(str(list(_chain(error))[-1]).split())

@@ -9,8 +9,6 @@ import json
 import math
 import queue
 import re
-import socket
-import ssl
 import threading
 import time
 import urllib.error
@@ -21,6 +19,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from codenav.cancelling import current_scope
 from codenav.errors import Cancelled, Unavailable, UsageError
+from codenav.system.connection_faults import reason_of
 from codenav.system.terminal_text import flattened, neutral, shown_url
 
 LARGEST = 64 * 1024 * 1024
@@ -182,16 +181,9 @@ class JsonService:
     def _down(self, error: BaseException) -> Unavailable:
         if isinstance(error, TimeoutError):
             return self.fault(f"gave no answer within {self.seconds:.3g} s", hint="see whether it runs, or allow more")
-        if isinstance(error, ssl.SSLCertVerificationError):
-            told = f"its certificate is not trusted ({error.verify_message})"
-        elif isinstance(error, ssl.SSLError):
-            told = f"TLS failed ({error.reason or error})"
-        elif isinstance(error, socket.gaierror):
-            told = f"unknown host ({error.strerror})"
-        elif isinstance(error, http.client.HTTPException | ConnectionResetError | BrokenPipeError):
+        told = reason_of(error) or (str(error) or type(error).__name__).lower()
+        if isinstance(error, http.client.HTTPException | ConnectionResetError | BrokenPipeError):
             told = "the connection broke off"
-        else:
-            told = str(getattr(error, "strerror", None) or error or type(error).__name__).lower()
         return Unavailable(f"cannot reach {self.shown}: {self._masked(told)}", hint="start it, or name its address")
 
     def _decoded(self, body: bytes) -> Any:

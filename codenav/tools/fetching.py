@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.system.connection_faults import causes
 from codenav.tools.documents import LARGEST
 
 SECONDS = 30.0
@@ -224,11 +225,8 @@ def failure(url: str, error: Exception) -> CodeNavError:
     import httpx2
 
     name = shown(url)
-    causes, cause = [], error.__cause__ or error.__context__
-    while cause is not None and cause not in causes:
-        causes.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    for cause in causes:
+    found = list(causes(error))
+    for cause in found:
         if isinstance(cause, ssl.SSLCertVerificationError):
             reason = cause.verify_message or "it cannot be verified"
             return Unavailable(
@@ -242,7 +240,7 @@ def failure(url: str, error: Exception) -> CodeNavError:
     if isinstance(error, httpx2.TimeoutException):
         return Unavailable(f"{name} does not answer in time", hint="check the address, or try again later")
     if isinstance(error, httpx2.ConnectError):
-        if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "refused" in str(error):
+        if any(isinstance(cause, ConnectionRefusedError) for cause in found) or "refused" in str(error):
             return Unavailable(f"nothing answers at {name}: connection refused", hint="start the server")
         return Unavailable(f"{name} cannot be reached: {error}", hint="check the address and the network")
     return Unavailable(f"{name} did not answer properly: {str(error) or type(error).__name__}", hint="try again later")
