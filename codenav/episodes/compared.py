@@ -13,6 +13,7 @@ from codenav.episodes.outputs import Outputs
 from codenav.episodes.repeats import Repeats, Results, masked
 from codenav.episodes.written_down import Code, Given, Made, literals_down, values_down
 from codenav.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
+from codenav.system.terminal_text import flattened
 
 SHOWN = 80
 """Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""
@@ -280,8 +281,7 @@ def difference(here: Digest, there: Digest) -> str:
 
 def cut(text: str) -> str:
     """The text as one line, cut to `SHOWN` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+    return flattened(text, SHOWN)
 
 
 def cut_pair(here: str, there: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
 from codenav.events import Acted, Event, Observed, Status
 from codenav.protocols import Environment, Sandbox
 from codenav.session import Session
+from codenav.system.terminal_text import shortened
 
 CALLED = "eval.called"
 """Name of the call to the host by which an adapted code base tells of a call of one of its tools."""
@@ -338,17 +339,13 @@ def trajectory(result: EpisodeResult) -> list[dict[str, str]]:
     """Return the steps of an episode as a result keeps them."""
     return [
         {
-            "thought": _cut(step.action.thought),
+            "thought": shortened(step.action.thought, STEP_CHARACTERS),
             "action": step.action.type,
-            "content": _cut(step.action.content),
-            "observation": _cut(step.observation.text),
+            "content": shortened(step.action.content, STEP_CHARACTERS),
+            "observation": shortened(step.observation.text, STEP_CHARACTERS),
         }
         for step in result.steps
     ]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= STEP_CHARACTERS else text[: STEP_CHARACTERS - 1] + "…"
 
 
 def _dollars(price: Sequence[float] | None, asked: int, written: int) -> float | None:

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from codenav.indexers.walk import language_of
 from codenav.system.interpreter import normalise
+from codenav.system.syntax import parsed
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -115,11 +116,7 @@ def _pairs(source: str) -> Iterator[tuple[str, str]]:
 
     The first is how setuptools and scikit-build-core write it, the second how hatch does.
     """
-    try:
-        nodes = list(ast.walk(ast.parse(source)))
-    except (ValueError, SyntaxError, RecursionError):
-        return
-    for node in nodes:
+    for node in ast.walk(parsed(source) or ast.Module([], [])):
         if isinstance(node, ast.Dict):
             pairs = list(zip(node.keys, node.values, strict=True))
         elif isinstance(node, ast.Call) and len(node.args) == 2:

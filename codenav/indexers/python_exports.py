@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from codenav.system.syntax import parsed
+
 _TARGETS = r"[^\W\d]\w*(?:[ \t]*,[ \t]*[^\W\d]\w*)*"
 _OWN = re.compile(
     rf"^(?:(?:(?:async[ \t]+)?def|class|cpdef[ \t]+\w+|type)[ \t]+([^\W\d]\w*)|({_TARGETS})[ \t]*(?::[^=\n]*)?=(?!=))",
@@ -84,12 +86,11 @@ def _names(matches: Iterable[re.Match[str]]) -> Iterator[str]:
 
 def read_exports(text: str, module: str, *, is_package: bool) -> Exports | None:
     """All that a file offers; None if it is not Python."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return None
     reader = _Reader(module, is_package)
-    reader.take(body)
+    reader.take(tree.body)
     return reader.finished()
 
 

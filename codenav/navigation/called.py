@@ -11,6 +11,7 @@ from typing import Protocol
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.navigation.modules import Module
 from codenav.navigation.resolve import COMMON_METHODS, Evidence, Resolution, Resolver
+from codenav.system.syntax import statements
 from codenav.traces import callable_name
 
 _OPTIONAL = re.compile(r"\bNone\b|\bOptional\b|\btyping\b")
@@ -176,10 +177,7 @@ def _signature(signature: str) -> tuple[tuple[str, ...], str]:
 
 
 def _function(signature: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    try:
-        node = ast.parse(f"{signature.strip().rstrip(':')}: ...").body[0]
-    except (SyntaxError, ValueError, RecursionError, MemoryError, IndexError):
-        return None
+    node = next(iter(statements(f"{signature.strip().rstrip(':')}: ...")), None)
     return node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from codenav.blocks import BlockKind, CodeBlock
 from codenav.navigation.imports import Import, imports_in
+from codenav.system.syntax import statements
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)")
@@ -34,7 +34,7 @@ def local_names(block: CodeBlock) -> LocalNames:
     if block.kind not in (BlockKind.FUNCTION, BlockKind.METHOD) or block.language != "python":
         return names
     names.imports = imports_in(block.text)[0]
-    function = next((node for node in _parsed(block.text) if isinstance(node, _FUNCTIONS)), None)
+    function = next((node for node in statements(block.text) if isinstance(node, _FUNCTIONS)), None)
     if function is None:
         return names
     arguments = function.args
@@ -71,7 +71,7 @@ def is_declaration(block: CodeBlock) -> bool:
     """True for a Python method whose body is `...` or `raise NotImplementedError`: another one is what runs."""
     if not any(mark in block.text for mark in ("...", "NotImplemented")):
         return False
-    function = next((node for node in _parsed(block.text) if isinstance(node, _FUNCTIONS)), None)
+    function = next((node for node in statements(block.text) if isinstance(node, _FUNCTIONS)), None)
     body = [node for node in function.body if not _is_string(node)] if function else []
     return bool(body) and all(_is_no_code(node) for node in body)
 
@@ -84,15 +84,6 @@ def _is_no_code(node: ast.stmt) -> bool:
     if isinstance(node, ast.Raise) and node.exc is not None:
         return dotted_name(node.exc.func if isinstance(node.exc, ast.Call) else node.exc) == "NotImplementedError"
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...
-
-
-def _parsed(text: str) -> Sequence[ast.stmt]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
 
 
 def _bindings(function: ast.AST, names: LocalNames) -> None:

@@ -16,6 +16,7 @@ from codenav.navigation.modules import Module, Modules, Thing
 from codenav.navigation.names import dotted_path, module_of, search_all
 from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
+from codenav.system.syntax import statements
 
 _STATEMENTS = (BlockKind.ASSIGNMENT, BlockKind.CONDITIONAL)
 _INSTANCE = re.compile(r"[\w.]+\s*(?::[^=\n]+)?=\s*([^\W\d][\w.]*)\(")
@@ -85,11 +86,8 @@ def _part(index: Index, block: CodeBlock, name: str) -> CodeBlock | None:
         found = _written(block.text, name)
         return replace(part, text=found, signature=found.partition("\n")[0]) if found else None
     place = Place(block.source, block.path, module_of(block))
-    try:
-        body = ast.parse(block.text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if block.kind is BlockKind.CLASS and isinstance(body[0], ast.ClassDef):
+    body = statements(block.text)
+    if body and block.kind is BlockKind.CLASS and isinstance(body[0], ast.ClassDef):
         body = body[0].body
     for statement, after in _statements(body):
         if name not in _bound(statement):

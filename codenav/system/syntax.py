@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Sequence
 
 
 def parsed(code: str) -> ast.Module | None:
@@ -14,3 +15,9 @@ def parsed(code: str) -> ast.Module | None:
             return ast.parse(code)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def statements(code: str) -> Sequence[ast.stmt]:
+    """The statements of code; none where this Python cannot read it."""
+    tree = parsed(code)
+    return tree.body if tree else ()

@@ -8,6 +8,7 @@ from math import copysign
 from typing import NamedTuple, Self
 
 from codenav.system.stored import Stored
+from codenav.system.terminal_text import flattened
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 from codenav.toolgraph.memory import Memory
 from codenav.toolgraph.pagerank import WaysOf, pagerank
@@ -133,9 +134,7 @@ class Polling:
         if found is None:
             assert self.memory is not None
             trace = self.memory.traces[episode]
-            text = " ".join(trace.request.split())
-            quoted = text if len(text) <= QUOTED else text[: QUOTED - 1] + "…"
-            found = self._quotes[episode] = f'episode {trace.id}: "{quoted}"'
+            found = self._quotes[episode] = f'episode {trace.id}: "{flattened(trace.request, QUOTED)}"'
         return found
 
     def _usability(self, first: Mapping[str, float]) -> Casts:

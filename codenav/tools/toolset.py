@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codenav.errors import UsageError
+from codenav.system.terminal_text import flattened
 from codenav.tools.argument_schemas import titled
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
@@ -81,8 +82,7 @@ def _words(message: str, error: Any) -> str:
     told = error.schema.get("description") if isinstance(error.schema, Mapping) else None
     if error.validator in ("anyOf", "pattern") and told:
         message = f"{error.instance!r} does not fit: {told}"
-    shown = " ".join(message.split())
-    return shown if len(shown) <= 300 else shown[:299] + "…"
+    return flattened(message, 300)
 
 
 def _path(path: Sequence[Any] | Any) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from codenav.system.terminal_text import shortened
 from codenav.tools.model import Schema
 
 DEPTH = 4
@@ -196,7 +197,7 @@ def shape(schema: Any, schemas: Schemas) -> str:
     text = _shape(schema, schemas, 0, ())
     if text == "Any":
         return ""
-    return text if len(text) <= SHAPE_CHARACTERS else text[: SHAPE_CHARACTERS - 1] + "…"
+    return shortened(text, SHAPE_CHARACTERS)
 
 
 def _shape(schema: Any, schemas: Schemas, depth: int, above: tuple[str, ...]) -> str:
