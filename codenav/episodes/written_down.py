@@ -140,9 +140,8 @@ class Code:
         """Record the names that a statement itself binds."""
 
         def add(target: ast.AST, value: ast.expr) -> None:
-            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-            if both and len(target.elts) == len(value.elts):  # type: ignore[attr-defined]
-                for pair in zip(target.elts, value.elts, strict=True):  # type: ignore[attr-defined]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                for pair in zip(target.elts, value.elts, strict=True):
                     add(*pair)
                 return
             for one in ast.walk(target):

@@ -180,8 +180,6 @@ def _entries(data: Mapping[str, Any], folder: str, at: Callable[[str], str]) -> 
     found: dict[str, list[str]] = {}
     for key, value in exports.items():
         written = [target for target in _targets(value, ()) if "*" not in target[1]]
-        if not key.startswith("."):
-            continue
         written.sort(key=lambda target: ("source" not in target[0], bool(_BUILT.match(target[1]))))
         sources = [front for names, target in written for front in _sources(target, names, top=key == ".")]
         code = next(filter(None, (at(posixpath.join(folder, one)) for one in sources)), "")
