@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
 from codenav.config import home
 from codenav.errors import StorageFull, UsageError
 from codenav.indexers.walk import language_of, max_bytes
+from codenav.system.atomic_files import whole_folder
 
 
 def unpacked(egg: Path) -> Path:
@@ -29,14 +29,9 @@ def unpacked(egg: Path) -> Path:
         stamp = folder / ".state"
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == state:
             return folder
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".egg-", dir=folder.parent) as scratch:
-            fresh = Path(scratch, "new")
+        with whole_folder(folder) as fresh:
             _extract(egg, fresh)
             (fresh / ".state").write_text(state, encoding="utf-8")
-            if folder.exists():
-                folder.rename(Path(scratch, "old"))
-            fresh.rename(folder)
     except (zipfile.BadZipFile, RuntimeError, EOFError, NotImplementedError) as error:
         raise UsageError(f"{egg} is damaged: {error}", hint="install the package again") from error
     except OSError as error:
@@ -45,7 +40,6 @@ def unpacked(egg: Path) -> Path:
 
 
 def _extract(egg: Path, folder: Path) -> None:
-    folder.mkdir()
     with zipfile.ZipFile(egg) as archive:
         for item in archive.infolist():
             path = PurePosixPath(item.filename)
