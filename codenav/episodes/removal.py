@@ -10,12 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from codenav.episodes.store import GOING, EpisodeStore
 from codenav.errors import StorageFull, UsageError
 from codenav.events import Status
 from codenav.system.locks import unused
+from codenav.system.stored import Document
 
 Before = Callable[[Sequence[str]], object]
 """Gets the ids of episodes that are about to be removed, and that nobody uses meanwhile; if it raises, they stay."""
@@ -24,8 +24,8 @@ TOGETHER = 100
 
 
 @dataclass(frozen=True)
-class Removal:
-    """The result of a removal."""
+class Removal(Document):
+    """The result of a removal, and the document of `codenav episodes remove --json`."""
 
     removed: Sequence[str] = ()
     """The ids of the removed episodes."""
@@ -33,10 +33,6 @@ class Removal:
     """The ids of episodes that stayed because they run or their session is still open."""
     freed_bytes: int = 0
     """Bytes freed on the disk."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `codenav episodes remove --json`."""
-        return {"removed": [*self.removed], "in_use": [*self.in_use], "freed_bytes": self.freed_bytes}
 
 
 def remove(store: EpisodeStore, names: Sequence[str], *, before: Before = lambda ids: None) -> Removal:

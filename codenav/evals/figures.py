@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.errors import UsageError
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs, wilson
 from codenav.evals.task import Column
+from codenav.system.stored import Document
 
 Aggregate = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, float]]
 Scorer = tuple[Sequence[Column], Aggregate]
@@ -19,12 +20,14 @@ Scorer = tuple[Sequence[Column], Aggregate]
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Document):
     """A figure of a run: one value for each epoch."""
 
     epochs: Sequence[float]
     attempts: int = 0
     """The attempts that it is a share of, in all epochs; 0 if it is none."""
+
+    stored: ClassVar[Sequence[str]] = ("mean", "spread", "interval", "epochs")
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -40,11 +43,6 @@ class Figure:
     def spread(self) -> float | None:
         """Two standard deviations over the epochs. None for one epoch."""
         return over_epochs(self.epochs)[1]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figure in JSON types."""
-        interval = list(self.interval) if self.interval else None
-        return {"mean": self.mean, "spread": self.spread, "interval": interval, "epochs": list(self.epochs)}
 
 
 COSTS = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+from codenav.system.stored import Stored
 
 ERROR = "error"
 """Status of an attempt that something outside the conversation ended (a model that is down, a sandbox that does not
@@ -12,7 +14,7 @@ start). It is no result: tables count it apart, and `resume` runs it again."""
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Stored):
     """One line of `results.jsonl`: a sample, one epoch of it, and its scores."""
 
     id: str
@@ -47,13 +49,3 @@ class Result:
     """One sentence: the reason why the status is not `done`."""
     episode: str = ""
     """Id of the record, for `codenav episodes show`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The line in JSON types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, line: Mapping[str, Any]) -> Result:
-        """The result of a line; keys that are not known are left out."""
-        known = cls.__dataclass_fields__
-        return cls(**{key: value for key, value in line.items() if key in known})

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.system.atomic_files import sync_folder, write_whole
 from codenav.system.locks import locked
+from codenav.system.stored import Stored
 
 FORMAT = 1
 """Version of the head. It changes only with a named migration."""
@@ -25,7 +26,7 @@ RESUME = "codenav eval resume"
 
 
 @dataclass(frozen=True)
-class Head:
+class Head(Stored):
     """The head of a run: `head.json`."""
 
     task: str
@@ -52,16 +53,6 @@ class Head:
     codenav: str = ""
     """Version of codenav that made the run."""
     format: int = FORMAT
-
-    def to_dict(self) -> dict[str, Any]:
-        """The head in JSON types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The head of a document; keys that are not known are left out."""
-        known = {item.name for item in fields(cls)}
-        return cls(**{key: value for key, value in data.items() if key in known})
 
     def differences(self, other: Head) -> list[str]:
         """The settings that two heads do not share, with both values where they are short: none for shards of a run."""

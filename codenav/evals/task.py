@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from codenav.environments import MakeEnvironments, standard_environments
 from codenav.episodes.record import EpisodeResult
+from codenav.system.stored import Document
 
 
 class Mode(StrEnum):
@@ -40,7 +41,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Document):
     """The outermost call of a public function or method of the target code base, as it happened in the sandbox."""
 
     name: str
@@ -51,10 +52,6 @@ class ToolCall:
     """Number of the step, from 1."""
     failed: bool = False
     """The step in which the call was made ended with an error."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The call in JSON types."""
-        return {"name": self.name, "arguments": dict(self.arguments), "step": self.step, "failed": self.failed}
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,14 @@ from codenav.protocols import Index
 from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import MAX_TOKEN
 from codenav.retrieval.aside import is_aside
+from codenav.system.stored import Document
 
 CANDIDATES = 5
 """The most blocks listed for a called name that several have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Document):
     """A name that a block calls."""
 
     name: str
@@ -32,10 +33,6 @@ class Call:
     """Lines of the call, 1-based; the first line of the block if its text does not show them."""
     evidence: Evidence
     """The evidence that the definition is meant."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The call as JSON types."""
-        return {"name": self.name, "lines": list(self.lines), "evidence": self.evidence.value}
 
 
 @dataclass(frozen=True, slots=True)

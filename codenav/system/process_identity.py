@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from codenav.system.stored import Document
 
 _STATE, _STARTED = 0, 19
 """Indices in /proc/PID/stat after the command's name: fields 3 and 22 of proc(5)."""
@@ -15,7 +17,7 @@ _TEXT = re.compile(r"(?P<host>[^\s/]+)/(?P<boot>[^\s/]*)/(?P<pids>[^\s/]*)/(?P<p
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Document):
     """A process that owns something. As text: `host/boot/pids/pid/started`, no white space, at most 250 characters."""
 
     host: str
@@ -43,10 +45,6 @@ class Owner:
 
     def __str__(self) -> str:
         return f"{self.host}/{self.boot}/{self.pids}/{self.pid}/{self.started}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stored form."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Any) -> Owner | None:

@@ -7,11 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.errors import NotFound, UsageError
 from codenav.evals.api_bank.inside import SAMPLE
 from codenav.evals.task import Sample
+from codenav.system.stored import Document
 
 FOLDER = "lv1-lv2-samples/level-1-given-desc"
 """The dialogues in the checkout's folder `api-bank`."""
@@ -26,7 +27,7 @@ OPENING = (
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Document):
     """A recorded call of an API in a dialogue."""
 
     name: str
@@ -35,18 +36,13 @@ class Call:
     result: Mapping[str, Any]
     """As recorded: `input`, `output`, `exception`."""
 
+    stored: ClassVar[Sequence[str]] = ("name", "params", "arguments", "result")
+
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The arguments that were really passed: `result["input"]` has lists and numbers that `params` has as text."""
         given = self.result.get("input")
         return given if isinstance(given, dict) and given else self.params
-
-    def to_dict(self) -> dict[str, Any]:
-        """The call in JSON types."""
-        return {
-            "name": self.name, "params": dict(self.params), "arguments": dict(self.arguments),
-            "result": dict(self.result),
-        }  # fmt: skip
 
 
 @dataclass(frozen=True)
