@@ -15,6 +15,7 @@ from codenav.cli.sections import SectionedCommand
 from codenav.cli.tool_options import secret_option
 from codenav.cli.tool_sources import private_option, states_of
 from codenav.options import ToolOptions
+from codenav.system.terminal_text import few
 from codenav.tools.places import is_tools
 from codenav.tools.reading import asking_with
 
@@ -171,5 +172,4 @@ def _held(stats: IndexStats) -> str:
 
 
 def _named(paths: Sequence[str]) -> str:
-    shown = ", ".join(one_line(path) for path in paths[:NAMED])
-    return f"{shown} and {len(paths) - NAMED} more" if len(paths) > NAMED else shown
+    return few(list(map(one_line, paths)), NAMED)

@@ -13,7 +13,7 @@ from codenav.episodes.outputs import Outputs
 from codenav.episodes.repeats import Repeats, Results, masked
 from codenav.episodes.written_down import Code, Given, Made, literals_down, values_down
 from codenav.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
-from codenav.system.terminal_text import flattened
+from codenav.system.terminal_text import few, flattened
 
 SHOWN = 80
 """Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""
@@ -79,10 +79,10 @@ class Comparison:
         missing, varying = self._missing(), self._varying()
         compared = self._compared()
         if not compared:
-            lost = f"; it does not make {listed(missing)}" if missing else ""
+            lost = f"; it does not make {few(missing, NAMED)}" if missing else ""
             why = f"nothing that it computes could be compared{lost}"
             return Verdict(False, why, incidental=varying, outcome=NOT_COMPARED)
-        reason = f"the script does not make {listed(missing)}" if missing else ""
+        reason = f"the script does not make {few(missing, NAMED)}" if missing else ""
         return Verdict(not missing, reason, compared, missing, varying, DIFFERS)
 
     def _varying(self) -> tuple[str, ...]:
@@ -260,12 +260,6 @@ def _all(code: Code, nodes: Sequence[ast.expr]) -> list[Made]:
 
 def _named(there: Digest, here: Digest) -> str:
     return there.name if there.name == here.name else f"{there.name} (as {here.name})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first `NAMED` names, and the number of the others."""
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def difference(here: Digest, there: Digest) -> str:

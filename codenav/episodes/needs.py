@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from codenav.system.syntax import parsed
+from codenav.system.terminal_text import few
 
 _TOOLS = ("openapi:", "mcp:", "tools:")
 _STUBS = re.compile(r"/tools/[^/]+/[0-9a-f]{32}/stubs$")
@@ -34,9 +35,8 @@ def told(document: Mapping[str, Any], files: Sequence[str]) -> list[str]:
         if not name.startswith("git:"):
             lines += [f"{package}=={version}" for package, version in versions]
     if files:
-        more = f" and {len(files) - _MANY} more" if len(files) > _MANY else ""
         there = f" (the run took them from {document['work_dir']})" if document["work_dir"] else ""
-        lines.append(f"Input files in the current directory: {', '.join(files[:_MANY])}{more}{there}")
+        lines.append(f"Input files in the current directory: {few(files, _MANY)}{there}")
     return lines
 
 
@@ -73,8 +73,7 @@ def called(document: Mapping[str, Any]) -> list[str]:
 
 
 def _tools(source: str, tools: Sequence[str]) -> list[str]:
-    more = f" and {len(tools) - _MANY} more" if len(tools) > _MANY else ""
-    named = f" (called: {', '.join(tools[:_MANY])}{more})" if tools else ""
+    named = f" (called: {few(tools, _MANY)})" if tools else ""
     return [
         f"The tools of {source}{named}: it sends requests to their service.",
         f"  codenav tools stubs {shlex.quote(source)} --out DIR",

@@ -15,6 +15,7 @@ from codenav.graphs.links import links_of
 from codenav.graphs.names import CallableNames
 from codenav.indexing.source_index import SourceIndex
 from codenav.protocols import Index
+from codenav.system.terminal_text import few
 from codenav.toolgraph.graph import ToolGraph
 
 FIRST = 4
@@ -135,8 +136,7 @@ def limited(
 
 def told(tools: Sequence[str]) -> str:
     """A sentence for the model, and for the record, on what searches find."""
-    more = f" and {len(tools) - TOLD} more" if len(tools) > TOLD else ""
-    return f"Searches find only what is of use at this stage: {', '.join(tools[:TOLD])}{more}."
+    return f"Searches find only what is of use at this stage: {few(tools, TOLD)}."
 
 
 def matching(tools: Sequence[str], names: Mapping[str, str]) -> dict[str, list[str]]:

@@ -27,7 +27,7 @@ from codenav.models.ledger import Ledger
 from codenav.models.profile import profile_of, room
 from codenav.models.traits import Traits, read_traits
 from codenav.models.transport import Transport
-from codenav.system.terminal_text import shown_url
+from codenav.system.terminal_text import few, shown_url
 from codenav.usage import estimate_tokens
 
 OPENAI = "https://api.openai.com/v1"
@@ -327,8 +327,7 @@ class ChatModel:
 def suggestion(name: str, names: Sequence[str]) -> str:
     """A hint with the models of a server, the likeliest first."""
     near = difflib.get_close_matches(name, names, n=1)
-    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    return f"did you mean {near[0]!r}? It has: {shown}" if near else f"it has: {shown}"
+    return f"did you mean {near[0]!r}? It has: {few(names, 8)}" if near else f"it has: {few(names, 8)}"
 
 
 def _words(messages: Sequence[Message]) -> int:

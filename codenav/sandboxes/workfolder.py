@@ -34,6 +34,7 @@ from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
 from codenav.sandboxes.placing import Placing, Version, new_digest
 from codenav.sandboxes.rpc import Failed, answer_of
+from codenav.system.terminal_text import few
 
 FILE_MODE = 0o644
 """Mode of a new file on the host."""
@@ -65,17 +66,12 @@ class CopiedOut:
         """A notice about files that the host has changed as well, and changed ones that tools run on their own."""
         told = []
         if self.beside:
-            named = _few([f"{name} (the code's version is {other})" for name, other in self.beside.items()])
+            named = few([f"{name} (the code's version is {other})" for name, other in self.beside.items()], _MOST_NAMED)
             told.append(f"{named}: changed outside of the sandbox too, and kept as it is there.")
         if self.run_by:
-            named = _few([f"{name} ({tool})" for name, tool in self.run_by.items()])
+            named = few([f"{name} ({tool})" for name, tool in self.run_by.items()], _MOST_NAMED)
             told.append(f"changed, and run by tools without being asked for: {named}.")
         return " ".join(told)
-
-
-def _few(named: Sequence[str]) -> str:
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return f"{', '.join(named[:_MOST_NAMED])}{more}"
 
 
 @dataclass

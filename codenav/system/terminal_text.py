@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -30,6 +31,12 @@ def shortened(text: str, characters: int) -> str:
 def flattened(text: str, characters: int) -> str:
     """The text on one line, with white space as single spaces, cut to a number of characters."""
     return shortened(" ".join(text.split()), characters)
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """The first names on one line, and the number of the others: `a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shown_url(url: str) -> str:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from codenav.errors import NotFound, UsageError
 from codenav.system.stored import Document
+from codenav.system.terminal_text import few
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 
@@ -197,8 +198,7 @@ def named(graph: ToolGraph, name: str) -> Node:
     if len(ends) == 1:
         return graph.nodes[ends[0]]
     if ends:
-        more = f" and {len(ends) - 3} more" if len(ends) > 3 else ""
-        raise UsageError(f"{name} is the name of {len(ends)} nodes: {', '.join(ends[:3])}{more}", hint="name one whole")
+        raise UsageError(f"{name} is the name of {len(ends)} nodes: {few(ends, 3)}", hint="name one whole")
     near = difflib.get_close_matches(name, graph.nodes, n=1) or [id for id in graph.nodes if name.lower() in id.lower()]
     raise NotFound(
         f"the graph has no node {name!r}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from codenav.system.stored import Makers, Stored
+from codenav.system.terminal_text import few
 from codenav.tools.describing import clean
 from codenav.tools.model import Operation, Schema
 from codenav.tools.types import merged
@@ -60,8 +61,7 @@ def _completeness(operation: Operation, schemas: Mapping[str, Schema]) -> tuple[
     findings = []
     bare = [item.name for item in operation.parameters if not _said(item.text, item.schema, schemas)]
     if bare:
-        more = f" and {len(bare) - SHOWN} more" if len(bare) > SHOWN else ""
-        findings.append(f"no description of {', '.join(bare[:SHOWN])}{more}")
+        findings.append(f"no description of {few(bare, SHOWN)}")
     if not (operation.result_text.strip() or operation.result or operation.result_types):
         findings.append("no description of the answer")
     if not _text(operation):

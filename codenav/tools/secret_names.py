@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from codenav.errors import UsageError
+from codenav.system.terminal_text import few
 from codenav.tools.model import Scheme, ToolSpec
 
 HEADER = "--secret 'Authorization: Bearer {}=VARIABLE'"
@@ -85,8 +86,7 @@ def _unknown(name: str, specs: Sequence[ToolSpec]) -> UsageError:
         why = f"{names} names no way to log in" if specs else "no source here has tools"
         return UsageError(f"there is no secret {name!r}: {why}", hint=f"{HEADER} sends a header")
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    more = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
     return UsageError(
-        f"there is no secret {name!r}; there are {', '.join(told[:_MOST])}{more}",
+        f"there is no secret {name!r}; there are {few(told, _MOST)}",
         hint=f"did you mean {near[0]!r}?" if near else f"{HEADER} sends a header of your own",
     )

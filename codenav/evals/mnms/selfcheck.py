@@ -9,6 +9,7 @@ from codenav.evals.mnms.programs import program_of
 from codenav.evals.mnms.scoring import aggregate, score
 from codenav.evals.mnms.upstream import rendered
 from codenav.evals.task import Check
+from codenav.system.terminal_text import few
 
 
 def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[[str], None]) -> list[Check]:
@@ -32,7 +33,7 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
             "upstream's tool F1 of the plans, over the tools that its labels have",
             100.0,
             round(upstream_table["upstream F1"] * len(tools) / max(len(read), 1), 6),
-            f"calls lost to its reading line by line in {len(lost)} plans: {_ids(lost)}" if lost else "",
+            f"calls lost to its reading line by line in {len(lost)} plans: {few(lost, 20)}" if lost else "",
         ),
         Check("upstream's plan accuracy of the plans", 100.0, round(upstream_table["upstream plan accuracy"], 6)),
         Check(
@@ -41,9 +42,9 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
             round(our_table["F1"], 6),
             f"{len(occur)} of {len(tools)} tools occur",
         ),
-        Check("counted F1 of the plans, mean over samples", 100.0, round(our_table["ours F1"], 6), _ids(unlike)),
+        Check("counted F1 of the plans, mean over samples", 100.0, round(our_table["ours F1"], 6), few(unlike, 20)),
         Check("counted F1 of the plans, pooled", 100.0, round(our_table["ours F1 pooled"], 6)),
-        Check("plans that are correct", len(tasks), sum(row["correct"] for row in ours), _ids(unlike)),
+        Check("plans that are correct", len(tasks), sum(row["correct"] for row in ours), few(unlike, 20)),
         Check("alternative plans that are correct", len(others), sum(row["correct"] for row in others)),
         Check("plans without their last call that are correct", 0, sum(row["correct"] for row in spoilt)),
     ]
@@ -52,7 +53,3 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
 def _shorter_is_wrong(task: PlannedTask) -> bool:
     """True if no alternative of the task is its plan without the last call."""
     return sorted(task.names[0][:-1]) not in [sorted(names) for names in task.names] and len(task.plan) > 1
-
-
-def _ids(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:20]) + (f" and {len(ids) - 20} more" if len(ids) > 20 else "")
