@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from codenav.blocks import BlockKind
 from codenav.indexers.code_native import (
@@ -57,9 +58,6 @@ _JAVASCRIPT_DEFINITIONS = {
     "expression_statement": js_statement,
     "export_statement": js_default,
 }
-_JAVASCRIPT_CONDITIONALS = frozenset(
-    {"if_statement", "for_statement", "for_in_statement", "while_statement", "try_statement", "switch_statement"}
-)
 
 JAVASCRIPT = Rules(
     name="javascript",
@@ -69,16 +67,18 @@ JAVASCRIPT = Rules(
     wrappers=frozenset({"export_statement", "lexical_declaration", "variable_declaration"}),
     containers=frozenset({"class_body", "object", "assignment_expression"}),
     imports=frozenset({"import_statement"}),
-    conditionals=_JAVASCRIPT_CONDITIONALS,
+    conditionals=frozenset(
+        {"if_statement", "for_statement", "for_in_statement", "while_statement", "try_statement", "switch_statement"}
+    ),
     calls={"call_expression": ("function", "function"), "new_expression": ("constructor", "constructor")},
     comments=frozenset({"comment", "html_comment"}),
     attributes=frozenset({"decorator"}),
     ignored=frozenset({"empty_statement", "hash_bang_line"}),
 )
 
-TYPESCRIPT = Rules(
+TYPESCRIPT = replace(
+    JAVASCRIPT,
     name="typescript",
-    offers=True,
     package="tree_sitter_typescript",
     entry="language_typescript",
     definitions={
@@ -99,28 +99,9 @@ TYPESCRIPT = Rules(
         {"class_body", "object", "assignment_expression", "statement_block", "interface_body", "expression_statement"}
     ),
     imports=frozenset({"import_statement", "import_alias"}),
-    conditionals=_JAVASCRIPT_CONDITIONALS,
-    calls=JAVASCRIPT.calls,
-    comments=JAVASCRIPT.comments,
-    attributes=JAVASCRIPT.attributes,
-    ignored=JAVASCRIPT.ignored,
 )
 
-TSX = Rules(
-    name="typescript",
-    offers=True,
-    package="tree_sitter_typescript",
-    entry="language_tsx",
-    definitions=TYPESCRIPT.definitions,
-    wrappers=TYPESCRIPT.wrappers,
-    containers=TYPESCRIPT.containers,
-    imports=TYPESCRIPT.imports,
-    conditionals=_JAVASCRIPT_CONDITIONALS,
-    calls=JAVASCRIPT.calls,
-    comments=JAVASCRIPT.comments,
-    attributes=JAVASCRIPT.attributes,
-    ignored=JAVASCRIPT.ignored,
-)
+TSX = replace(TYPESCRIPT, entry="language_tsx")
 
 GO = Rules(
     name="go",
@@ -219,29 +200,26 @@ _C_DEFINITIONS = {
     "preproc_def": c_macro,
     "preproc_function_def": FUNCTION,
 }
-_C_CONTAINERS = frozenset(
-    {
-        "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef", "linkage_specification",
-        "declaration_list", "field_declaration_list",
-    }
-)  # fmt: skip
 
 C = Rules(
     name="c",
     package="tree_sitter_c",
     extra="languages",
     definitions=_C_DEFINITIONS,
-    containers=_C_CONTAINERS,
+    containers=frozenset(
+        {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef", "linkage_specification",
+         "declaration_list", "field_declaration_list"}
+    ),
     imports=frozenset({"preproc_include"}),
     calls={"call_expression": ("function", "function")},
     attributes=frozenset({"attribute_declaration"}),
     ignored=frozenset({"preproc_call"}),
-)
+)  # fmt: skip
 
-CPP = Rules(
+CPP = replace(
+    C,
     name="cpp",
     package="tree_sitter_cpp",
-    extra="languages",
     definitions={
         **_C_DEFINITIONS,
         "class_specifier": c_class,
@@ -251,10 +229,8 @@ CPP = Rules(
         "namespace_definition": namespace,
     },
     wrappers=frozenset({"template_declaration", "linkage_specification"}),
-    containers=_C_CONTAINERS,
     imports=frozenset({"preproc_include", "using_declaration"}),
     calls={"call_expression": ("function", "function"), "new_expression": ("type", "type")},
-    attributes=C.attributes,
     ignored=frozenset({"preproc_call", "access_specifier", "friend_declaration"}),
 )
 
