@@ -161,18 +161,13 @@ class Callees(Sequence[Callee]):
         }
 
 
+_REFERENCE = ("id", "kind", "qualname", "path", "lines", "signature", "source", "import_line")
+
+
 def reference(block: CodeBlock) -> dict[str, Any]:
     """The JSON object of a block without its text."""
-    return {
-        "id": block.id,
-        "kind": block.kind.value,
-        "qualname": block.qualname,
-        "path": block.path,
-        "lines": block.lines.to_list(),
-        "signature": block.signature,
-        "source": block.source,
-        "import_line": block.import_line,
-    }
+    stored = block.to_dict()
+    return {name: stored[name] for name in _REFERENCE}
 
 
 def callers(index: Index, asked: str, *, limit: int) -> Callers:
