@@ -118,11 +118,12 @@ def test_closing_leaves_nothing(fresh, backend):
     assert " - tmpfs codenav " not in Path("/proc/self/mountinfo").read_text()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_host_leaves_no_process(backend, basis, how):
-    mark = "orphan-" + str(time.monotonic_ns())
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, "cut"])
+def test_a_host_that_is_killed_or_cut_off_leaves_no_process_whatever_it_has_forked(backend, basis, how):
+    number = time.monotonic_ns()
+    mark = f"orphan-{number}"
     script = f"""
-    import sys, threading
+    import os, socket, sys, threading, time
     from codenav.sandboxes import start
     from codenav.execution import SandboxSpec
     from codenav.system.interpreter import find_interpreter
@@ -130,18 +131,37 @@ def test_a_killed_host_leaves_no_process(backend, basis, how):
     def open_it():
         box.append(start({backend!r}, SandboxSpec(find_interpreter(), image={basis.image!r})))
     starter = threading.Thread(target=open_it); starter.start(); starter.join()
-    box[0].run("import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; : {mark}'])")
+    box[0].run("import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; : orphan' '-{number}'])")
+    threading.Thread(target=box[0].run, args=("while True: pass",), kwargs=dict(timeout=600), daemon=True).start()
+    if os.fork() == 0: time.sleep(60); os._exit(0)
     print('ready', box[0].info.work_dir, flush=True)
-    box[0].run("while True: pass", timeout=600)
+    sys.stdin.readline()
+    for name in os.listdir('/proc/self/fd'):
+        # Shut down first: the kernel keeps a connection open while a thread waits on it.
+        if int(name) > 2:
+            try:
+                with socket.socket(fileno=int(name)) as one: one.shutdown(socket.SHUT_RDWR)
+            except OSError: pass
+    os.closerange(3, 4096)
+    time.sleep(60)
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as host:
         ready, work = host.stdout.readline().split()
         assert ready == "ready"
         assert processes_with(mark)
-        host.send_signal(how)
-        host.wait()
-    wait_until(lambda: not [pid for pid in processes_with(mark) if pid != os.getpid()])
+        if how == "cut":
+            host.stdin.write("\n")
+            host.stdin.flush()
+        else:
+            host.send_signal(how)
+            host.wait()
+        try:
+            wait_until(lambda: not processes_with(mark))
+        finally:
+            os.killpg(host.pid, signal.SIGKILL)
     if backend == "process":
         wait_until(lambda: not Path(work).parent.exists())
 
